@@ -10,7 +10,7 @@
 
 namespace mpm {
 
-/// A limit was exceeded. The message names the budget, its value and the option that changes it; programs
+/// A limit was exceeded. The message names the budget, the value and the option that changes it; programs
 /// exit with status 3.
 class BudgetError : public cv::Exception {
 public:
@@ -18,8 +18,8 @@ public:
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// The limits of one job, which passes one object along by reference. Several threads may take and release
-/// bytes at a time.
+/// The limits of a job, which passes a Budget along by reference. Several threads may take and release bytes
+/// at a time.
 class Budget {
 public:
     /// At most `maxBytes` at a time and `maxSeconds` from now on; 0 or less: no limit.
@@ -29,7 +29,7 @@ public:
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< held now
 
-    /// Sets new limits, for a job that knows the size of its input only later; the clock continues.
+    /// Sets new limits, for a job that learns the size of the input later; the clock continues.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;

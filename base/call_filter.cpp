@@ -38,7 +38,7 @@ constexpr const char* kAllowed[] = {
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
 
 /// The answer is "not permitted". Any other call is answered as missing in the kernel (ENOSYS), so that
-/// libraries use an older one.
+/// libraries use an older call.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",
                                       "connect",
@@ -107,7 +107,7 @@ void addConditions(Filter& filter) {
     // A thread, but no process.
     filter.answer("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.answer("clone", kDenied, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
-    // The process may read its limits.
+    // The process may read limits, but not set them.
     filter.answer("prlimit64", SCMP_ACT_ALLOW, {SCMP_A0_32(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A0_32(SCMP_CMP_NE, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A2(SCMP_CMP_NE, 0)});

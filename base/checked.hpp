@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// A size, shape or offset that does not fit its type.
+/// A size, shape or offset that does not fit a type.
 class SizeError : public cv::Exception {
 public:
     explicit SizeError(const std::string& message)
@@ -76,7 +76,7 @@ T checkedDifference(First first, Second second) {
     return difference;
 }
 
-/// The product of a whole shape, 1 for an empty one; throws cv::Exception if it does not fit a T or a size
+/// The product of a whole shape, 1 for an empty shape; throws cv::Exception if it does not fit a T or a size
 /// is negative.
 template <class T, class Shape>
 T checkedTotal(const Shape& shape) {

@@ -114,11 +114,11 @@ void ChildProcess::signal(int number) const {
     kill(m_id, number);
 }
 
-/// Whether it is gone: then nobody signals its number any more.
+/// Whether the child is gone: then nobody signals its number any more.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;
-    // Still there as a zombie until its group has been ended too.
+    // The child stays as a zombie until its group has been ended, too.
     siginfo_t about{};
     if (waitid(P_PID, static_cast<id_t>(m_id), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0)
         return false;
@@ -148,7 +148,7 @@ ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         signal(SIGKILL);
     }
-    // Its last output is still in the pipe.
+    // The last output is still in the pipe.
     for (pollfd rest{m_output, POLLIN, 0}; open && poll(&rest, 1, 0) > 0;)
         open = drain(m_output, end.output, most);
     if (m_stopped)

@@ -1,4 +1,4 @@
-// A program started for one task. It inherits nothing and can be ended at any moment.
+// A program started for a single task. It inherits nothing and can be ended at any moment.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace mpm {
 
-/// How a child ended, and its standard output.
+/// How a child ended, and the standard output.
 struct ChildEnd {
     enum class How {
-        Exited,      ///< number: its exit status
+        Exited,      ///< number: the exit status
         Signalled,   ///< number: the signal
         Stopped,     ///< by stop()
         OutOfTime,   ///< it took longer than wait() allows
@@ -32,8 +32,8 @@ public:
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Starts `program` in a new session with the given environment and nothing else: no descriptors
-    /// but /dev/null and the pipe for its output, no blocked or ignored signals. It ends with the thread that
+    /// Starts `program` in a new session with the given environment and nothing else: no descriptors but
+    /// /dev/null and the pipe for the output, no blocked or ignored signals. It ends with the thread that
     /// starts it. Call it once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment);

@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// `text` as one field of a CSV file (RFC 4180): on one line, quoted where it must be. Spreadsheets take text
+/// `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets take text
 /// that begins with = + - @ as a formula and run it: such text gets a ' in front, which they do not show.
 /// Numbers need no field of this kind.
 inline std::string csvField(std::string_view text) {

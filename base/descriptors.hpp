@@ -1,4 +1,5 @@
-// Descriptors with one owner; a program that this one starts inherits the three standard streams only.
+// Descriptors with a single owner; a program started by this process inherits the three standard streams
+// only.
 #pragma once
 
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 
 namespace mpm {
 
-/// Closes a descriptor at its end; negative: none.
+/// Closes the descriptor in the destructor; negative: none.
 class Descriptor {
 public:
     Descriptor() = default;

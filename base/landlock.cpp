@@ -1,4 +1,4 @@
-// Landlock without its header: Debian 12's is older than many kernels, and other systems have none.
+// Landlock without a header: Debian 12's is older than many kernels, and other systems have none.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Loops on OpenCV's thread pool, the only one in the process that this project uses.
+// Loops on OpenCV's thread pool, the only pool that this project uses.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ private:
 };
 
 /// body(range) for ranges that together are 0..count, in any order, on OpenCV's threads. `grain` neighbours
-/// stay together where given.
+/// stay together if given.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);

@@ -1,4 +1,4 @@
-// How a row is normalised, apart from its weights. The kinds and their names are listed once, for attributes
+// How a row is normalised, apart from the weights. The kinds and their names are listed once, for attributes
 // of operators, nodes of exports and descriptions.
 #pragma once
 

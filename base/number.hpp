@@ -21,7 +21,7 @@ inline std::string fixedText(double value, int digits) {
     return error == std::errc() ? std::string(text, end) : numberText(value);
 }
 
-/// The number that begins there, and where it ends: at `begin` where there is none.
+/// The number at `begin`, and its end; the end is `begin` if there is none.
 struct NumberRead {
     double value;
     const char* end;

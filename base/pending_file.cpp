@@ -92,7 +92,7 @@ void PendingFile::write(std::string_view bytes) {
     if (!m_scratch->write(bytes)) refuse(errno);
 }
 
-/// The bytes reach the disk before the name: after a power failure the old file is there, or the new one.
+/// The bytes reach the disk before the name: after a power failure the old file is there, or the new file.
 void PendingFile::keep(Sync sync) {
     if (m_through) return copyThrough();
     const bool always = sync == Sync::Always;

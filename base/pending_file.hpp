@@ -15,12 +15,12 @@ namespace mpm {
 /// Which files must survive a power failure.
 enum class Sync {
     Always,     ///< state and expensive results: on the disk when keep() returns
-    Replacing,  ///< files that replace an older one; new ones may be lost. One of thousands of images.
+    Replacing,  ///< files that replace an older file; a new file may be lost. For thousands of images.
 };
 
 /// Written to a temporary file with an unpredictable name; keep() renames it, otherwise it is removed. A new
-/// file has the mode of its Access, a replaced one keeps its mode. Links are followed and their target is
-/// replaced. A device, a pipe or the program's own output receives the content and is not replaced.
+/// file has the mode of `access`, a replaced file keeps its mode. Links are followed and their target is
+/// replaced. A device, a pipe or the program's output receives the content and is not replaced.
 class PendingFile {
 public:
     /// Throws cv::Exception with `target` and the system's reason if it cannot be written; with StsBadArg
@@ -30,7 +30,7 @@ public:
     PendingFile& operator=(const PendingFile&) = delete;
 
     const std::string& name() const { return m_name; }  ///< as requested
-    /// The file to write to before keep(); its name has no extension.
+    /// The file to write to before keep(), without an extension.
     const std::string& path() const { return m_scratch->path(); }
     const std::string& folder() const { return m_folder; }      ///< the folder of path()
     int descriptor() const { return m_scratch->descriptor(); }  ///< likewise, to append
@@ -47,7 +47,7 @@ private:
     std::string m_target, m_folder;
     bool m_exists = false;
     bool m_through = false;  ///< written directly: a rename must not replace it
-    int m_stream = -1;       ///< standard output or error, if the target is one of them
+    int m_stream = -1;       ///< standard output or error, if it is the target
     std::optional<ScratchFile> m_scratch;
 };
 

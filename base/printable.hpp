@@ -11,7 +11,7 @@ namespace mpm {
 
 namespace detail {
 
-/// The length of the UTF-8 character at `at` and its code point; length 0 if the bytes are not UTF-8.
+/// Length and code point of the UTF-8 character at `at`; length 0 if the bytes are not UTF-8.
 struct Utf8Character {
     std::size_t length;
     std::uint32_t point;
@@ -71,9 +71,9 @@ inline bool isUtf8(std::string_view text) {
     return true;
 }
 
-/// One line of valid UTF-8: characters that are not printable, and bytes that are not UTF-8, become escapes
-/// (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged. Not inlined: for a
-/// caller's short string, GCC 12 warns of reads that the test of its size makes impossible.
+/// A single line of valid UTF-8: characters that are not printable, and bytes that are not UTF-8, become
+/// escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged. Not inlined:
+/// for a caller's short string, GCC 12 warns of reads that the test of the size makes impossible.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {

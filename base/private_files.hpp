@@ -8,9 +8,9 @@
 
 namespace mpm {
 
-/// Opens `path` for writing, created as 0600 if it does not exist; with O_CLOEXEC and O_NOFOLLOW. `flags`
-/// are those of open(2) beside these: O_TRUNC, O_APPEND, O_EXCL. A file of the user's own that others may
-/// read becomes 0600. Returns the descriptor; throws cv::Exception that names the path and the reason.
+/// Opens `path` for writing, created as 0600 if it does not exist; with O_CLOEXEC and O_NOFOLLOW. `flags` are
+/// further flags of open(2): O_TRUNC, O_APPEND, O_EXCL. A file of the user that others may read becomes 0600.
+/// Returns the descriptor; throws cv::Exception that names the path and the reason.
 int openPrivate(const std::string& path, int flags);
 
 /// From now on libraries too create files as 0600 and folders as 0700. Call it once, before there are
@@ -21,12 +21,12 @@ void createFilesPrivately();
 /// exec().
 void restoreFileMode() noexcept;
 
-/// Removes the rights of other users from the user's own file or folder, if it exists. It neither follows a
+/// Removes the rights of other users from a file or folder of the user, if it exists. It neither follows a
 /// link nor opens the file.
 void tightenOwn(const std::string& path);
 
-/// Creates the folder and its parents; each new one has the mode of `access`. Throws cv::Exception that names
-/// the path and the reason.
+/// Creates the folder and its parents, each with the mode of `access`. Throws cv::Exception that names the
+/// path and the reason.
 void makeFolders(const std::string& path, Access access);
 
 inline void makePrivateFolders(const std::string& path) {

@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// One step of SplitMix64: turns any two numbers into a well mixed one.
+/// A step of SplitMix64: turns any two numbers into a well mixed number.
 inline uint64_t mixSeed(uint64_t seed, uint64_t salt = 0) {
     uint64_t z = seed + 0x9E3779B97F4A7C15ull * (salt + 1);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -39,7 +39,7 @@ public:
         return radius * std::cos(6.283185307179586 * uniform());
     }
 
-    /// Number of events where `mean` are expected.
+    /// A random number of events with this mean.
     int poisson(double mean) {
         // Above some tens Knuth's product needs as many numbers as events; the normal limit is exact to a
         // count there.

@@ -12,7 +12,7 @@ namespace mpm {
 /// it. Throws cv::Exception that names the path and the reason.
 std::string readRegularFile(const std::string& path, std::uint64_t limit);
 
-/// The lines of a regular file, one at a time: a file may be longer than the memory, a line may not.
+/// The lines of a regular file, line by line: a file may be longer than the memory, a line may not.
 class LineReader {
 public:
     /// Throws cv::Exception as readRegularFile(). `longest`: bytes of a line.

@@ -9,12 +9,12 @@
 
 namespace mpm {
 
-/// A row is written completely or not at all, unless the program is killed during its write. A device or a
+/// A row is written completely or not at all, unless the program is killed during the write. A device or a
 /// pipe receives the rows and is not replaced. Throws cv::Exception that names the file and the system's
 /// reason.
 class RowFile {
 public:
-    /// Begins a new file with these rows; an existing one is replaced only when they are written.
+    /// Begins a new file with these rows; an existing file is replaced only when they are written.
     RowFile(const std::string& path, std::string_view rows, Access access = Access::Owner);
     /// Continues a file, whose first `length` bytes are kept.
     RowFile(const std::string& path, std::uintmax_t length);

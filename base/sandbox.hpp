@@ -1,5 +1,5 @@
-// Gives up, for the rest of the process's life, all rights that its one task does not need, before it reads
-// an untrusted file.
+// A process gives up, for the rest of its life, all rights that its task does not need, before it reads an
+// untrusted file.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct Sandbox {
 
 /// Enters it: resource limits, no core dumps, no new privileges; then Landlock and a filter of system calls
 /// if the kernel has them. The filter also covers running threads, Landlock does not: call this before there
-/// are any. Returns one line per missing protection with the reason; empty: none is missing. The limits
-/// always hold: throws cv::Exception if one cannot be set.
+/// are any. Returns a line per missing protection with the reason; empty: none is missing. The limits always
+/// hold: throws cv::Exception if a limit cannot be set.
 std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 
-/// The kernel's support, in one line: "Landlock 4, system call filter".
+/// The kernel's support, in a single line: "Landlock 4, system call filter".
 std::string sandboxSupport();
 
-/// The files of a folder, and its folders with their content, whose names do not begin with a dot. Links are
+/// The entries of a folder, with the content of folders in it, whose names do not begin with a dot. Links are
 /// skipped. Empty for a folder that cannot be opened; throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 

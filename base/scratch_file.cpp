@@ -144,7 +144,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// By its path: another file may have replaced it.
+/// By path: another file may have replaced it.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

@@ -12,9 +12,9 @@ enum class Access {
     Umask,  ///< as the user's umask has it: models, reports, plots
 };
 
-/// An open file in `folder` with an unpredictable name; removed with the object
-/// unless it was moved. Files that killed programs left behind are removed by the next one that writes to the
-/// folder: a file in use is locked. False means that errno has the reason.
+/// An open file in `folder` with an unpredictable name; removed with the object unless it was moved. Files of
+/// killed programs are removed by the next program that writes to the folder: a file in use is locked. False
+/// means that errno has the reason.
 class ScratchFile {
 public:
     explicit ScratchFile(const std::string& folder, Access access = Access::Owner);
@@ -29,7 +29,7 @@ public:
     bool write(std::string_view bytes) const;  ///< appends all of them
     bool flush() const;                        ///< reports errors that only a close would report
     bool sync() const;                         ///< to the disk, if the file system supports it
-    bool copyTo(int file) const;               ///< all of it, from its beginning
+    bool copyTo(int file) const;               ///< all of it, from the beginning
     bool moveTo(const std::string& target);    ///< in the same folder; replaces an existing file
 
 private:

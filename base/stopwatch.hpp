@@ -5,7 +5,7 @@
 
 namespace mpm {
 
-/// Runs from its construction or its last restart.
+/// Runs from construction or the last restart.
 class Stopwatch {
 public:
     double milliseconds() const { return elapsed<std::milli>(); }

@@ -1,5 +1,5 @@
-// MpmDeformable for one layer of a pixel decoder: three levels of 1/8 to 1/32 of a square image, 4 points, 8
-// heads. deformableBound is the least that its samples cost: four loads from a cache for each vector of
+// MpmDeformable for a layer of a pixel decoder: three levels of 1/8 to 1/32 of a square image, 4 points, 8
+// heads. deformableBound is the least that the samples cost: four loads from a cache for each vector of
 // channels.
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-// EVA-01's blocks (as in EVA-01 + ViT-Adapter + Mask2Former for images of 896x896) at their real width, with
+// EVA-01's blocks (as in EVA-01 + ViT-Adapter + Mask2Former for images of 896x896) at the real width, with
 // random weights: all tokens against merging with the map carried through the stages.
 //   mpm_bench_eva [--rounds N] [--tokens N] [--width N] [--precision f32,bf16] [--others MS]
 // Four segments of one block each, one of each kind: all tokens, merged to 0.75, merged to 0.57, and 0.57 by
@@ -90,7 +90,7 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-/// Times of one way to run the chain, by segment and round.
+/// Times of a way to run the chain, by segment and round.
 struct Times {
     std::vector<std::vector<double>> segments{kSegments};
     std::vector<double> merges, restores;
@@ -128,7 +128,7 @@ public:
         m_chain.handle().setPrecision(precision == "bf16" ? Precision::BF16 : Precision::F32);
         Times all, merged;
         double search = 0;
-        for (int round = -1; round < m_options.rounds; ++round) {  // the first one packs weights
+        for (int round = -1; round < m_options.rounds; ++round) {  // the first packs weights
             add(all, {}, round >= 0);
             add(merged, {1, 2}, round >= 0);
         }
@@ -151,7 +151,7 @@ private:
         times.restores.push_back(report.times.restore);
     }
 
-    /// Pairs and means of the model's own width, median of three.
+    /// Pairs and means at the model's width, median of three.
     double searchMs(int tokens) const {
         const cv::Mat rows = test::imageOf(m_tokens, 0).rowRange(0, 1 + tokens);
         std::vector<double> times;

@@ -125,7 +125,7 @@ void count(benchmark::State& state, double flops) {
         benchmark::Counter(flops / peakFlops<Product>(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Skips where the processor has no bf16.
+// Skips if the processor has no bf16.
 inline bool lacksBf16(benchmark::State& state) {
     if (!hasBf16()) state.SkipWithError("this processor multiplies no bf16");
     return !hasBf16();

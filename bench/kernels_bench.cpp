@@ -1,4 +1,4 @@
-// Each kernel on one thread, with its rate and its share of the best rate the product loop reaches here.
+// Each kernel on a single thread: the rate, and its share of the best rate of the product loop here.
 #include <vector>
 
 #include "bench/kernel_operands.hpp"

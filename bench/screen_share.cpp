@@ -1,6 +1,6 @@
 // How many tokens the screen of the nearest pass leaves to products in f64.
 //   mpm_bench_screen IMAGE MODEL.onnx...
-// Each converted model sees the image and noise, merging before blocks 2 and 5. One line per model and input.
+// Each converted model sees the image and noise, merging before blocks 2 and 5. A line per model and input.
 #include <cstdio>
 #include <string>
 

@@ -1,7 +1,7 @@
-// A fixed camera's stream through one network: the time of every frame, whose counts all differ.
+// A fixed camera's stream through a network: the time of every frame, whose counts all differ.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
-// Frames of the built-in street over one day, each drawn before the network's time starts. One CSV row per
-// frame: blob to output in milliseconds, tokens left, and the time of a constant loop right before.
+// Frames of the built-in street over a day, each drawn before the network's time starts. A CSV row per frame:
+// blob to output in milliseconds, tokens left, and the time of a constant loop right before.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -15,8 +15,8 @@
 
 namespace {
 
-/// Milliseconds of one and the same loop of multiplications and additions, on every thread at once. It
-/// touches no memory: where its time changes, the machine does.
+/// Milliseconds of the same loop of multiplications and additions, on every thread at once. The loop touches
+/// no memory: if the time changes, the machine has changed.
 double constantLoopMs() {
     const mpm::Stopwatch watch;
     const int threads = cv::getNumThreads();

@@ -1,4 +1,4 @@
-// mpm: one program with verbs. docs/reference/cli.md describes options and exit statuses.
+// mpm: a program with verbs. docs/reference/cli.md describes options and exit statuses.
 #include <poll.h>
 #include <unistd.h>
 
@@ -26,9 +26,8 @@ namespace mpm::cli {
 
 namespace {
 
-/// The value of `--night` is optional: the word after it is its value where that begins like a number and
-/// names no file. A single number may be a camera or a value that lacks two others, so it is taken and
-/// rejected.
+/// The value of `--night` is optional: the next word is the value if it begins like a number and names no
+/// file. A single number may be a camera or a value that lacks two others, so it is taken and rejected.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&
@@ -63,7 +62,7 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
-/// Not for users: the build writes manual pages and completions with it. Its empty group hides it.
+/// Not for users: the build writes manual pages and completions with it. The empty group hides it.
 void addDocuments(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
     auto folder = std::make_shared<std::string>();
@@ -170,7 +169,7 @@ int delivered(int status) {
 }  // namespace mpm::cli
 
 int main(int argc, char** argv) {
-    // Errors are printed on one line; OpenCV's own log would repeat them.
+    // Errors are printed on a single line; OpenCV's log would repeat them.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));

@@ -1,5 +1,5 @@
-// Labels as GStreamer's own analytics metadata, which other elements understand. Compiled where GStreamer has
-// it (1.26).
+// Labels as GStreamer's analytics metadata, which other elements understand. Compiled if GStreamer has it
+// (1.26).
 #pragma once
 
 #include <gst/gst.h>
@@ -8,7 +8,7 @@
 
 namespace mpm::gst {
 
-/// Adds a semantic segmentation, whose mask holds the class ids, and a classification that names its regions.
+/// Adds a semantic segmentation, whose mask holds the class ids, and a classification that names the regions.
 /// Nothing if the model has no classes.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 

@@ -164,7 +164,7 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
     }
 }
 
-/// Errors of the engine as messages of the bus. Returns false after one.
+/// Errors of the engine as messages of the bus. Returns false after an error.
 template <class Body>
 static bool guarded(MpmSegment* self, const Body& body) {
     try {
@@ -222,7 +222,7 @@ static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direc
     return both;
 }
 
-/// Announces the time of a frame as latency, where it differs much from the one announced.
+/// Announces the time of a frame as latency if it differs much from the last announced.
 static void updateLatency(MpmSegment* self, double milliseconds) {
     const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
     const GstClockTime before = self->state->latency;

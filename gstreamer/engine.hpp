@@ -17,7 +17,7 @@ enum class Output { Overlay, Labels, Map };
 /// The element's properties.
 struct Settings {
     std::string model = "default";
-    std::string blocks;  ///< "2,5", "none"; empty: the model's own
+    std::string blocks;  ///< "2,5", "none"; empty: the model's schedule
     std::string precision = "f32", device = "auto", reuse = "off";
     Output output = Output::Overlay;
     double opacity = 0.55;
@@ -26,13 +26,13 @@ struct Settings {
     unsigned alertHoldMs = 0;
 };
 
-/// A property that cannot be used. The message begins with its name.
+/// A property that cannot be used. The message begins with the property's name.
 class SettingsError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Figures of one frame.
+/// Figures of a frame.
 struct FrameFigures {
     std::vector<int> tokens;  ///< image tokens entering each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
@@ -42,7 +42,7 @@ struct FrameFigures {
     std::vector<pipeline::Alert> alerts;
 };
 
-/// For one thread at a time.
+/// For a single thread at a time.
 class Engine {
 public:
     /// Reads the model. Throws pipeline::ModelError or SettingsError.
@@ -62,7 +62,7 @@ private:
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;
-    std::vector<int> m_schedule;  ///< the model's own
+    std::vector<int> m_schedule;  ///< of the model
     Settings m_settings;
     pipeline::AlertWatch m_alerts;
 };

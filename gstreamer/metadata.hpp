@@ -1,4 +1,4 @@
-// The figures of a frame as a custom meta of its buffer, and alerts as messages of the bus.
+// The figures of a frame as a custom meta of the buffer, and alerts as messages of the bus.
 #pragma once
 
 #include <gst/gst.h>

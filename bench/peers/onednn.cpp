@@ -1,7 +1,7 @@
 // The rate of oneDNN's products at the sizes of ViT-T to B. Shares of the machine's peak refer to it.
 //   OMP_NUM_THREADS=2 mpm_bench_onednn
-// One JSON line: the rate at the best size in f32 and in bf16, in GFLOP/s, for the rows of 512x512
-// images; for each size the median of many runs, as in the other measurements.
+// A JSON line: the rate at the best size in f32 and in bf16, in GFLOP/s, for the rows of 512x512 images; for
+// each size the median of many runs, as in the other measurements.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,8 +1,7 @@
-// OpenCV's own layers as a peer: times models in turn through cv::dnn, converted ones beside the exports they
-// came from.
+// OpenCV's layers as a peer: times models in turn through cv::dnn, converted models beside their exports.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
-// One JSON line per model, like peer.py, or the reason if this OpenCV cannot load it. Merging is off,
-// so that both sides compute the same.
+// A JSON line per model, like peer.py, or the reason if this OpenCV cannot load it. Merging is off, so that
+// both sides compute the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -26,7 +25,7 @@ struct Peer {
     std::string refusal;
 };
 
-/// One image of the size in the metadata of the first model that has one.
+/// An image of the first size in the models' metadata.
 cv::Mat inputFor(const std::vector<Peer>& peers) {
     cv::Size size;
     for (const Peer& peer : peers) {

@@ -15,13 +15,13 @@ struct Bar {
     double rate = 5;
     bool compressed = false;
     double flops = 0, speed = 0, speedBf16 = 0;  ///< times fewer, times faster
-    double loss = 0;                             ///< points of mIoU; where labels are known
-    double agreement = 0, worst = 0;             ///< percent; where they are not
+    double loss = 0;                             ///< points of mIoU; if labels are known
+    double agreement = 0, worst = 0;             ///< percent; if they are not
 };
 
 const std::vector<Bar>& bars();
 
-/// One clip for each street. Empty if the clip cannot be made here.
+/// A clip for each street. Empty if the clip cannot be made here.
 std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& video);
 
 }  // namespace mpm::bench

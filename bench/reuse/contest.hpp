@@ -1,4 +1,4 @@
-// Methods that see the same frames, one after the other, each with a network of its own.
+// Methods that see the same frames in turn, each with a separate network.
 #pragma once
 
 #include <string>
@@ -54,8 +54,8 @@ private:
     std::vector<Score> m_scores;
 };
 
-/// Computes all tokens only where something moves, and repeats the labels of the frame before otherwise: the
-/// simple way to save work on a fixed camera.
+/// Computes all tokens if something moves, else repeats the labels of the frame before: the simple way to
+/// save work on a fixed camera.
 class MotionGate {
 public:
     /// `share` of the image's tiles that have to move.

@@ -29,7 +29,7 @@ street::NightParameters between(const street::NightParameters& a, const street::
     return {mix(a.luminance, b.luminance), mix(a.photons, b.photons), mix(a.deviation, b.deviation)};
 }
 
-// Frames with the light of their time, drawn one ahead of the network.
+// Frames with the light of their time, each drawn while the network analyses the frame before.
 class Hour {
 public:
     explicit Hour(int frames) : m_frames(frames), m_street(cv::Size(640, 480), kSeed) { drawNext(); }
@@ -59,10 +59,10 @@ private:
     const int m_frames;
     int m_number = 0;
     street::Street m_street;
-    std::future<street::StreetFrame> m_next;  // last: its end waits for the street's user
+    std::future<street::StreetFrame> m_next;  // last: the destructor waits for the street's user
 };
 
-// A network that runs one method.
+// A network that runs a method.
 class Watcher {
 public:
     Watcher(const std::string& model, Precision precision, const std::string& method)

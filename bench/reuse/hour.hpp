@@ -1,4 +1,4 @@
-// An hour of one street through day, dusk and night, which a stream that reuses sees without a break.
+// An hour of a street through day, dusk and night, as a single stream with reuse.
 #pragma once
 
 #include <string>

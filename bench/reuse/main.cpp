@@ -1,4 +1,4 @@
-// Reuse over time against its bars, and the memory of a stream.
+// Reuse over time against the wanted bars, and the memory of a stream.
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
 //   FILE.svg] [--hour N] [--peer COMMAND]
 // Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
@@ -155,7 +155,7 @@ private:
              peer / ms >= bar);
     }
 
-    // Of one stream more. In a process of its own: memory of networks before would be used again.
+    // The memory of another stream, in a separate process: here it would reuse memory of earlier networks.
     void measureMemory(const std::string& precision) {
         int ends[2];
         if (pipe(ends) != 0) return;
@@ -190,7 +190,7 @@ private:
         return (residentMb() - before) / (kStreams - 1 - kFirst);
     }
 
-    // Loss against time by day and by night, with full forwards where something moves as a baseline.
+    // Loss against time by day and by night; the baseline is full forwards if something moves.
     void plot() const {
         const std::vector<std::string> variants = {"reuse:sensitivity=1",   "reuse",
                                                    "reuse:sensitivity=2.5", "reuse:sensitivity=4",
@@ -239,7 +239,7 @@ private:
         return panel;
     }
 
-    // Loss stays near that of the first ten minutes, and memory where it was after them.
+    // Loss and memory stay near those of the first ten minutes.
     bool hour() {
         constexpr int kEvery = 15;
         constexpr double kMostMore = 0.3, kMostMb = 8;

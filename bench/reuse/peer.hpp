@@ -5,8 +5,8 @@
 
 namespace mpm::bench {
 
-/// Runs a command that prints one line of JSON with ms.median, as bench/peers/peer.py does. Throws
-/// where it does not.
+/// Runs a command that prints a line of JSON with ms.median, as bench/peers/peer.py does. Throws if it does
+/// not.
 double peerMs(const std::string& command);
 
 }  // namespace mpm::bench

@@ -1,4 +1,4 @@
-// How a verb fails: an exit status and one line that names the fault, its place and the remedy.
+// How a verb fails: an exit status and a line that names the fault, the place and the remedy.
 #pragma once
 
 #include <stdexcept>

@@ -11,7 +11,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Runs `work` and gives its errors an exit status.
+/// Runs `work` and gives errors an exit status.
 template <class Work>
 void withStatus(const Work& work) {
     try {

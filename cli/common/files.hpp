@@ -21,7 +21,7 @@ void writeText(const std::string& path, const std::string& text);
 /// In the format of the path's extension. Throws Error(kFailed).
 void writeImage(const std::string& path, const cv::Mat& image);
 
-/// Creates the folder where it is missing. Throws Error(kFailed).
+/// Creates the folder if it is missing. Throws Error(kFailed).
 void makeFolder(const std::string& path);
 
 }  // namespace mpm::cli

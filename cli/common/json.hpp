@@ -10,7 +10,7 @@ namespace mpm::cli {
 using pipeline::finite;
 using pipeline::Json;
 
-/// Indented, lists of plain values on one line each.
+/// Indented, each list of plain values on a single line.
 std::string reportText(const Json& report);
 
 /// Throws Error as writeText.

@@ -6,11 +6,11 @@
 
 namespace mpm::cli {
 
-/// From here on larger images are rejected before they are decoded, and the process can allocate little more
-/// than that beyond its present size. 0: the default for images, no other limit.
+/// From here on larger images are rejected before they are decoded, and the process can grow by little more
+/// than that. 0: the default for images, no other limit.
 void limitMemory(std::int64_t bytes);
 
-/// The message where memory ran out; names the limit where there is one.
+/// The message if memory ran out; names the limit if there is one.
 std::string outOfMemory();
 
 /// Whether a limit was set.

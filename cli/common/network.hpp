@@ -11,15 +11,15 @@
 namespace mpm::cli {
 
 /// Loads MODEL and sets device, precision and blocks. Throws Error. MODEL `random` is a ViT-Tiny/16 with
-/// random weights, for measuring without a model. `mayBeRandom`: where MODEL is `default` and none is
-/// shipped, a network with random weights takes its place.
+/// random weights, for measuring without a model. `mayBeRandom`: if MODEL is `default` and none is shipped, a
+/// network with random weights replaces it.
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 
 /// Methods of --compare, not checked yet. Throws Error(kWrongUse).
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
 
-/// --reuse of bench and eval: reuse among the methods, with its values.
+/// --reuse of bench and eval: adds reuse to the methods, with these values.
 void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods);
 
 /// Throws Error(kWrongUse) on a method or parameter that does not exist.

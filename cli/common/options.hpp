@@ -1,4 +1,4 @@
-// Values of the command line: one parser for each kind, and the options shared by all verbs that run a model.
+// Values of the command line: a parser for each kind, and the options shared by all verbs that run a model.
 #pragma once
 
 #include <climits>
@@ -40,15 +40,15 @@ struct CommonOptions {
     DeviceChoice device;
     Precision precision = Precision::F32;
     bool batchIndependent = false;           ///< on a GPU as on a CPU
-    std::optional<std::vector<int>> blocks;  ///< absent: the model's own schedule
+    std::optional<std::vector<int>> blocks;  ///< absent: the model's schedule
     std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
     std::optional<Reuse> reuse;              ///< absent: every frame is computed from nothing
     std::string reuseText;                   ///< the same as it was written; empty if it was not
 };
 
-/// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` where `withBlocks`, and
-/// `--precision` where `withPrecision`.
+/// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` if `withBlocks`, and
+/// `--precision` if `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
 void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval

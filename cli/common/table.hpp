@@ -11,10 +11,10 @@ using Cells = std::vector<std::vector<std::string>>;
 /// The first row is the head. Columns are padded so that the table reads well as plain text too.
 std::string markdownTable(Cells rows);
 
-/// With so many digits after the point; "-" where it is not finite.
+/// With so many digits after the point; "-" if it is not finite.
 std::string fixedCell(double value, int digits);
 
-/// Blocks of a schedule; "all" where a method acts in so many that they would fill the line.
+/// Blocks of a schedule; "all" if they would fill the line.
 std::string scheduleCell(const std::vector<int>& schedule);
 
 }  // namespace mpm::cli

@@ -46,7 +46,7 @@ std::string oneLine(const std::string& text) {
     }
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
-    // The library begins its messages with its name; printError() does so too.
+    // Messages of the library begin with this name, and printError() adds it, too.
     const std::string signature = "mpm: ";
     for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
         line.erase(at, signature.size());

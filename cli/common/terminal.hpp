@@ -11,18 +11,18 @@
 
 namespace mpm::cli {
 
-/// `text` on one line, without OpenCV's decorations.
+/// `text` on a single line, without OpenCV's decorations.
 std::string oneLine(const std::string& text);
 
-/// "mpm: ..." on standard error, for text that quotes files and other programs: one line of moderate length,
+/// "mpm: ..." on standard error, for text that quotes files and other programs: a line of moderate length,
 /// without control characters and without secrets.
 void printError(const std::string& text);
 
 /// "mpm: warning: ...", likewise.
 void warn(const std::string& text);
 
-/// From here on Ctrl-C and SIGTERM only set a flag, so that files stay whole; a second one ends the program,
-/// and so does a minute after the first.
+/// From here on Ctrl-C and SIGTERM only set a flag, so that files stay whole; a second signal ends the
+/// program, and so does a minute after the first.
 void catchStopSignals();
 bool stopRequested();
 

@@ -1,4 +1,4 @@
-// The verbs of `mpm`. Each adds its subcommand, which sets the action where it was chosen.
+// The verbs of `mpm`. Each adds a subcommand, which sets the action if it is chosen.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,7 @@
 
 namespace mpm::cli {
 
-/// The chosen verb, its options bound. Returns an exit status; throws Error, or cv::Exception from the
-/// library.
+/// The chosen verb with its options. Returns an exit status; throws Error, or cv::Exception from the library.
 using Action = std::function<int()>;
 
 void addRun(CLI::App& app, Action& action);

@@ -16,7 +16,7 @@ struct DeclaredOption {
 
     bool isFile() const { return form == "FILE" || form == "FILES"; }
     bool isFolder() const { return form == "DIR"; }
-    std::vector<std::string> words() const;  ///< the possible values, where the form lists them
+    std::vector<std::string> words() const;  ///< the possible values, if the form lists them
     std::string longName() const;            ///< "--help"
 };
 
@@ -25,7 +25,7 @@ struct DeclaredVerb {
     std::vector<DeclaredOption> options, positions;
 };
 
-/// The program first, then its verbs; hidden ones are left out.
+/// The program first, then the verbs that are not hidden.
 std::vector<DeclaredVerb> declared(const CLI::App& app);
 
 }  // namespace mpm::cli

@@ -42,7 +42,7 @@ std::string entry(const DeclaredOption& option) {
     return ".TP\n" + head + "\n" + roff(option.help) + "\n";
 }
 
-/// The footer of --help: its first line is a heading where it ends in a colon.
+/// The footer of --help: if the first line ends in a colon, it is a heading.
 std::string examples(const std::string& footer) {
     if (footer.empty()) return {};
     const size_t line = footer.find('\n');

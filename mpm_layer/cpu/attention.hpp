@@ -26,11 +26,11 @@ bool takesValuesAsColumns(Precision precision, int headSize);
 /// Queries, keys and values of a batch's rows.
 ///
 /// In f32 the rows of each head are together: attention reads them again and again, and finds them in few
-/// lines and pages. Where it reads bf16 pairs or int8 quads made of them, heads stay beside each other, as
-/// the product writes them.
+/// lines and pages. If attention reads bf16 pairs or int8 quads made of them, heads stay beside each other,
+/// as the product writes them.
 class HeadRows {
 public:
-    /// They are in `memory`; its contents are lost.
+    /// The rows are in `memory`; older contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
 
     /// write(to, stride) puts `count` rows, each with queries, keys and values beside each other, from row
@@ -61,7 +61,7 @@ private:
     float* m_data;
 };
 
-/// Keys and values of a batch as bf16 pairs, or keys as int8 quads. Keeps its memory.
+/// Keys and values of a batch as bf16 pairs, or keys as int8 quads. Memory is kept.
 struct AttentionScratch {
     kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
     kernels::Buffer keyScales;  // of quads: [heads][rows]
@@ -70,7 +70,7 @@ struct AttentionScratch {
 
 class Attention {
 public:
-    /// `keyBias` has one value for each row of the batch, or is null.
+    /// `keyBias` has a value for each row of the batch, or is null.
     Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows, const float* keyBias,
               AttentionScratch& scratch);
 
@@ -80,7 +80,7 @@ public:
 private:
     int tokensOf(int image) const { return m_batch.rowsOf(image); }
     bool inI8() const { return m_precision == Precision::I8; }
-    /// Words of a key of one head: pairs or quads.
+    /// Words of a key of a head: pairs or quads.
     int wordsPerKey() const {
         return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
     }

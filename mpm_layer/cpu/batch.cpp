@@ -136,7 +136,8 @@ void Batch::mergeRowData(int image, const Clusters& clusters, int first, Rows& m
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
-        // Rows need not be in the order of their representatives: the lowest of all is the new one.
+        // Rows need not be in the order of their representatives: the lowest of all is the new
+        // representative.
         float size = 0;
         int position = m_rowData.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {

@@ -1,5 +1,5 @@
-// The rows of a batch between the blocks: one packed run without padding, and the tokens of the image that
-// each row represents.
+// The rows of a batch between the blocks: a packed run without padding, and the tokens of the image that each
+// row represents.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace mpm::cpu {
 
-/// One image's place in the run: `special` rows, then image tokens, then `trailing` rows.
+/// An image's place in the run: `special` rows, then image tokens, then `trailing` rows.
 struct Image {
     int first = 0;   ///< row of the run
     int tokens = 0;  ///< image tokens left
@@ -38,7 +38,7 @@ public:
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
     const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
-    /// The image tokens of one image.
+    /// The image tokens of an image.
     RowsView tokens(int image) const;
 
     bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
@@ -47,7 +47,7 @@ public:
     /// Raster position of a row's representative; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// Shortens the run: one map for each image.
+    /// Shortens the run by a map for each image.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
 
     std::vector<ImageReport> takeReport();

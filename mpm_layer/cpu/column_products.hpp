@@ -17,7 +17,7 @@ struct ColumnOperand {
     int depth, columns;
 };
 
-/// Which rows and columns of the result a piece of it has; its rows are `columns` floats apart.
+/// The rows and columns of a piece of the result; the piece's rows are `columns` floats apart.
 struct ProductPiece {
     int row, rows, column, columns;
 };

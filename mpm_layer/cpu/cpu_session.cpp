@@ -10,8 +10,8 @@
 
 namespace mpm::cpu {
 
-// Buffers as large as the largest batch so far. One a calling thread: a forward belongs to one thread, and a
-// network that is called again finds its memory warm.
+// Buffers as large as the largest batch so far. One for each calling thread: a forward belongs to a thread,
+// and a network that is called again finds warm memory.
 struct CpuSession::Workspace {
     kernels::Buffer qkv;       // of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
@@ -25,7 +25,7 @@ struct CpuSession::Workspace {
 
 namespace {
 
-// The scratch memory of a thread for its chunk of rows: input of attention, then of the hidden layer.
+// The scratch memory of a thread for a chunk of rows: input of attention, then of the hidden layer.
 struct ChunkScratch {
     kernels::Buffer input;  // normalised rows
     kernels::Buffer wide;   // queries, keys and values, or the hidden layer

@@ -1,4 +1,4 @@
-// One forward on the processor.
+// A forward on the processor.
 #pragma once
 
 #include <memory>

@@ -14,10 +14,10 @@ namespace mpm::cpu {
 /// Rows on their way into a product, in the precision it multiplies. Whole row groups can be read.
 class LeftRows {
 public:
-    /// They are in `memory`; its contents are lost.
+    /// The rows are in `memory`; older contents are lost.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width);
 
-    /// write(row) gives row `r` its values, as f32.
+    /// write(row) fills row `r`, as f32.
     template <class Write>
     void fill(int r, const Write& write) {
         float* row = m_precision == Precision::F32 ? m_data + r * m_stride : m_row;
@@ -41,12 +41,12 @@ private:
     size_t m_stride;
     float* m_data;
     float* m_scales;
-    float* m_row;  // one row on its way to pairs or quads
+    float* m_row;  // a row before it becomes pairs or quads
 };
 
-/// A layer is multiplied in int8 where quantising its weights by column changes them by less than this, as
-/// root mean squares: normally distributed ones lose 0.8 %, a column whose largest weight is 50 times its
-/// others' 11 %.
+/// A layer is multiplied in int8 if quantising its weights by column changes them by less than this (root
+/// mean square): normally distributed weights lose 0.8 %, a column whose largest weight is 50 times the
+/// others 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 class Linear {
@@ -57,11 +57,11 @@ public:
 
     bool present() const { return m_columns != 0; }
     int columns() const { return m_columns; }
-    /// The precision of its input rows: a layer that loses too much in int8 stays in f32.
+    /// The precision of the input rows: a layer that loses too much in int8 stays in f32.
     Precision precision() const { return m_precision; }
 
     /// output = epilogue(rows * weight + bias), on the calling thread. The epilogue's bias is the layer's
-    /// own.
+    /// bias.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
     /// The same as rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;

@@ -50,8 +50,8 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-// Nothing merges between attention and MLP, so all that a row does by itself, up to its queries, keys and
-// values in the next block, is one loop: few rows are computed, and threads would wait for each other often.
+// Nothing merges between attention and MLP, so the work on a row up to queries, keys and values of the next
+// block is a single loop: with few rows, threads of several loops would wait for each other often.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),

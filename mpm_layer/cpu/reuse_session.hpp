@@ -28,7 +28,7 @@ private:
 
     const std::vector<RememberedImage> m_images;
     cv::Mat m_keyBias;
-    std::vector<std::vector<int>> m_rows;  ///< of each image: where its rows belong in the memory
+    std::vector<std::vector<int>> m_rows;  ///< of each image: the places of its rows in the memory
     std::vector<ImageReport> m_reports;
     int m_tap = 0;
 };

@@ -16,7 +16,7 @@ size_t strideOf(int width) {
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
 }
 
-// With a tail of one cache line, since a kernel may read a whole vector at the end.
+// With a cache line behind them, since a kernel may read a whole vector at the end.
 size_t wholeLines(size_t floats) {
     return (floats + 31) / 16 * 16;
 }
@@ -105,7 +105,7 @@ void TokenMemory::keepKey(const Block& block, const HeadRows& heads, int from, i
     }
 }
 
-// A token's values are every other half of the words they share with its neighbour's.
+// A token's values are every other half of words; the neighbour's values are the other halves.
 void TokenMemory::keepValue(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
@@ -121,7 +121,7 @@ void TokenMemory::keepValue(const Block& block, const float* value, int to) {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, int index, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // If keys and values are f32, queries have the same stride: each head has memory of its own.
+    // If keys and values are f32, queries have the same stride: each head has separate memory.
     const size_t step = index * m_headStep;
     return {queries.rows,
             m_precision == Precision::F32 ? block.keys + step : nullptr,

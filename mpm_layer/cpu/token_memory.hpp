@@ -1,4 +1,4 @@
-// Keys, values and outputs that one stream's tokens had when they were computed last.
+// Keys, values and outputs of a stream's tokens, as last computed.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace mpm::cpu {
 
-/// Queries of one head.
+/// Queries of a head.
 struct HeadQueries {
     const float* rows;
     size_t stride;
@@ -51,8 +51,8 @@ private:
     const bool m_valuesArePairs, m_valuesAreColumns;
     int m_readableRows;
     size_t m_keyStride, m_scaleStride, m_valueStride, m_headStep;
-    // Keys, scales and values of each block, then the outputs. One allocation: many small ones leave the ends
-    // of large pages unused.
+    // Keys, scales and values of each block, then the outputs. A single allocation: many small allocations
+    // leave the ends of large pages unused.
     size_t m_scalesAt, m_valuesAt, m_blockStep, m_outputsAt, m_outputStep;
     kernels::Buffer m_all;
     float* m_start;

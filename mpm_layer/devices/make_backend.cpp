@@ -6,7 +6,7 @@
 namespace mpm {
 namespace {
 
-// Auto is the GPU of that number where it is usable; why it is not is told to those who ask for it by name.
+// Auto is the GPU of that number if it is usable; an explicit request for the GPU throws the reason if not.
 std::shared_ptr<const Backend> bestBackend(int index) {
     try {
         return cudaBackend(index);

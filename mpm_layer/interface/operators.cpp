@@ -1,5 +1,5 @@
-// The operators one by one in the C interface: an OpenCV that is linked into another library (as in pip's
-// cv2) cannot register our C++ layers, but calls these from layers of its own.
+// Single operators in the C interface: an OpenCV that is linked into another library (as in pip's cv2) cannot
+// register our C++ layers, but can call these from Python layers.
 #include <algorithm>
 #include <memory>
 

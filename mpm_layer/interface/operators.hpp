@@ -1,4 +1,4 @@
-// The table of operators: registered with OpenCV, and built one by one by the C interface.
+// The table of operators: registered with OpenCV, and built singly by the C interface.
 #pragma once
 
 #include <vector>

@@ -99,7 +99,7 @@ Encoder encoder(cv::dnn::Net& net) {
 }
 
 EncoderLayers encoderLayers(cv::dnn::Net& net) {
-    encoder(net);  // throws if there is none, or one that was refused
+    encoder(net);  // throws if there is none, or if it was refused
     EncoderLayers ids;
     std::shared_ptr<EncoderControl> chain;
     for (const cv::String& name : net.getLayerNames()) {

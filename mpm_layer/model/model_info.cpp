@@ -22,7 +22,7 @@ constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // No value is nested deeper: "[[r, g, b], ..." is a list of lists.
 constexpr int kDeepest = 2;
 
-// A value of another kind than its key requires. The caller knows the key and the expected kind.
+// A value of another kind than the key requires. The caller knows the key and the expected kind.
 struct Unfit {};
 
 double number(const json& value) {
@@ -74,7 +74,7 @@ void readDeviation(const json& value, ModelInfo& info) {
 void readSchedule(const json& value, ModelInfo& info) {
     std::vector<int> schedule;
     for (const json& block : listOf(value, value.size())) {
-        // Each after the one before.
+        // In rising order.
         schedule.push_back(wholeNumber(block, schedule.empty() ? 0 : schedule.back() + 1, kLargestBlock));
     }
     info.schedule = schedule;
@@ -105,7 +105,7 @@ struct Property {
     const char* expected;
 };
 
-// Other keys may come from a later version; this one ignores them.
+// Other keys may come from a later version; this version ignores them.
 const std::map<std::string, Property>& knownProperties() {
     static const std::map<std::string, Property> kKnown = {
         {"mpm.labels",

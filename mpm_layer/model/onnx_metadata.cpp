@@ -179,7 +179,7 @@ std::vector<int> readGraph(const Message& graph) {
     return {};
 }
 
-// The version, where the domain is ours.
+// The version, if the domain is ours.
 std::uint64_t readOpset(Message opset) {
     std::string domain;
     std::uint64_t version = 0;

@@ -112,7 +112,7 @@ LabelledSet::LabelledSet(Layout layout, const std::string& root, const std::stri
             listCityscapes(root, split);
             break;
         case Layout::PascalContext:
-            // 59 classes: the background is not one of them.
+            // 59 classes: the background is none of them.
             m_zeroIsNothing = modelClasses == 59;
             m_classes = m_zeroIsNothing ? 59 : 60;
             listPascalContext(root, split);

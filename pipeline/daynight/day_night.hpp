@@ -1,5 +1,5 @@
-// Day or night in front of the camera: by the image's luminance, by its colour, by the clock, by the sun, or
-// set by hand.
+// Day or night in front of the camera: by the image's luminance or colour, by the clock, by the sun, or set
+// by hand.
 #pragma once
 
 #include <chrono>

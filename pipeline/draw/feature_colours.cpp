@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSamples = 256;                   // tokens of one frame
+constexpr int kSamples = 256;                   // tokens of a frame
 constexpr int kFirstRounds = 40, kRounds = 12;  // of the iteration; later ones start from the axes before
 constexpr double kOutliers = 0.02;              // at each end of an axis
 constexpr double kNoVariance = 1e-9;            // of unit vectors; a black frame has none

@@ -18,7 +18,7 @@ namespace {
 constexpr char32_t kUnknown = 0xFFFD;  // for bytes that are not UTF-8
 constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
 
-/// Folders of sans-serif fonts in distributions. Fontconfig is not used: its parser crashes without memory.
+/// Folders of sans-serif fonts in distributions. Fontconfig is not used: the parser crashes without memory.
 constexpr const char* kFiles[][2] = {
     {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"},

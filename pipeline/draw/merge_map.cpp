@@ -80,7 +80,7 @@ void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes,
         }
 }
 
-/// RGB: from a light blue for two patches to a deep one; every doubling is a step of six.
+/// RGB: from a light blue for two patches to a deep blue; every doubling is a step of six.
 cv::Vec3b sizeColour(int size) {
     const double share = std::min(1.0, std::log2(double(size)) / 6);
     const cv::Vec3d low(255, 237, 160), high(189, 0, 38);

@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 struct MergeMapStyle {
     enum class Colours {
         Mean,     ///< every cluster in the mean colour of the cluster's patches
-        Size,     ///< one hue, stronger for larger clusters; single patches grey
+        Size,     ///< a single hue, stronger for larger clusters; single patches grey
         Distinct  ///< clusters that touch in different colours; single patches grey
     } colours = Colours::Mean;
     double opacity = 0.6;  ///< of Size and Distinct over the image

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Numbers of a TIFF file, in its own order.
+/// Numbers of a TIFF file, in the file's byte order.
 class Tiff {
 public:
     explicit Tiff(const FileBytes& file) : m_file(file), m_big(file.at(0) == 'M') {}

@@ -1,4 +1,4 @@
-// The size of an image, from the first bytes of its file.
+// The size of an image, from the first bytes of the file.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct ImageHeader {
     std::int64_t width = 0, height = 0;
     int channels = 3;
     int depth = 1;       ///< bytes of a channel
-    int extraDepth = 0;  ///< bytes a channel of each pixel that the decoder needs beside its result
+    int extraDepth = 0;  ///< bytes a channel of each pixel that the decoder needs beside the result
 };
 
-/// Reads the header of an image; nothing if the format is another one or the size is missing.
+/// Reads the header of an image; nothing if the format is another or the size is missing.
 std::optional<ImageHeader> imageHeader(const FileBytes& file);
 
 /// Reads the header of a TIFF or WebP image.

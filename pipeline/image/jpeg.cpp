@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Markers without a length of their own: restarts and fillers, and the stuffed zero inside a scan.
+/// Markers without a length: restarts and fillers, and the stuffed zero inside a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }
@@ -25,8 +25,8 @@ bool isFrame(unsigned char kind) {
     return kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc;
 }
 
-/// libjpeg over bytes in memory, silent, with an end of its own behind them. Errors jump: nothing in here may
-/// have a destructor.
+/// libjpeg over bytes in memory, silent, with an added end marker. Errors jump: nothing in here may have a
+/// destructor.
 struct Decoder {
     jpeg_decompress_struct jpeg{};
     jpeg_error_mgr errors{};
@@ -107,7 +107,7 @@ std::optional<JpegSegments> jpegSegments(const FileBytes& file) {
         if (isFrame(kind) && !framed) {
             framed = true;
             const int channels = file.at(at + 9);
-            // A progressive image is kept whole, as coefficients, until its last scan.
+            // A progressive image is kept whole, as coefficients, until the last scan.
             const bool kept = kind != 0xc0 && kind != 0xc1 && kind != 0xc3;
             found.arithmetic = kind >= 0xc9;
             found.header = {ImageFormat::Jpeg, file.big(at + 7, 2), file.big(at + 5, 2), channels, 1,

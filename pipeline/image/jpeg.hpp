@@ -15,8 +15,8 @@ struct JpegSegments {
 /// Steps over the segments by their lengths; nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of its image; libjpeg fills the missing part with grey
-/// without an error. False for one that only lacks its end marker. No pixel is decoded.
+/// Whether the file was cut off in the middle of the image; libjpeg fills the missing part with grey without
+/// an error. False if only the end marker is missing. No pixel is decoded.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

@@ -19,21 +19,21 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
-constexpr int kMostDeflated = 1032;  // bytes that one byte of deflate becomes at most
+constexpr int kMostDeflated = 1032;  // bytes that a byte of deflate becomes at most
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
 
 std::atomic<std::int64_t> g_maxBytes{kDefaultImageBytes};
 
-/// The result, a copy in which it is rotated, and the decoder's own memory.
+/// The result, a copy in which it is rotated, and the decoder's memory.
 std::int64_t bytesOfPixel(const ImageHeader& header, int flags) {
     const bool asIs = flags == cv::IMREAD_UNCHANGED;
     const std::int64_t result = asIs ? std::int64_t{header.channels} * header.depth : 3;
     return 2 * result + std::int64_t{header.channels} * header.extraDepth;
 }
 
-/// Whether its end marker is missing.
+/// Whether the end marker is missing.
 bool checkJpeg(const FileBytes& file) {
     const auto segments = jpegSegments(file);
     if (!segments || segments->scans > kMostScans) throw ImageError(kUnknown);

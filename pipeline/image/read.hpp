@@ -24,7 +24,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Throws ImageError, naming budget and value, where an image or frame of this size is not allowed.
+/// Throws ImageError, naming budget and value, if an image or frame of this size is not allowed.
 void checkImageSize(std::int64_t width, std::int64_t height, std::int64_t bytesOfPixel);
 
 /// Decodes these bytes; `flags` as of cv::imdecode. Size and completeness are checked before anything is

@@ -47,7 +47,7 @@ bool isPossible(const Shard& shard) {
     return shard.index >= 1 && shard.index <= shard.count;
 }
 
-/// Reads up to the last whole line; a kill leaves a torn one at the end.
+/// Reads up to the last whole line; a kill leaves a torn line at the end.
 Contents contentsOf(const std::string& path) {
     Contents contents;
     LineReader file(path, kLongestLine);

@@ -1,5 +1,5 @@
 // The raw result of an evaluation, counted image by image; every figure is computed from it. Counts are whole
-// numbers, so that joined shards give the same bits as one run.
+// numbers, so that joined shards give the same bits as a single run.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,7 @@ EvalRow summarise(const EvalCounts& counts, size_t setting) {
     TokenSums tokens;
     ImageTimes times;
     for (const Group& group : counts.groups) {
-        if (setting >= group.rows.size()) continue;  // none of its images could be used
+        if (setting >= group.rows.size()) continue;  // no image of the group could be used
         const GroupRow& part = group.rows[setting];
         row.device = part.device, row.precision = part.precision, row.schedule = part.schedule;
         addTimes(row, times, part);

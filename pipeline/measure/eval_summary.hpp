@@ -22,8 +22,8 @@ struct EvalRow {
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
     std::vector<double> tokens;  ///< mean entering each block, over windows
-    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< one entry an image
-    std::vector<double> groupImages, groupMs;                              ///< one entry a group
+    std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< per image
+    std::vector<double> groupImages, groupMs;                              ///< per group
     double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< an image's, medians over groups
     double meanMs = 0;                                         ///< mean of an image, as ms is the median
     double windowsPerSecond = 0;

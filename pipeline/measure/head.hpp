@@ -1,4 +1,4 @@
-// Machine, library and model that a measurement ran on: the head of its report.
+// Machine, library and model of a measurement: the head of the report.
 #pragma once
 
 #include <string>

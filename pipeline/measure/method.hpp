@@ -16,7 +16,7 @@ struct Method {
         blocks;        ///< of "mpm:2+5"; else the method's usual blocks or the model's schedule
     std::string text;  ///< as it was written: "mpm:2+5"
 
-    /// Reuse over time of the model's own method: "reuse" or "reuse:refresh=60".
+    /// Reuse over time with the model's method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
     /// Token sharing (CTS) by the model's policy, or another policy: see ShareMethod.
     bool shares() const { return shortName() == "cts"; }

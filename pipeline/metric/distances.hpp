@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 using DistanceCounts = std::vector<int64_t>;
 
 /// An entry for each stage. `stages`: the maps in order, CV_32S 1xK each, the first of them of the whole
-/// grid. A token's place is the middle of its patches; in a larger cluster, each member counts against the
+/// grid. A token's place is the middle of the patches; in a larger cluster, each member counts against the
 /// first.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 

@@ -11,8 +11,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// The place of each of `size` pixels among `from`: the lower neighbour, the upper neighbour, and the weight
-/// of the upper one.
+/// The place of each of `size` pixels among `from`: lower neighbour, upper neighbour, and the upper's weight.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;

@@ -24,7 +24,7 @@ bool hasIds(const cv::Mat& output);
 /// classes and D is the encoder's width or at least 192.
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
 
-/// CV_32F, one row for each image token, of an image of the batch. `output`: of kind Features.
+/// CV_32F, a row for each image token, of an image of the batch. `output`: of kind Features.
 cv::Mat featuresOf(const cv::Mat& output, int index, const OutputFacts& facts);
 
 /// Mean cosine between the rows of `a` and `b`, CV_32F of the same size. seen: CV_8U with an entry for each

@@ -47,8 +47,8 @@ public:
     /// The same by block of the backbone, each with the merge before it.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// Of a block with so many image tokens in its attention and in its MLP. `attended`: to which they
-    /// attend; those of the attention itself if negative.
+    /// Of a block with so many image tokens in attention and MLP. `attended`: tokens they attend to; if
+    /// negative, those of the attention.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
     /// Of the decoders, if this share of the image tokens is computed.

@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 /// needs them. Names play no role.
 class LayerParts {
 public:
-    /// @param net has run before, since an engine may change its layers at the first forward
+    /// @param net has run before, since an engine may change layers at the first forward
     /// @param output the layer at which forwards end; empty: at the last layer
     LayerParts(cv::dnn::Net& net, const std::string& output);
 

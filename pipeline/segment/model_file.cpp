@@ -34,7 +34,7 @@ std::string defaultModel() {
     return {};
 }
 
-/// The prefix that the file with this code was installed to, or its build folder: a program's folder is one
+/// The prefix that the file with this code was installed to, or its build folder: a program's folder is a
 /// level below. So is the GStreamer plugin's in a build folder; the Python module's is two below, and an
 /// installed library is somewhere in lib.
 std::vector<fs::path> ownPrefixes() {

@@ -16,7 +16,7 @@ public:
 
 /// The folders searched for the shipped model, in order: $MPM_MODELS; share/mpm of the prefix or build folder
 /// that the file with this code belongs to; mpm in the data folders of the user and of the system
-/// ($XDG_DATA_HOME, $XDG_DATA_DIRS). The folder of a program is not searched: its models are the user's own.
+/// ($XDG_DATA_HOME, $XDG_DATA_DIRS). The folder of a program is not searched: models there are the user's.
 std::vector<std::string> modelFolders();
 
 /// The file MODEL names: a path, or `default` for the shipped model. Throws ModelError if there is none.

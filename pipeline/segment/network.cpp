@@ -195,7 +195,7 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         return withChannels(run(), blob);
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // it names the fault; OpenCV's own messages name a line of its source
+            throw;  // it names the fault; OpenCV's messages name a line of OpenCV
         const std::string batch = std::to_string(blob.size[0]), own = std::to_string(m_batch);
         const std::string fixed = m_batch > 0 && m_batch != blob.size[0]
                                       ? "its batch is fixed at " + own + ": use " + own + ", or "

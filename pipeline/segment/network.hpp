@@ -23,7 +23,7 @@ struct RandomModel {
 constexpr const char* kQueriesAdvice =
     "the model gives masks and classes of queries, no labels; convert it with --output labels";
 
-/// Move-only, and like the cv::dnn::Net in it for one thread at a time.
+/// Move-only, and like cv::dnn::Net for a single thread at a time.
 class Network {
 public:
     /// MODEL is a path or `default`. `size` is used if the model leaves the size open.

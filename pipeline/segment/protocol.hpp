@@ -26,7 +26,7 @@ std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size s
 /// `image` scaled so that the shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
-/// A window of one of the segmented images, in an image of the size `scaled`.
+/// A window of any segmented image, in an image of the size `scaled`.
 struct WindowPlace {
     size_t image;
     int number;  ///< within the image
@@ -36,7 +36,7 @@ struct WindowPlace {
 
 struct ProtocolResult {
     cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's size
-    std::vector<mpm::ImageReport> windows;  ///< one for each window
+    std::vector<mpm::ImageReport> windows;  ///< for each window
 };
 
 /// Milliseconds of the network and of the encoder, over so many images.

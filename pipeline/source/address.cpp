@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kShortestSecret = 3;  // what is shorter stands in every other word
 constexpr size_t kLongWord = 8;
 
-/// A short word is replaced where it stands alone only: "the" may be somebody's password.
+/// A short word is replaced only as a whole word: "the" may be somebody's password.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);
@@ -29,8 +29,8 @@ void replaceAll(std::string& text, const std::string& piece, const std::string& 
     text = result + text.substr(from);
 }
 
-/// Past the URL whose "://" stands at `scheme`: at the next blank or quote. Where no host precedes that, it
-/// is one within a password, and the URL goes on to the last '@' of the line.
+/// The end of the URL with "://" at `scheme`: the next blank or quote. If no host precedes that blank, it is
+/// part of a password, and the URL continues to the last '@' of the line.
 size_t urlEnd(const std::string& text, size_t scheme) {
     const auto next = [&](size_t from) {
         return std::min(text.find_first_of(" \t\r\n\"'<>", from), text.size());

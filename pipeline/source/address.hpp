@@ -52,7 +52,7 @@ std::string redacted(const std::string& text);
 
 /// The source that env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's
 /// keychain) stands for; any other address as it is. Throws SourceError if there is no such variable or
-/// entry. Asking the keychain may take as long as its owner needs to unlock it, 60 seconds at most.
+/// entry. The keychain may wait until the user unlocks it, 60 seconds at most.
 Address resolved(const Address& address);
 
 }  // namespace mpm::pipeline

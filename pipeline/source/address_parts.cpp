@@ -71,7 +71,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// One name between slashes that is nothing but a name.
+/// A name between slashes that is nothing but a name.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -113,7 +113,7 @@ AddressParts urlParts(const std::string& text, size_t start) {
     std::string rest = text.substr(start);
     const size_t query = rest.find_first_of("?#;&|\"'<>\\");
     const size_t at = rest.rfind('@');
-    // A password may hold '?' where somebody forgot to escape it, a query may hold '@': nobody can tell.
+    // A password may hold an unescaped '?', a query may hold '@': it is ambiguous.
     if (query != std::string::npos && at != std::string::npos && query < at) {
         parts.shown += kLeftOut;
         parts.hide(rest);
@@ -177,7 +177,7 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// Where a parameter begins that names a secret, or anything that only a URL has behind its path.
+/// The first parameter that names a secret, or anything that only a URL has after the path.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;
@@ -206,7 +206,7 @@ bool isFilePath(const std::string& text) {
     return rooted || text.rfind("./", 0) == 0 || text.rfind("../", 0) == 0 || text.rfind("~/", 0) == 0;
 }
 
-/// A path, a camera's number, or an address somebody wrote without its scheme.
+/// A path, a camera's number, or an address without a scheme.
 AddressParts plainParts(const std::string& text) {
     AddressParts parts;
     const size_t colon = text.find(':'), at = text.rfind('@'), slash = text.rfind('/');
@@ -240,7 +240,7 @@ AddressParts directParts(const std::string& text) {
     if (text.compare(0, 4, "gst:") == 0) return pipelineParts(text);
     if (const size_t start = schemeEnd(text)) return urlParts(text, start);
     if (text.find("://") == std::string::npos) return plainParts(text);
-    AddressParts parts;  // several addresses, or one in something else
+    AddressParts parts;  // several addresses, or an address in other text
     parts.shown = kLeftOut;
     parts.hide(text);
     return parts;

@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Stands where something was left out.
+/// Replaces text that is left out.
 inline constexpr const char* kLeftOut = "...";
 
 struct AddressParts {
@@ -19,10 +19,10 @@ struct AddressParts {
 
 AddressParts partsOf(const std::string& text);
 
-/// Whether a parameter of this name has a secret as its value: password, X-Amz-Signature, proxy-pw.
+/// Whether the value of a parameter of this name is a secret: password, X-Amz-Signature, proxy-pw.
 bool namesSecret(std::string_view key);
 
-/// Whether this may be a host and its port. Anything else in that place may be half of a password.
+/// Whether this may be a host and port. Anything else in that place may be half of a password.
 bool isHost(std::string_view text);
 
 /// Past the word that begins at `from`; quotes and backslashes hide blanks.

@@ -23,16 +23,15 @@ namespace {
 constexpr std::int64_t kMostPacketBytes = 512 << 20;  // a frame of 100 million pixels, packed or not
 constexpr std::int64_t kBytesOfPixel = 8;             // as decoded, as BGR, and a copy
 
-/// FFmpeg prints what it was asked to open, password and all, when a connection fails. Users who want its log
-/// set the variable themselves.
+/// When a connection fails, FFmpeg prints the address with the password. Users who want FFmpeg's log set the
+/// variable themselves.
 void quietFfmpeg() {
     static std::once_flag once;
     std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
 }
 
-/// A server may announce a part of gigabytes and send it without end. OpenCV has no way to tell FFmpeg how
-/// much is too much, FFmpeg itself has: the largest piece of memory it may ask for. Where OpenCV brings no
-/// FFmpeg there is nothing to limit.
+/// A server may announce a part of gigabytes and send it without end. OpenCV cannot limit that, FFmpeg can:
+/// by the largest piece of memory that it may allocate. Without FFmpeg in OpenCV there is nothing to limit.
 void limitFfmpeg() {
     using Limit = void (*)(std::size_t);
     if (const auto limit = reinterpret_cast<Limit>(dlsym(RTLD_DEFAULT, "av_max_alloc")))
@@ -75,7 +74,7 @@ bool CaptureSource::openCapture() {
         case SourceKind::Pipeline:
             return m_capture.open(text.substr(4), cv::CAP_GSTREAMER);
         case SourceKind::Stream: {
-            // Time-outs are obeyed only where the backend is named.
+            // Time-outs work only if the backend is named.
             const std::vector<int> timeouts = {
                 cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
                 cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
@@ -87,7 +86,7 @@ bool CaptureSource::openCapture() {
         }
         default:
             const FfmpegOpening rules(false);
-            // GStreamer prints pages about a file that is no video: it is asked only where FFmpeg is absent.
+            // GStreamer prints pages about a file that is no video: it is used only if FFmpeg is absent.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
                 m_capture.open(text, cv::CAP_GSTREAMER);
             return m_capture.isOpened() || m_capture.open(text, cv::CAP_OPENCV_MJPEG);
@@ -125,7 +124,7 @@ void CaptureSource::open() {
     try {
         opened = openCapture() && m_capture.isOpened();
     } catch (const cv::Exception&) {
-        opened = false;  // its text may quote the address, password and all
+        opened = false;  // the message may quote the address with the password
     }
     if (!opened) throw SourceError(problem(), name());
     m_number = 0;
@@ -154,7 +153,7 @@ void CaptureSource::readProperties() {
     const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
     m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
     m_codec = lettersOf(m_capture.get(cv::CAP_PROP_FOURCC));
-    // A clip behind HTTP has an end and waits for its reader; a camera behind HTTP does not.
+    // A clip behind HTTP has an end and waits for the reader; a camera behind HTTP does neither.
     if (m_kind == SourceKind::Stream) m_live = m_length < 2;
     if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);
 }
@@ -205,7 +204,7 @@ bool CaptureSource::brokenFile() const {
 
 std::string CaptureSource::frameName() const {
     std::string stem = "frame";
-    // Names of files are shown: where the source stands elsewhere, nothing of it may be in them.
+    // Names of files are shown: if env: or secret: hold the source, the name may show nothing of it.
     if (m_kind == SourceKind::Video && !m_address.isNamed())
         stem = std::filesystem::path(m_address.shown()).stem().string();
     if (m_kind == SourceKind::Camera) stem = "camera" + m_address.reveal();

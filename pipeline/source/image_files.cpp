@@ -88,7 +88,7 @@ std::vector<std::string> imagePaths(const std::string& text) {
 
 ImageFilesSource::ImageFilesSource(Address address) : m_address(std::move(address)) {}
 
-/// Of a source that stands elsewhere only the file's own name.
+/// For env: and secret: the path is reduced to the name of the file.
 std::string ImageFilesSource::shownPath(const std::string& path) const {
     return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
 }
@@ -101,7 +101,7 @@ void ImageFilesSource::open() {
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
-    // Two images of one stem (a.jpg, a.png; or two folders of a glob) would write over each other's
+    // Two images with the same stem (a.jpg, a.png; or two folders of a glob) would write over each other's
     // results.
     std::set<std::string> taken;
     for (std::string& stem : m_stems) {
@@ -125,7 +125,7 @@ bool ImageFilesSource::next(Frame& frame) {
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];
-    frame.seconds = static_cast<double>(index);  // no clock of their own: one a second
+    frame.seconds = static_cast<double>(index);  // images have no clock: 1 a second
     return true;
 }
 

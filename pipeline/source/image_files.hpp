@@ -1,4 +1,4 @@
-// Images on disk as a source: one file, a folder, or a glob.
+// Images on disk as a source: a file, a folder, or a glob.
 #pragma once
 
 #include "pipeline/source/source.hpp"
@@ -24,7 +24,7 @@ private:
     size_t m_next = 0;
 };
 
-/// Whether the name of `path` is one OpenCV reads images from.
+/// Whether the extension of `path` is an image format of OpenCV.
 bool hasImageExtension(const std::string& path);
 
 }  // namespace mpm::pipeline

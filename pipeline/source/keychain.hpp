@@ -6,7 +6,7 @@
 namespace mpm::pipeline {
 
 /// The secret that the monitor, or `secret-tool store --label=NAME server mpm-monitor user NAME`, keeps as
-/// `name`. Throws SourceError that says why where there is none, the keychain cannot be reached, or nobody
+/// `name`. Throws SourceError with the reason if there is none, the keychain cannot be reached, or nobody
 /// unlocked it for 60 seconds.
 std::string secretFromKeychain(const std::string& name);
 

@@ -26,7 +26,7 @@ void noteLeftBehind() {
     g_leftBehind = true;
 }
 
-/// Owned by the source and its thread together: whoever ends last takes it away.
+/// Owned by the source and the thread together: the last of them to end deletes it.
 class PatientSource::Worker {
 public:
     explicit Worker(std::unique_ptr<Source> source) : m_source(std::move(source)) {}

@@ -1,4 +1,4 @@
-// A source that its reader may give up on: a read can hang in a driver, a server or a file system for ever.
+// A source whose reader may give up: a read can hang in a driver, a server or a file system for ever.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ public:
     using SourceError::SourceError;
 };
 
-/// Opens and reads another source in a thread of its own.
+/// Opens and reads another source in a separate thread.
 class PatientSource : public Source {
 public:
     /// Each opening, and the wait for the first frame, may take this long.

@@ -20,7 +20,7 @@ std::string lowered(std::string text) {
 }
 
 struct Split {
-    std::string scheme, host, root;  ///< "https", "[::1]" without its port, "https://user@[::1]:8443"
+    std::string scheme, host, root;  ///< "https", "[::1]" without port, "https://user@[::1]:8443"
     bool http() const { return (scheme == "http" || scheme == "https") && !host.empty(); }
 };
 
@@ -36,7 +36,7 @@ Split split(const std::string& address) {
     return {lowered(address.substr(0, colon)), lowered(host.substr(0, port)), address.substr(0, end)};
 }
 
-/// FFmpeg's own reading, found in the FFmpeg that OpenCV has loaded.
+/// FFmpeg's functions for reading, found in the FFmpeg that OpenCV has loaded.
 class Avio {
 public:
     Avio() {

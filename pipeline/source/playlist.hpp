@@ -1,4 +1,5 @@
-// HLS of a camera: the user's own address names a playlist, and its parts must be on the same host.
+// HLS of a camera: the user's address names a playlist, and the parts of the playlist must be on the same
+// host.
 #pragma once
 
 #include <chrono>
@@ -17,13 +18,14 @@ struct PlaylistParts {
 };
 PlaylistParts partsOfPlaylist(const std::string& text);
 
-/// Where `part` of the playlist at `base` is; empty if it is on another host, or no http address at all.
+/// The address of `part` of the playlist at `base`; empty if it is on another host, or no http address at
+/// all.
 std::string addressOnSameHost(const std::string& base, const std::string& part);
 
 /// Reads an address; an empty text if that fails. `finally` becomes the address after redirections.
 using Fetch = std::function<std::string(const std::string& address, std::string& finally)>;
 
-/// Whether everything that the playlist names, in playlists that it names too, is on its host.
+/// Whether all parts that the playlist names, directly or by further playlists, are on the playlist's host.
 bool staysOnItsHost(const std::string& playlist, const Fetch& fetch);
 /// The same through FFmpeg, within a time. True if OpenCV brings no FFmpeg, which then reads no playlist
 /// either.

@@ -44,7 +44,7 @@ const char* stateName(SourceState state) {
     return "?";
 }
 
-/// Owned by the reader and by its thread together, so that a thread caught in a driver outlives the reader
+/// Owned by the reader and the thread together, so that a thread caught in a driver outlives the reader
 /// safely.
 class Reader::Worker {
 public:
@@ -182,8 +182,8 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // An image that is replaced now and then may be half written for a moment; one that never was
-        // readable will not become so.
+        // An image that is replaced now and then may be half written for a moment; an image that was never
+        // readable will stay so.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
@@ -228,7 +228,7 @@ private:
         const double growth = static_cast<double>(1 << std::min(m_status.attempts - 1, 16));
         const double full =
             std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
-        // Jitter: after a power cut a hundred monitors must not knock at one recorder in the same instant.
+        // Jitter: after a power cut a hundred monitors must not call a recorder in the same instant.
         m_nextAttempt =
             Steady::now() + milliseconds(static_cast<std::int64_t>(full * m_random.uniform(0.5, 1.0)));
         enter(SourceState::Retrying);

@@ -1,5 +1,5 @@
-// A source read by a thread of its own: the latest frame wins, broken connections come back, and the state is
-// told.
+// A source read by a separate thread: the latest frame wins, broken connections are opened again, and the
+// state is reported.
 #pragma once
 
 #include <memory>
@@ -30,15 +30,15 @@ struct SourceStatus {
     int attempts = 0;                                 ///< failed ones since the last frame
     std::int64_t frames = 0;                          ///< read
     int passes = 0;                                   ///< complete ones, of a file or folder that loops
-    std::int64_t dropped = 0;                         ///< read, but never taken because a newer one came
-    std::int64_t position = -1;             ///< number of the newest frame in its film; -1: none, or live
-    std::int64_t length = -1;               ///< frames of the film, where known
-    std::string codec;                      ///< of the film or stream, where known
-    double rate = 0;                        ///< frames a second of the film, where known
-    bool held = false;                      ///< a film that waits: by setHeld(), or at its end
+    std::int64_t dropped = 0;                         ///< read, but never taken because a newer frame came
+    std::int64_t position = -1;             ///< number of the newest frame in the film; -1: none, or live
+    std::int64_t length = -1;               ///< frames of the film, if known
+    std::string codec;                      ///< of the film or stream, if known
+    double rate = 0;                        ///< frames a second of the film, if known
+    bool held = false;                      ///< a film that waits: by setHeld(), or at the end
     std::int64_t bad = 0;                   ///< different images that could not be read
-    std::vector<SourceProblem> unreadable;  ///< one for each of them; the first hundred
-    SourceProblem problem;                  ///< the last one
+    std::vector<SourceProblem> unreadable;  ///< for the first hundred
+    SourceProblem problem;                  ///< the last
 
     /// The last problem in English; empty if there was none.
     std::string message() const { return problem.message(); }
@@ -49,7 +49,7 @@ struct ReaderOptions {
     std::chrono::milliseconds offlineAfter{60'000};
     std::chrono::milliseconds firstPause{500};
     std::chrono::milliseconds longestPause{30'000};
-    bool retryEnded = true;  ///< a live source that says it is over is opened again, as one that broke is
+    bool retryEnded = true;  ///< a live source that ended is opened again, like a broken source
     bool loop = false;       ///< begin again at the end of a file or folder
     bool everyFrame =
         false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
@@ -70,19 +70,18 @@ public:
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// The newest frame that was not taken yet, waiting up to `wait` for one. False: none came, or the source
-    /// is over.
+    /// The newest frame that was not taken yet; waits up to `wait`. False: none came, or the source is over.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
     /// Of films, files and folders; a live source ignores them. They take effect with the next frame.
     /// Held: no frame comes but those of seek() and step().
     void setHeld(bool held);
     void seek(std::int64_t frame);
-    /// One frame on, or back where `direction` is negative.
+    /// A frame forward, or back if `direction` is negative.
     void step(int direction);
-    /// Times the film's own pace.
+    /// A factor of the film's pace.
     void setSpeed(double speed);
-    /// Off: the film is held at its end.
+    /// Off: the film is held at the end.
     void setLoop(bool loop);
 
     /// True while another frame may come.

@@ -9,9 +9,9 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 11;      // one street, the same for everybody
-constexpr double kRate = 10;             // frames a second at the scene's own pace
-constexpr double kSecondsPerDay = 240;   // of filming, at the scene's own pace: a day in four minutes
+constexpr std::uint64_t kSeed = 11;      // the same street for everybody
+constexpr double kRate = 10;             // frames a second at the scene's pace
+constexpr double kSecondsPerDay = 240;   // of filming, at the scene's pace: a day in four minutes
 constexpr double kTrafficSeconds = 1.7;  // the traffic moves on between the frames of a day in fast motion
 
 // The street's sun is that of 41.25 degrees north in the last days of April.
@@ -54,8 +54,8 @@ bool SceneSource::next(Frame& frame) {
     const bool fast = m_options.framesPerDay > 0;
     const double film = static_cast<double>(m_number) / kRate;
     const double days = fast ? static_cast<double>(m_number) / m_options.framesPerDay : film / kSecondsPerDay;
-    // At the scene's own pace the light moves on once a second: lighting the whole street anew is most of its
-    // cost.
+    // At the scene's pace the light changes once a second: lighting the whole street is most of the cost of a
+    // frame.
     const double exact = m_options.startHour + 24 * days;
     const double hour = fast ? exact : std::floor(exact * 10) / 10;
     const street::StreetFrame seen =

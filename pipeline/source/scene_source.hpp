@@ -30,11 +30,11 @@ private:
     std::int64_t m_number = 0;
 };
 
-/// Night in the street is from its sunset to its sunrise: its lamps are brighter than its dawn, so luminance
-/// cannot tell. For times of sceneTime(); it holds nothing back, however far apart the frames are.
+/// Night in the street is from sunset to sunrise: lamps are brighter than dawn, so luminance cannot decide.
+/// For times of sceneTime(); a change takes effect at once, for any distance of the frames.
 DayNightRule sceneRule();
 
-/// The moment of the street's sky at `seconds` of its clock (Frame::seconds); every day of it is the same.
+/// The time in the street at `seconds` of the source's clock (Frame::seconds); every day is the same.
 std::chrono::system_clock::time_point sceneTime(double seconds);
 
 }  // namespace mpm::pipeline

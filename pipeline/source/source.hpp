@@ -1,4 +1,4 @@
-// Where frames come from: one interface for cameras, files, streams, folders and the built-in street.
+// Sources of frames: an interface for cameras, files, streams, folders and the built-in street.
 #pragma once
 
 #include <chrono>
@@ -18,13 +18,13 @@ namespace mpm::pipeline {
 struct Frame {
     cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< from 0, of this source
-    int pass = 0;                                ///< how often the source was read to its end before
+    int pass = 0;                                ///< how often the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
     std::string name;                            ///< file-name stem for what is written about this frame
-    double seconds = 0;  ///< the source's own clock: film time, scene time, time since opening
+    double seconds = 0;  ///< the source's clock: film time, scene time, time since opening
 };
 
-/// A source belongs to one thread at a time.
+/// A source belongs to a single thread at a time.
 class Source {
 public:
     virtual ~Source() = default;
@@ -32,18 +32,18 @@ public:
     virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadImage
     virtual bool live() const = 0;         ///< time passes by itself: only the latest frame counts
     virtual std::string name() const = 0;  ///< to be shown; no password
-    virtual std::int64_t length() const { return -1; }  ///< frames, where known after open()
-    virtual double rate() const { return 0; }           ///< frames a second, where known after open()
-    /// Four letters, where known after open(); empty: not known.
+    virtual std::int64_t length() const { return -1; }  ///< frames, if known after open()
+    virtual double rate() const { return 0; }           ///< frames a second, if known after open()
+    /// Four letters, if known after open(); empty: not known.
     virtual std::string codec() const { return {}; }
-    /// The next frame is the one of this number. False: the source cannot.
+    /// The next frame gets this number. False: the source cannot seek.
     virtual bool seek(std::int64_t) { return false; }
 };
 
 /// How the built-in street is filmed.
 struct SceneOptions {
     cv::Size size{640, 480};
-    int framesPerDay = 0;      ///< fast motion: a whole day in so many frames; 0: the scene's own pace
+    int framesPerDay = 0;      ///< fast motion: a whole day in so many frames; 0: the scene's pace
     double startHour = 15;     ///< of the scene's clock, at frame 0: dusk is near
     std::int64_t frames = -1;  ///< how many; -1: without end
     int samples = 2;           ///< rays a side in each pixel: 2 smooths edges, 1 is faster
@@ -57,9 +57,9 @@ struct SourceOptions {
 
 enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
-/// What `address` names, by its form and by what lies on the disk: a camera index, a video file, an RTSP/HTTP
-/// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or what env: or secret: stands for.
-/// Throws SourceError if it names nothing.
+/// The kind that `address` names, by form and by files on the disk: a camera index, a video file, an
+/// RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or the value of env: or
+/// secret:. Throws SourceError if it names nothing.
 SourceKind sourceKind(const Address& address);
 
 /// The source `address` names, not opened yet. Throws SourceError if it names nothing.
@@ -68,7 +68,7 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
 /// Whether there is something at `path` that this program has no permission to read.
 bool isUnreadable(const std::string& path);
 
-/// The images of a folder (by natural order) or of a glob; one path for a file.
+/// The images of a folder (by natural order) or of a glob; a single path for a file.
 std::vector<std::string> imagePaths(const std::string& text);
 
 }  // namespace mpm::pipeline

@@ -20,15 +20,15 @@ struct SourceProblem {
         NotAVideo,          ///< damaged, or of an unknown format
         NotAFile,           ///< a pipe or a device in place of a video
         Playlist,           ///< or another text in place of a video
-        PlaylistElsewhere,  ///< its parts are on another host
+        PlaylistElsewhere,  ///< parts of it are on another host
         VideoDamaged,       ///< arguments: frames read, frames announced
         StreamBroke,        ///< arguments: frames read
         StreamEnded,        ///< the sender closed it
         NotEightBit,        ///< frames of a format that is not supported
         NoImages,           ///< a folder or glob without images
-        UnreadableImage,    ///< one of several; arguments: the reason
+        UnreadableImage,    ///< among several; arguments: the reason
         AllImagesUnreadable,
-        Empty,         ///< not one frame
+        Empty,         ///< no frame at all
         StillReading,  ///< an earlier read has not returned yet
         NoFrameInTime,
         NoSuchVariable,       ///< env:NAME
@@ -52,7 +52,7 @@ struct SourceProblem {
     }
 };
 
-/// `problem` with redacted() applied to each of its texts.
+/// `problem` with redacted() applied to each text.
 SourceProblem redacted(SourceProblem problem);
 
 /// The source cannot be opened, or cannot go on. Never holds a password.
@@ -62,7 +62,7 @@ public:
         : std::runtime_error(problem.message()), m_problem(std::move(problem)) {}
     SourceError(SourceProblem::Kind kind, const std::string& source, std::vector<std::string> arguments = {})
         : SourceError(SourceProblem{kind, source, std::move(arguments)}) {}
-    /// Kind::Other, with the whole message as its text.
+    /// Kind::Other, with the whole message as text.
     explicit SourceError(const std::string& message)
         : SourceError(SourceProblem::Kind::Other, std::string(), {message}) {}
 
@@ -73,7 +73,7 @@ private:
     SourceProblem m_problem;
 };
 
-/// One image cannot be read; the next call continues with the one after it.
+/// An image cannot be read; the next call continues with the next image.
 class BadImage : public SourceError {
 public:
     using SourceError::SourceError;

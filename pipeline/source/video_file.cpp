@@ -31,7 +31,7 @@ std::string bytesAt(int file, off_t at) {
     return bytes;
 }
 
-/// FFmpeg skips ID3 tags before it looks for a format: a playlist may follow one.
+/// FFmpeg skips ID3 tags before it looks for a format: a playlist may follow a tag.
 off_t endOfTags(int file) {
     constexpr int kMostTags = 16;
     off_t at = 0;

@@ -99,7 +99,7 @@ std::string Statement::text(int column) const {
 }
 
 Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
-    static std::mutex mutex;  // no other store may open the file between its making and its closing
+    static std::mutex mutex;  // no other store may open the file while it is prepared
     const std::lock_guard<std::mutex> lock(mutex);
     m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;

@@ -91,7 +91,7 @@ CREATE TABLE setup (
 );
 )sql";
 
-/// Changes from a schema to the next one. The first release has schema 5, and files of schemas before it were
+/// Changes from a schema to the next. The first release has schema 5, and files of schemas before it were
 /// never released.
 struct Migration {
     std::int64_t to;

@@ -113,12 +113,12 @@ public:
     void check() const;
     /// Whether the file was moved, removed or replaced since it was opened: what is added now is not in it.
     bool moved() const;
-    /// Renames a damaged file to FILE.damaged-TIME, and one of an unreleased version to FILE.old-TIME, with
-    /// its log, so that a new file can be made. Returns the new name, empty if the file turns out to be good.
-    /// Throws StoreError if the file cannot be renamed.
+    /// Renames a damaged file to FILE.damaged-TIME, and a file of an unreleased version to FILE.old-TIME,
+    /// with the log, so that a new file can be made. Returns the new name, empty if the file turns out to be
+    /// good. Throws StoreError if the file cannot be renamed.
     static std::string setAside(const std::string& path);
 
-    /// The id of a source by its name (which must hold no password), made when new.
+    /// The id of a source by name (which must hold no password), made when new.
     std::int64_t source(const std::string& name);
 
     /// The id of a source that is there; absent otherwise.
@@ -148,7 +148,7 @@ public:
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Deletes what is older than allowed at `now`; minutes and hours outlive the readings they were made
-    /// from. At most `most` readings go in one call, so that no writer waits long: true if some are left.
+    /// from. At most `most` readings go in a call, so that no writer waits long: true if some are left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// The measurements in [from, to) as CSV with a head line; returns how many. `classes`: names by id; a

@@ -20,7 +20,7 @@ struct Region {
 struct RegionReading {
     std::string name;
     int patches = 0;  ///< image tokens whose middle is inside
-    int tokens = 0;   ///< kept tokens with at least one patch inside
+    int tokens = 0;   ///< kept tokens with a patch inside
     std::vector<double>
         classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
 };

@@ -29,7 +29,7 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// A soft mask (CV_8U) of the polygon's hull, and its place.
+/// A soft mask (CV_8U) of the polygon's hull, and the mask's place.
 cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rect& area) {
     std::vector<cv::Point> hull;
     cv::convexHull(pixels, hull);

@@ -11,7 +11,7 @@
 
 namespace mpm::street {
 
-/// Light sources and when they shine. From kWindow on: a window; the number is the random value of its
+/// Light sources and when they shine. From kWindow on: a window; the number is the random value of the
 /// household.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
