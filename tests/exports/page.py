@@ -96,10 +96,10 @@ def write(rows, results):
         f"With {versions}. Sizes that only make a model small are left out; `features` is `forward_features`, `taps` the normalised "
         "tokens of four blocks (`forward_intermediates`), `output` the named fields of a result, `method` a call of that name, "
         "`joint` a model of texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `lightly_...` and "
-        "`rfdetr_nano` the models' own `export_onnx` and `export`, `guide` the blocks of a document.", 120, break_on_hyphens=False,
+        "`rfdetr_nano` the models' `export_onnx` and `export`, `guide` the blocks of a document.", 120, break_on_hyphens=False,
         break_long_words=False)
     text = "\n".join([
-        BEGIN, "", intro, "", *converted, "", "Rejected (exit status 3, one line with the reason and the node):", "", *rejected, "",
+        BEGIN, "", intro, "", *converted, "", "Rejected (exit status 3, a line with the reason and the node):", "", *rejected, "",
         *(["Do not convert yet:", "", *failing, ""] if failing else []), END])
     page = PAGE.read_text()
     begin, end = page.index(BEGIN), page.index(END) + len(END)
