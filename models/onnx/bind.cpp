@@ -29,8 +29,8 @@ std::string problemWith(const Graph& graph, const Tensor& input) {
     return {};
 }
 
-// The image size at which the export's own positions fit: they are a constant map that the graph resizes to
-// the grid of the patches. Empty if there is none.
+// The image size at which the export's positions fit: a constant map that the graph resizes to the grid of
+// the patches. Empty if there is none.
 cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
     for (const Node& node : graph.nodes) {
@@ -68,8 +68,8 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Exports with a dynamic image size often hold constants that fit one size only. The exporter may have noted
-// the size, and positions that are resized have one of their own.
+// Exports with a dynamic image size often hold constants that fit a single size. The exporter may have noted
+// the size, or it follows from positions that are resized.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     std::string first;
     List<cv::Size> sizes{sizeIn(graph.metadata)};

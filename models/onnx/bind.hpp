@@ -15,18 +15,17 @@ void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
 /// Keeps the outputs of these names only, all if there are none, and the inputs that they need. Throws
-/// cv::Exception (StsOutOfRange) if one does not exist. Without names, a note lists the inputs that go.
+/// cv::Exception (StsOutOfRange) if a name does not exist. Without names, a note lists the inputs that go.
 void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
 /// Whether the graph works at these inputs without changes.
 bool accepts(const Graph& graph, const Binding& binding);
-/// Whether a graph of a declared size takes its sizes from the image all the same, so that it works at these
-/// inputs too.
+/// Whether a graph of a declared size takes all sizes from the image, so that it works at these inputs, too.
 bool followsSize(const Graph& graph, const Binding& binding);
 
-/// understand(); its Refusal says so if the batch is dynamic by name only (constants of the graph hold that
-/// of the example).
+/// understand(); the Refusal names the reason if the batch is dynamic by name only (constants of the graph
+/// hold that of the example).
 State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
                           bool chains);
 

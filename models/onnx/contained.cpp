@@ -33,7 +33,7 @@ std::int64_t machineMemory() {
     return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-/// A folder for one child, beside its result. Locked while in use, so that folders left behind by a killed
+/// A folder for a child, beside the result. Locked while in use, so that folders left behind by a killed
 /// program can be recognised and removed.
 class Workshop {
 public:
@@ -67,7 +67,7 @@ private:
     }
     static void removeAbandoned(const fs::path& beside) {
         constexpr int kYoung = 60;  // seconds: a new folder may not be locked yet
-        // If the folder cannot be listed to its end, the rest stays until the next conversion.
+        // If the folder cannot be listed completely, the rest stays until the next conversion.
         std::error_code error;
         for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
             struct stat about {};
@@ -94,7 +94,7 @@ std::vector<std::string> environment() {
                                       "MPM_DEVICE=cpu",
                                       "OPENCV_OPENCL_RUNTIME=disabled",
                                       "OPENCV_OPENCL_DEVICE=disabled"};
-    // The program may need it to find its libraries.
+    // The program may need it to find libraries.
     if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
         settings.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
 #ifdef __SANITIZE_ADDRESS__
@@ -103,7 +103,7 @@ std::vector<std::string> environment() {
     return settings;
 }
 
-/// The result of a child that ended by itself. Its output is as untrusted as the file.
+/// The result of a child that ended by itself. The output of the child is as untrusted as the file.
 Contained resultOf(const ChildEnd& child) {
     Contained result;
     std::istringstream lines(child.output);

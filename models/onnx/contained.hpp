@@ -28,7 +28,7 @@ struct Contained {
         Stopped    ///< by stop()
     };
     End end = End::Failed;
-    std::string message;  ///< one line in English, safe to print; empty for the limits
+    std::string message;  ///< a line in English, safe to print; empty for the limits
     std::vector<std::string>
         missing;  ///< parts of the sandbox that the kernel does not support, a line each, likewise
 };
@@ -38,7 +38,7 @@ public:
     /// `program` starts with `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
-    /// Writes `output` and creates its folders; blocks. The child writes to a folder of its own beside it, so
+    /// Writes `output` and creates its folders; blocks. The child writes to a separate folder beside it, so
     /// `output` is replaced atomically. Call it once.
     Contained run(const std::string& input, const std::string& output);
     /// Stops it at once, from any thread.
@@ -58,7 +58,7 @@ Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// The whole program in that case. Returns its exit status.
+/// The whole program in that case. Returns the exit status.
 int containedMain(int argc, char** argv);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// The protocol between ContainedConversion and its child.
+// The protocol between ContainedConversion and the child.
 #pragma once
 
 namespace mpm::models {
@@ -7,11 +7,11 @@ constexpr const char* kContainedVerb = "--contained-conversion";
 constexpr const char* kWithoutLandlock = "without-landlock";
 constexpr const char* kWithoutFilter = "without-filter";
 
-/// Every line of the child begins with one of them.
+/// Every line of the child begins with one of these words.
 constexpr const char* kMissingWord = "missing";
 constexpr const char* kMessageWord = "message";
 
-/// Its exit statuses.
+/// The child's exit statuses.
 constexpr int kContainedDone = 0, kContainedFailed = 1, kContainedRefused = 3, kContainedMemory = 4;
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// The child of ContainedConversion: converts one model in a sandbox.
+// The child of ContainedConversion: converts a model in a sandbox.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ int convert(char** argv) {
 Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     Sandbox sandbox;
     sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
-    // Named explicitly, as the model may be a link or one of very many files.
+    // Named explicitly, as the model may be a link or in a folder of very many files.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
     // Read by libraries on their first use.

@@ -8,7 +8,7 @@
 
 namespace mpm::models {
 
-/// An encoder behind the backbone, for one image.
+/// An encoder behind the backbone, for an image.
 struct DecoderCost {
     double rows = 0, width = 0;  ///< tokens; values of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;
@@ -22,7 +22,7 @@ struct Pixels {
     std::string origin;  ///< for the report
 };
 
-/// The model that was found, and its proof.
+/// The model that was found, and the proof.
 struct Conversion {
     int blocks = 0, dim = 0, heads = 0;
     int segments = 0;                                            ///< of the encoder's chain
@@ -31,12 +31,12 @@ struct Conversion {
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
-    int besideBlocks = 0;  ///< of encoders that neither continue this one nor read its results
+    int besideBlocks = 0;  ///< of encoders that neither continue this encoder nor read results of it
     std::vector<int> taps;
     std::vector<int> schedule;
     Pixels pixels;
     double parameters = 0;
-    double gflops = 0;        ///< of one image, nothing merged
+    double gflops = 0;        ///< of an image, nothing merged
     double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
     std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
     int attentionWidth = 0;                            ///< of queries, keys and values

@@ -143,7 +143,7 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     try {
         own = bindInputs(graph, plain, notes);
     } catch (const Refusal&) {
-        return {asked, std::nullopt};  // no size works: the problem at the wanted one is the reason
+        return {asked, std::nullopt};  // no size works: the problem at the wanted size is the reason
     }
     if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
     return {own, asked};
@@ -167,7 +167,7 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// Of a dynamic batch two are tried; the larger one only if there is room for it.
+// For a dynamic batch two sizes are tried; the larger only if there is room for it.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -179,7 +179,7 @@ List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     return inputs;
 }
 
-// One conversion, room by room: read, bind, match, write one of the two forms, verify.
+// A conversion, step by step: read, bind, match, write either form, verify.
 class Converter {
 public:
     Converter(const std::string& input, const ConvertOptions& options, PendingFile& file)
@@ -214,7 +214,7 @@ private:
             bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
         const bool fusedAlready = isFused(original);
         if (fusedAlready) checkFused(original, m_options);
-        // Standard operators cannot average by a map, so that the layers form merges in one segment only.
+        // Standard operators cannot average by a map, so the layers form merges in a single segment.
         State state = understandOrExplain(original, m_options, bindings.own, m_options.form == Form::Fused);
         chooseDecoders(state, fusedAlready);
         const int blocks = state.match.blocks();
@@ -292,8 +292,8 @@ private:
         save(state.graph, digest, m_file.path());
     }
 
-    // The export does not run at the wanted size, so the same conversion at its own size is proved: only
-    // positions and shapes differ. Returns the state at its own size.
+    // The export does not run at the wanted size, so the same conversion at the export's size is proved: only
+    // positions and shapes differ. Returns the state at the export's size.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_conversion.schedule);
         State state = own;

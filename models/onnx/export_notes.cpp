@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // lightly-train's classes are in the order of their ids
 
-// Null if the key is absent or its text is no JSON, or nested deeper than any note is.
+// Null if the key is absent or the text is no JSON, or nested deeper than any note is.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;
@@ -36,7 +36,7 @@ std::optional<cv::Scalar> threeIn(const Json& list, bool positive) {
     return values;
 }
 
-// One of the two values: if it is from, and the value.
+// Either value: its origin, and the value.
 struct Found {
     cv::Scalar value{0.5, 0.5, 0.5};
     std::string origin;  // empty: assumed

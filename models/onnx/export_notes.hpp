@@ -9,7 +9,7 @@ namespace mpm::models {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The values of the options, else of the model, else of its exporter (`image_normalize`, `norm_mean` and
+/// The values of the options, else of the model, else of the exporter (`image_normalize`, `norm_mean` and
 /// `norm_std`), else 0.5. Notes that cannot be used are reported in `warnings` and left out.
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, std::vector<std::string>& warnings);
 

@@ -10,9 +10,9 @@
 namespace mpm::models {
 namespace {
 
-// Constants of a size need not stop a graph: a slice that ended with the tokens cuts off the new ones, a
-// resize to the image's size makes it the old one. Such nodes are found by comparing two sizes, `other` being
-// the larger one.
+// Constants of a size need not stop a graph: a slice that ended with the tokens cuts off new tokens, a resize
+// to the image's size restores the old size. Such nodes are found by comparing two sizes; `other` is the
+// larger.
 class SizeComparison {
 public:
     SizeComparison(const Graph& graph, const Inferred& own, const Inferred& other)
@@ -75,7 +75,7 @@ private:
         return own.known() && other.known() && own.equals(other);
     }
 
-    // Whether an end is that of the axis at the export's own size only.
+    // Whether an end is that of the axis at the export's size only.
     bool endsHeld(int value, int64_t axis, int64_t end) const {
         const Shape &own = m_own.values[value].shape(), &other = m_other.values[value].shape();
         const auto rank = static_cast<int64_t>(own.size());
@@ -107,7 +107,7 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // One more row and column of patches, if a convolution cuts them: a constant of the export's size
+        // Another row and column of patches, if a convolution cuts them: a constant of the export's size
         // would not fit these as well.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =

@@ -17,7 +17,7 @@ struct Inspection {
 };
 
 /// Throws Refusal if the file is not a model, BudgetError if reading it takes more memory or time than a
-/// model of its size needs.
+/// model of that size needs.
 Inspection inspectModel(const std::string& path);
 
 /// The same from memory, without external data.

@@ -12,7 +12,7 @@
 namespace mpm::models {
 
 enum class Form {
-    Fused,  ///< one MpmEncoder instead of the blocks: every OpenCV, fastest
+    Fused,  ///< an MpmEncoder instead of the blocks: every OpenCV, fastest
     Layers  ///< the original blocks with MpmMerge and MpmRestore between them: engines with dynamic shapes
 };
 
@@ -23,8 +23,8 @@ struct ConvertOptions {
     std::optional<std::vector<int>>
         blocks;  ///< merge before these; absent: those of 2 and 5 that the model has
     Form form = Form::Fused;
-    cv::Size size;                           ///< empty: the export's own
-    int batch = 0;                           ///< 0: the export's own
+    cv::Size size;                           ///< empty: the export's size
+    int batch = 0;                           ///< 0: the export's batch
     std::optional<Decoder> decoder;          ///< absent: full, or as it is in a converted model
     std::vector<std::string> outputs;        ///< names of those to keep; empty: all
     std::map<std::string, std::string> set;  ///< values of scalar inputs, which are none afterwards
@@ -33,7 +33,7 @@ struct ConvertOptions {
     bool allClasses = false;                 ///< rejects a number of names other than the number of classes
     std::vector<cv::Vec3b> palette;          ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
-    std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB and 16 times the size of the file with its external data
+    std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB and 16 times the size of the file with external data
     double maxSeconds = 0;       ///< 0: 25, and 5 for each MiB
 };
 

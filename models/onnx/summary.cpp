@@ -49,7 +49,7 @@ double mergeGflops(const EncoderSpec& encoder, const std::vector<int>& schedule)
     return sum / 1e9;
 }
 
-// Products outside of the blocks, for one image.
+// Products outside of the blocks, for an image.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -77,7 +77,7 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
-// Of an encoder's blocks for one image; `tokens` with the special ones, by block.
+// Of an encoder's blocks for an image; `tokens` by block, special tokens included.
 double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
@@ -159,7 +159,7 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// Between two segments all tokens are restored for the next one, which is no tap.
+// Between two segments all tokens are restored for the next segment, which is no tap.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)

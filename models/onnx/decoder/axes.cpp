@@ -23,7 +23,7 @@ List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, c
     return value == kAbsent ? node.getInts(attribute) : inferred.values[value].toInts();
 }
 
-// Axes of one element are repeated, and no others.
+// Axes of 1 element are repeated, and no others.
 bool onlySpreads(const Shape& from, const Shape& to) {
     if (from.size() > to.size()) return false;
     for (size_t k = 0; k < from.size(); ++k)
@@ -60,7 +60,7 @@ bool Layout::is(const Axes& axes) const {
     return m_axes == present(axes);
 }
 
-// Axes of a new shape take parts in order; one that ends within a part cannot be named.
+// Axes of a new shape take parts in order; an axis that ends within a part cannot be named.
 bool Layout::reshape(const Shape& shape) {
     List<int> parts;
     for (const Axis& axis : m_axes)
@@ -81,7 +81,7 @@ bool Layout::reshape(const Shape& shape) {
     return true;
 }
 
-// The axis was cut out of one of extent `whole`. An axis of one element is a level of several.
+// The axis was cut out of an axis of extent `whole`. An axis of 1 element is a level of several.
 bool Layout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

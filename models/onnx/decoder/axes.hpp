@@ -11,7 +11,7 @@ namespace mpm::models {
 /// Names of parts.
 enum Part { kImage, kHead, kQuery, kLevel, kPoint, kCoordinate, kChannel, kRow, kColumn, kKey };
 
-/// One axis: its parts from the outermost to the innermost. Parts of extent 1 are left out.
+/// An axis: the parts from the outermost to the innermost. Parts of extent 1 are left out.
 using Axis = List<int>;
 using Axes = List<Axis>;
 using Extents = std::map<int, int64_t>;
@@ -24,14 +24,14 @@ public:
     int value() const { return m_value; }
     /// The first index of a section that slices on the way have cut out of a part.
     int64_t first(int part) const;
-    /// Only one index of a part is looked at.
+    /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }
     /// Whether the axes are these.
     bool is(const Axes& axes) const;
 
-    /// The same elements one node closer to the inputs. False at a node that does more than move elements.
+    /// The same elements, a node closer to the inputs. False at a node that does more than move elements.
     bool back(const Graph& graph, const Inferred& inferred);
-    /// The same elements one node closer to the outputs, at `node`, which reads the value.
+    /// The same elements, a node closer to the outputs, at `node`, which reads the value.
     bool forward(const Inferred& inferred, const Node& node);
     /// Input `value` of a node that computes element by element, which may be broadcast.
     void enter(const Inferred& inferred, int value);
@@ -41,7 +41,7 @@ public:
     /// The element of a tensor that is broadcast to these axes; parts that are not named are at their
     /// beginning.
     int64_t elementAt(const Shape& shape, const Extents& indices) const;
-    /// Whether a tensor that is broadcast to these axes has elements of its own along a part.
+    /// Whether a tensor that is broadcast to these axes has different elements along a part.
     bool dependsOn(const Shape& shape, int part) const;
 
 private:

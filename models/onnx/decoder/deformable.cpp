@@ -18,7 +18,7 @@ const Axes kMapAxes{{kImage, kHead}, {kChannel}, {kRow}, {kColumn}};
 const Axes kGridAxes{{kImage, kHead}, {kQuery}, {kPoint}, {kCoordinate}};
 const Axes kSampledAxes{{kImage, kHead}, {kChannel}, {kQuery}, {kPoint}};
 
-// One level: its GridSample, and what its inputs come from.
+// A level: the GridSample, and the values that feed it.
 struct Level {
     const Node* node = nullptr;
     int64_t rows = 0, columns = 0, first = 0;
@@ -113,7 +113,7 @@ private:
         return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1);
     }
 
-    // The product is [image * head, channel, query, level * point]. Its samples come from GridSamples.
+    // The product is [image * head, channel, query, level * point]. The samples come from GridSamples.
     bool findLevels(int samples, int product) {
         m_levels.clear();
         const Shape& shape = shapeOf(product);
@@ -135,7 +135,7 @@ private:
         return true;
     }
 
-    // Where moves of a value begin.
+    // The value before all moves.
     int firstOf(int value) const {
         for (int steps = 0; steps < 64; ++steps) {
             const Node* node = m_graph.nodeOf(value);
@@ -214,7 +214,7 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         Layout map(level.node->inputs[0], kMapAxes, extents);
-        // The last one: a section for each level may be a matrix too.
+        // The last: a section for each level may be a matrix, too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
             const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
@@ -291,7 +291,7 @@ private:
         return true;
     }
 
-    // Every image has the same places, if the constant holds more than one.
+    // If the constant holds several images, all have the same places.
     bool readReference(Level& level, const Layout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -311,7 +311,7 @@ private:
         return true;
     }
 
-    // Levels are one after another in the value.
+    // Levels are consecutive in the value.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {

@@ -1,5 +1,5 @@
-// Deformable attention as PyTorch exports it: one GridSample for each level, whose samples are joined,
-// weighted and added, or mmdeploy's operator.
+// Deformable attention as PyTorch exports it: a GridSample for each level, whose samples are joined, weighted
+// and added, or mmdeploy's operator.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"

@@ -67,7 +67,7 @@ private:
     static void reshape(Graph& graph, int from, const Shape& shape, int to) {
         Node node;
         node.op = "Reshape";
-        node.domain = "mpm.internal";  // in its final form
+        node.domain = "mpm.internal";  // in the final form
         node.inputs = {from, graph.addConstant("shape", Tensor::vector(shape))};
         node.outputs = {to};
         graph.nodes.push_back(node);
@@ -79,7 +79,7 @@ private:
         return to;
     }
 
-    // The comparison that the mask begins with, among what feeds the softmax; and its logits.
+    // Finds the comparison that the mask begins with, among the inputs of the softmax, and the logits.
     bool findLogits(int input) {
         List<int> open{input};
         std::set<int> seen;
@@ -116,7 +116,7 @@ private:
         return m_logitShape.size() == 4;
     }
 
-    // scores + bias, where the bias is the lowest number for keys that are left out, and 0.
+    // scores + bias; the bias is the lowest number for keys that are left out, else 0.
     bool matchBias(const Node& add) {
         for (size_t k : {0, 1}) {
             m_scores = add.inputs[k];

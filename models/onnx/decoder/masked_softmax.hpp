@@ -1,5 +1,5 @@
-// Attention that is masked by logits, as Mask2Former exports it: keys whose sigmoid is below one half are
-// left out, and a query that would have no key keeps all.
+// Attention that is masked by logits, as Mask2Former exports it: keys whose sigmoid is below 1/2 are left
+// out, and a query that would have no key keeps all.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"

@@ -10,13 +10,13 @@
 namespace mpm::models {
 namespace {
 
-// Marks keys: its true elements are hidden, or the others.
+// Marks keys: true elements are hidden, or the others.
 struct Mask {
     int value = kAbsent;
     bool hides = true;
 };
 
-// A number for each row of a mask: that of rows where all keys are hidden, and the range of all others.
+// A number for each row of a mask: that of rows whose keys are all hidden, and the range of all others.
 struct RowSums {
     double whole, low, high;
 
@@ -24,7 +24,7 @@ struct RowSums {
     // others).
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // of the range, where it could change
+        const bool inside = limit > low && limit < high;  // of the range: there the condition could change
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -67,7 +67,7 @@ private:
         return false;
     }
 
-    // Indices that come from one NonZero of the rows where everything is hidden.
+    // Indices that come from a single NonZero of the fully hidden rows.
     bool selectsFullRows(int indices, const Mask& mask) const {
         List<int> open{indices};
         std::set<int> seen;
@@ -90,7 +90,7 @@ private:
         return found == 1;
     }
 
-    // Whether the value has one element for each row of the mask, which tells full rows from others.
+    // Whether the value has an element for each row of the mask, which tells full rows from others.
     bool guards(int value, const Mask& mask, bool full) const {
         const Shape& keys = shapeOf(mask.value);
         const Node* node = m_graph.nodeOf(value);
@@ -103,8 +103,7 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value is true for exactly those rows of the mask where every key is hidden; if not `full`,
-    // for the others.
+    // Whether the value is true for exactly the fully hidden rows of the mask; if not `full`, for the others.
     bool tellsRows(int value, const Mask& mask, bool full) const {
         bool truth = false;  // every number but 0 counts as 1
         for (int step = 0; step < kMostSteps; ++step) {
@@ -124,7 +123,7 @@ private:
         return false;
     }
 
-    // An axis of one entry may come or go; the order of the rows stays.
+    // An axis of 1 entry may come or go; the order of the rows stays.
     bool keepsRows(const Node& node) const {
         const auto rows = [&](int value) {
             Shape shape = shapeOf(value);

@@ -1,4 +1,4 @@
-// Files that a model consists of. As the model names them, only regular files in its own folder are opened.
+// The files of a model. As the model names them, only regular files in the model's folder are opened.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ private:
 
 /// The bytes of a tensor in another file. The file is looked up beside the model. After resolving links it
 /// must lie in the folder of the path that was given, or in that of the resolved model (caches keep both as
-/// links to one store).
+/// links to a common store).
 class ExternalData {
 public:
     /// Opens the file and checks that it has `expected` bytes. Throws Refusal, always if `model` is empty.

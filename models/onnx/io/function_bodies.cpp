@@ -95,7 +95,7 @@ void addUnitRows(Body& b) {
     b.node("Div", {"scaled", "divisor"}, "unit");
 }
 
-// One number per pair of rows: the mean of both orders in which a product may compute it.
+// The same number for both orders of a pair of rows: the mean of both products.
 void addSimilarity(Body& b) {
     b.node("Transpose", {"unit"}, "unit_t");
     b.node("MatMul", {"unit", "unit_t"}, "one_way");

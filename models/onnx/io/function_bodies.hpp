@@ -5,7 +5,7 @@
 
 namespace mpm::models {
 
-/// Batch 1, opset 18: gathers and one scan, no scatter.
+/// Batch 1, opset 18: gathers and a scan, no scatter.
 void addFunctionBodies(onnx::ModelProto& model);
 
 }  // namespace mpm::models

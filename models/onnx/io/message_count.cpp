@@ -22,7 +22,7 @@ constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
     throw Refusal("not an ONNX model, or a damaged or truncated one");
 }
 
-// The messages of onnx.proto. Its library may be built without descriptors, so they are listed.
+// The messages of onnx.proto. The ONNX library may be built without descriptors, so they are listed.
 enum Message {
     kModel,
     kGraph,
@@ -168,7 +168,7 @@ private:
             m_stream.PopLimit(limit);
             return;
         }
-        // A number of one byte becomes eight.
+        // A number of 1 byte becomes 8.
         const int64_t growth = content == kNumber ? 8 : 1;
         add(checkedSum<int64_t>(kStringBytes, checkedProduct<int64_t>(length, growth)));
         if (!m_stream.Skip(static_cast<int>(length))) refuse();

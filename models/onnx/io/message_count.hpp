@@ -12,7 +12,7 @@ namespace mpm::models {
 
 constexpr int kDeepestMessage = 64;  // nesting of messages
 
-/// An upper bound of the bytes of the parsed ModelProto, including those of its file. Reads the stream once.
+/// An upper bound of the bytes of the parsed ModelProto, including those of the file. Reads the stream once.
 /// Throws Refusal if the bytes are not a message.
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 

@@ -63,7 +63,7 @@ private:
         replaceBy(n, activation, {sum});
     }
 
-    // Self-attention with its products: inputs x, weight of queries, keys and values, bias.
+    // Self-attention with the products: inputs x, weight of queries, keys and values, bias.
     void expandAttention(size_t n, const Node& node) {
         const int64_t heads = node.getInt("num_heads", 0);
         const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),

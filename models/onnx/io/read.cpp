@@ -170,7 +170,7 @@ private:
         checkTime();
     }
 
-    // A value needs memory for its name and for its entry in every list of values.
+    // A value needs memory for a name and for an entry in every list of values.
     int addValue(const std::string& name) {
         m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
         return m_graph.addValue(name);

@@ -8,7 +8,7 @@
 namespace mpm::models {
 
 /// Local functions are inlined. Both branches of every If become part of the graph, and a `Select` of domain
-/// `mpm.internal` picks one. Throws Refusal with one line if the file is not a valid model, BudgetError if it
+/// `mpm.internal` picks one. Throws Refusal with a line if the file is not a valid model, BudgetError if it
 /// exceeds the budget of the current job.
 Graph readModel(const std::string& path);
 

@@ -23,7 +23,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kNodeBytes = 800;  // of a node with its value
+    static constexpr int64_t kNodeBytes = 800;  // of a node and a value
 
     // As torch.stack is written: a new axis for each part, along which they are joined.
     void join(size_t n) {
@@ -33,7 +33,7 @@ private:
         checkTime();
         const int64_t axis = node.getInt("axis", 0);
         const bool stacks = node.getInt("new_axis", 0) != 0;
-        // Many nodes may join one long list: a small file would become a large graph.
+        // Many nodes may join the same long list: a small file would become a large graph.
         const int64_t each = stacks ? kNodeBytes : static_cast<int64_t>(2 * sizeof(int));
         if (m_graph.held)
             m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each),
@@ -74,7 +74,7 @@ private:
         if (!list->is("SplitToSequence") || list->inputs.empty()) return;
         const int source = list->inputs[0];
         const int64_t axis = list->getInt("axis", 0);
-        if (list->input(1) == kAbsent) {  // pieces of one
+        if (list->input(1) == kAbsent) {  // pieces of size 1
             pickOne(n, source, index[0], axis, list->getInt("keepdims", 1) != 0);
         } else if (m_graph.isConstant(list->inputs[1])) {
             const Tensor sizes = m_graph.constant(list->inputs[1]);

@@ -1,5 +1,5 @@
 // Lists of tensors, which exporters write for chunk, unbind and stack. They are resolved while reading, so
-// that no later pass sees one.
+// that no later pass sees a list.
 #pragma once
 
 #include "models/onnx/ir/graph.hpp"

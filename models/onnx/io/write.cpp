@@ -129,7 +129,7 @@ private:
         m_taken.insert(wanted);
     }
 
-    // The value's own name, made unique.
+    // The value's name, made unique.
     const std::string& nameOf(int value) {
         std::string& name = m_names[value];
         if (!name.empty()) return name;

@@ -74,8 +74,8 @@ struct EncoderSpec {
     List<Tap> taps;
     Norm norm;  ///< final norm, of the taps that are normed
     bool decoder = false;
-    int firstBlock = 0;   ///< its number in the chain
-    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is no segment of one
+    int firstBlock = 0;   ///< the number in the chain
+    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is no segment
     bool takesMap = false, givesMap = false;
 
     int input() const { return blocks.front().input; }

@@ -1,4 +1,4 @@
-// The converter's own form of an ONNX graph: values and nodes have numbers, so that no pass depends on names.
+// The converter's form of an ONNX graph: values and nodes have numbers, so that no pass depends on names.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ struct Node {
     std::string op;
     std::string domain;  ///< empty: the standard operators
     std::string name;    ///< for messages only
-    List<int> inputs;    ///< values; kAbsent if an optional one is left out
+    List<int> inputs;    ///< values; kAbsent if an optional input is left out
     List<int> outputs;
     std::map<std::string, Attribute> attributes;
 
@@ -48,11 +48,11 @@ struct Node {
 
 struct Value {
     std::string name;
-    Tensor constant;         ///< with data where the value is an initializer or was folded
+    Tensor constant;         ///< with data if the value is an initializer or was folded
     int producer = kAbsent;  ///< node
 };
 
-/// An input or output of the model as declared in its file.
+/// An input or output of the model as declared in the file.
 struct Port {
     int value = kAbsent;
     std::string name;
@@ -72,7 +72,7 @@ struct Graph {
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< bytes of the graph apart from its tensors
+    std::shared_ptr<Held> held;  ///< bytes of the graph apart from tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);

@@ -9,7 +9,7 @@ class GraphBuilder {
 public:
     explicit GraphBuilder(int opset) { m_graph.opset = opset; }
 
-    /// Adds a node with one output and returns the output.
+    /// Adds a node with a single output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
     /// Adds output `k` to the node added last; those in between are left out.
     int outputOf(size_t k);

@@ -1,5 +1,5 @@
-// The memory and time budget of one conversion. Tensors are created deep inside the passes, so the current
-// job belongs to the thread and is not passed along.
+// The memory and time budget of a conversion. Tensors are created deep inside the passes, so the current job
+// belongs to the thread and is not passed along.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Limits {
     double seconds = 0;
 };
 
-/// During its life every tensor that its thread creates is charged to it. A job inside another one joins it.
+/// While a job exists, every tensor that the same thread creates is charged to the job. A job inside another
+/// joins the outer job.
 class Job {
 public:
     explicit Job(const Limits& limits);

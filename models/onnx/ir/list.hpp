@@ -40,7 +40,7 @@ public:
 private:
     template <class Index>
     std::size_t checked(Index index) const {
-        const auto at = static_cast<std::size_t>(index);  // a negative one becomes larger than any vector
+        const auto at = static_cast<std::size_t>(index);  // a negative index becomes larger than any vector
         if (at >= this->size()) throwOutside(static_cast<std::int64_t>(index), this->size());
         return at;
     }

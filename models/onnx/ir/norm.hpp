@@ -1,5 +1,4 @@
-// A norm of the model: its weights, and its rule as nodes of exports and attributes of our operators write
-// it.
+// A norm of the model: weights, and the rule as in nodes of exports and attributes of our operators.
 #pragma once
 
 #include <optional>
@@ -20,7 +19,7 @@ struct Norm {
 /// Of a standard operator; none if it is no norm.
 std::optional<NormRule> ruleOf(const Node& node);
 
-/// Attributes `epsilon` and `norm` behind a prefix, of one of our operators. An absent one is as in `usual`.
+/// Attributes `epsilon` and `norm` behind a prefix, of our operators. An absent attribute is as in `usual`.
 NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
 

@@ -14,9 +14,9 @@ public:
     const List<int>& usersOf(int value) const { return m_users[value]; }
     /// The only node that reads the value; kAbsent if there are several or the value is an output.
     int soleUser(int value) const;
-    /// The other operand of a node with two operands, one of which is `value`; else kAbsent.
+    /// The operand beside `value` of a node with two operands; else kAbsent.
     static int otherOperand(const Node& node, int value);
-    /// The value of a constant with one element; NaN otherwise.
+    /// The value of a constant with 1 element; NaN otherwise.
     double scalar(int value) const;
     /// All readers of `from` read `to` instead; ports keep their names.
     void replace(int from, int to);

@@ -11,7 +11,7 @@ namespace mpm::models {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape without data
-constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of one tensor
+constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of a tensor
 constexpr size_t kMostAxes = 32;
 
 // Called before memory is allocated; the charge lasts as long as the result.
@@ -31,7 +31,7 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> zeros(int64_t count, const std::shared_ptr<Held>& held) {
-    T* data = new T[static_cast<size_t>(count) + 1]();  // one to spare, likewise
+    T* data = new T[static_cast<size_t>(count) + 1]();  // with a spare element, likewise
     return {data, [held](T* values) { delete[] values; }};
 }
 

@@ -16,7 +16,7 @@ enum class Type { None, Float, Int, Bool };
 
 using Shape = List<int64_t>;
 
-/// Product of the extents. Throws Refusal if one is negative or the product is unreasonably large.
+/// Product of the extents. Throws Refusal if an extent is negative or the product is unreasonably large.
 int64_t elementCount(const Shape& shape);
 std::string toString(const Shape& shape);
 

@@ -6,7 +6,7 @@
 namespace mpm::models {
 
 /// Every encoder's blocks are written anew without a fixed number of tokens; MpmMerge precedes the blocks of
-/// the schedule, MpmRestore follows where tokens leave the backbone.
+/// the schedule, MpmRestore follows at the exits of the backbone.
 void writeBlocks(State& state, const List<int>& schedule);
 
 /// The rest of the graph in standard operators of opset 18.

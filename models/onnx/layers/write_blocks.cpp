@@ -131,7 +131,7 @@ private:
         return join(y, behind);
     }
 
-    // A pair keeps the angle of its first token: the first one with its id.
+    // A pair keeps the angle of the first token with the pair's id.
     void keepRepresentatives(int map) {
         const int flat = reshape(map, {-1});
         const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});

@@ -1,4 +1,4 @@
-// Linear layers, and several that together are one.
+// Linear layers, and several that together form a linear layer.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct JoinedLinear {
     Dense dense;
 };
 
-/// Layers of one input whose results are joined by columns, added, or scaled and shifted by constants, as
-/// experts that constants switch. The result is `value`, or a value before it that leads to it.
+/// Layers of the same input whose results are joined by columns, added, or scaled and shifted by constants,
+/// as experts that constants switch. The result is `value`, or a value before it that leads to it.
 std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

@@ -12,8 +12,7 @@
 
 namespace mpm::models {
 
-/// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources one after
-/// another.
+/// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources in order.
 struct Term {
     int32_t at[2] = {-1, -1};
     float factor[2] = {0, 0};
@@ -30,7 +29,7 @@ public:
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
-    bool simple() const { return !m_at[1] && !m_constant; }  ///< one element each, perhaps scaled
+    bool simple() const { return !m_at[1] && !m_constant; }  ///< a single element each, perhaps scaled
     bool any(const std::function<bool(const Term&)>& test) const;
 
     /// Element k of the result is element order[k].

@@ -249,7 +249,7 @@ private:
         return a;
     }
 
-    // The inputs one after another, and then rows of each in turn.
+    // The inputs in order, and then rows of each in turn.
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);

@@ -34,7 +34,7 @@ cv::Mat randomInput(const Shape& shape, int number = 0) {
     return x;
 }
 
-// Every value changed in its last digits, by about as much as rounding does on the way through a network.
+// Every value changed in the last digits, by about as much as rounding in a network.
 cv::Mat perturbed(const cv::Mat& x, int number) {
     cv::Mat noise(x.dims, x.size.p, CV_32F), result;
     cv::RNG rng(20260406 + number);
@@ -54,7 +54,7 @@ double valueOf(const cv::Mat& m, size_t k) {
     return static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
 }
 
-// Of values of the same number, relative to the largest expected one.
+// The largest difference of values of the same number, relative to the largest expected value.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     double worst = 0, largest = 0;
@@ -102,7 +102,7 @@ double labelDifference(const Tensor& scores, const cv::Mat& labels) {
     return largest > 0 ? worst / largest : worst;
 }
 
-// The scores of the classes at one pixel by the formula of MpmMaskLabels.
+// The scores of the classes at a pixel by the formula of MpmMaskLabels.
 class MaskScores {
 public:
     MaskScores(const Tensor& masks, const Tensor& classes, cv::Size size)
@@ -193,7 +193,7 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-// OpenCV copies the message, and needs memory for its values.
+// OpenCV copies the message, and needs memory for values.
 Held roomToRun(const std::string& path, int64_t values) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
     checkTime();
@@ -291,9 +291,9 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
     return worst;
 }
 
-// Where a value is compared with a threshold (the masks of Mask2Former), rounding alone may decide, and two
-// correct evaluations differ. Such an input proves nothing, so another one is tried. The export itself shows
-// which they are: there its outputs change by more than the tolerance if its input changes in the last
+// If a value is compared with a threshold (the masks of Mask2Former), rounding alone may decide, and two
+// correct evaluations differ. Such an input proves nothing, so another is tried. The export shows which
+// inputs these are: the export's outputs change by more than the tolerance if the input changes in the last
 // digits. At any other input a difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const std::vector<cv::Mat>& found, const LabelOutputs& labels,
                        const Run& run, Proof& proof) const {

@@ -1,4 +1,4 @@
-// Verifies that a converted model computes the same as its export.
+// Verifies that a converted model computes the same as the export.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ struct Proof {
     std::string means;  ///< how the reference was computed
     List<int> batches;
     double worst = 0;        ///< largest difference, relative to the largest value of the output
-    List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
+    List<std::string> flat;  ///< outputs with the same value everywhere: weak evidence
     int unstable = 0;        ///< inputs that prove nothing: the export follows their last digits
 };
 
@@ -35,7 +35,7 @@ public:
     using Reread = std::function<Graph()>;
     void setReread(Reread reread) { m_reread = std::move(reread); }
 
-    /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. Throws
+    /// `plainly`: the converted file is evaluated node by node, too, as no engine for it is available. Throws
     /// Refusal if they differ.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
@@ -58,7 +58,7 @@ private:
     Reread m_reread;
 };
 
-/// Throws Refusal if OpenCV cannot run the file or its outputs are not finite.
+/// Throws Refusal if OpenCV cannot run the file or the outputs are not finite.
 void checkRuns(const std::string& converted);
 
 }  // namespace mpm::models

@@ -9,13 +9,13 @@ namespace mpm {
 
 /// Ids as cv::dnn::Net::getLayer() takes them, in the order in which the layers run.
 struct EncoderLayers {
-    std::vector<int> segments;  ///< of the encoder that encoder(net) gives: one, or all of its chain
+    std::vector<int> segments;  ///< of the encoder that encoder(net) returns: a layer, or all of a chain
     std::vector<int> others;    ///< all other MpmEncoder layers: decoders, for example
 };
 
 /// @param net a network with an MpmEncoder; call registerLayers() before reading it
-/// @return its MpmEncoder layers
-/// @throws cv::Exception if none of them merges, as encoder(net) does
+/// @return the MpmEncoder layers
+/// @throws cv::Exception if none merges, as encoder(net) does
 MPM_API EncoderLayers encoderLayers(cv::dnn::Net& net);
 
 }  // namespace mpm

@@ -1,5 +1,5 @@
 // Mutual Pair Merging for vision transformers in OpenCV's DNN module: the public C++ interface. Sizes are in
-// pixels, matrices of tokens have one row for each token, times are milliseconds.
+// pixels, matrices of tokens have a row for each token, times are milliseconds.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace mpm {
 
-/// Where an encoder runs. Auto: a GPU if libmpm_cuda and a usable GPU are found, else the CPU.
+/// The device of an encoder. Auto: a GPU if libmpm_cuda and a usable GPU are found, else the CPU.
 enum class Device { Cpu, Cuda, Auto };
 
 /// How an encoder multiplies. I8: products in int8, quantised as values arrive; the rest in f32. Auto: BF16
@@ -26,7 +26,7 @@ enum class Device { Cpu, Cuda, Auto };
 /// else as Auto. TF32 and F16 need a GPU; I8 a CPU; BF16 a GPU or a CPU with AVX-512 BF16.
 enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
-/// One merge of one image: one of the schedule, or the map that came in with the tokens.
+/// A merge of an image: of the schedule, or the map that came in with the tokens.
 struct Stage {
     int block = 0;  ///< the block before which tokens merged, counted from 0
     /// CV_32S 1xK: cluster, 0..tokens-1, of each of the K image tokens that entered the stage; the identity
@@ -51,7 +51,7 @@ struct Reuse {
 /// @param text "on", "off", or values separated by commas ("refresh=30,full=0.25"); others keep their
 ///     defaults
 /// @return std::nullopt for "off"
-/// @throws cv::Exception if a name is unknown or a value is out of its range
+/// @throws cv::Exception if a name is unknown or a value is out of range
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text);
 
 /// Off: without reuse. Full: all tokens were computed. Partial: some were. Suspended: too much changes from
@@ -61,7 +61,7 @@ enum class ReuseState { Off, Full, Partial, Suspended };
 /// Why a token was computed or kept. Postponed: it changed, but the budget was used up.
 enum class ReuseReason : unsigned char { Kept, Changed, Refreshed, Postponed };
 
-/// Reuse in one image of the last forward.
+/// Reuse in an image of the last forward.
 struct ReuseReport {
     ReuseState state = ReuseState::Off;
     double recomputed = 1;  ///< share of the image tokens that were computed, 0..1
@@ -73,7 +73,7 @@ struct ReuseReport {
     double meanDrift = 0, largestDrift = 0;
 };
 
-/// One image of the last forward. N: its image tokens at the encoder's input.
+/// An image of the last forward. N: the image tokens at the encoder's input.
 struct ImageReport {
     cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token
     std::vector<Stage> stages;  ///< in the order of the blocks; a map that came in is before the others
@@ -81,28 +81,28 @@ struct ImageReport {
     ReuseReport reuse;
 };
 
-/// Milliseconds of the last forward of one encoder.
+/// Milliseconds of the last forward of an encoder.
 struct Times {
     double merge = 0;    ///< all stages
     double restore = 0;  ///< all outputs
-    double whole = 0;    ///< from the encoder's input to its last output
+    double whole = 0;    ///< from the encoder's input to the last output
 };
 
-/// The last forward of one encoder.
+/// The last forward of an encoder.
 struct Report {
-    std::vector<ImageReport> images;  ///< one for each image of the batch
+    std::vector<ImageReport> images;  ///< for each image of the batch
     Times times;
-    Device device = Device::Cpu;           ///< the one that ran, never Auto
-    Precision precision = Precision::F32;  ///< the one that ran, never Auto or AutoFast
+    Device device = Device::Cpu;           ///< as executed, never Auto
+    Precision precision = Precision::F32;  ///< as executed, never Auto or AutoFast
     std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that kept f32 to lose less
 };
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network: one MpmEncoder, or all segments of a chain, with block numbers of
+/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain, with block numbers of
 /// the chain. Cheap to copy; valid as long as a copy of it or of the network exists. Settings take effect at
 /// the next forward, and stay until they are changed; they override the C interface, the environment and the
-/// model file. A network and its handle belong to one thread at a time.
+/// model file. A network and its handle belong to a single thread at a time.
 ///
 /// Every function throws cv::Exception, with a message that names the argument and the expected value, if the
 /// handle was moved from, and as described below.
@@ -113,14 +113,14 @@ public:
 
     /// @param blocks the blocks before which tokens merge, counted from 0, strictly increasing; {} runs all
     ///     tokens
-    /// @throws cv::Exception if a block is not in the encoder or not larger than the one before
+    /// @throws cv::Exception if a block is not in the encoder or not larger than the last
     void setSchedule(const std::vector<int>& blocks);
     /// @return the blocks of the next forward: those set here, by the process, or by the model file
     std::vector<int> schedule() const;
 
-    /// @param method how tokens are reduced: "mpm" (default), "none", or another reducer with its parameters
+    /// @param method how tokens are reduced: "mpm" (default), "none", or another reducer with parameters
     ///     ("tome:r=13"), see docs/reference/reducers.md
-    /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of its range
+    /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of range
     void setMethod(const std::string& method);
 
     /// @param device Auto (the default) uses the GPU `index` if it is usable, else the CPU
@@ -134,14 +134,14 @@ public:
     ///     names the device, the next forward throws instead
     void setPrecision(Precision precision);
 
-    /// @param independent true: on a GPU too, the bits of an image do not depend on its batch, at the cost of
+    /// @param independent true: on a GPU too, the bits of an image do not depend on the batch, at the cost of
     ///     some speed. On a CPU they never depend on it
     void setBatchIndependent(bool independent);
 
-    /// Uses the given maps at one stage instead of computing them, until clearMaps().
+    /// Uses the given maps at a stage instead of computing them, until clearMaps().
     /// @param stage index in the schedule, from 0
-    /// @param maps one map for each image, or one for all: CV_32S 1xK for the K image tokens that enter the
-    ///     stage, ids 0..M-1, each used at least once
+    /// @param maps a map for each image, or a single map for all: CV_32S 1xK for the K image tokens that
+    ///     enter the stage, ids 0..M-1, each used at least once
     /// @throws cv::Exception if `stage` is negative, `maps` is empty, or a map has another type or other ids.
     ///     The next forward throws if the schedule merges but has no such stage, if a map has another length,
     ///     if the number of maps fits neither, and if reuse is on
@@ -151,7 +151,7 @@ public:
 
     /// While reuse is on the schedule is not used: a full forward computes all tokens, without merging.
     /// @param reuse std::nullopt (the default) turns it off
-    /// @throws cv::Exception if a value is out of its range, or setDevice() has chosen a GPU
+    /// @throws cv::Exception if a value is out of range, or setDevice() has chosen a GPU
     void setReuse(const std::optional<Reuse>& reuse);
     /// @param ids the stream of each image of the batch, each id once; by default the image's index
     /// @throws cv::Exception if an id is there twice; the next forward throws if their number is not the
@@ -170,9 +170,10 @@ public:
     /// @param tokens f32 [images, rows, dim()] on the device, special tokens included
     /// @param images images of the batch, at least 1
     /// @param rows tokens of each image, special tokens included
-    /// @param outputs f32 [images, rows, dim()] on the device, one for each output of the encoder, in their
+    /// @param outputs f32 [images, rows, dim()] on the device, for each output of the encoder, in their
     ///     order
-    /// @param stream a cudaStream_t; its work so far is done before tokens are read. Null: the default stream
+    /// @param stream a cudaStream_t; earlier work in it is done before tokens are read. Null: the
+    ///     default stream
     /// @throws cv::Exception if a requirement above does not hold, a pointer is not of that device, reuse is
     ///     on, or the device fails or has too little memory
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
@@ -197,7 +198,7 @@ private:
     std::shared_ptr<EncoderControl> m_control;
 };
 
-/// Tokens after one merge. M: clusters, N: image tokens before, D: values of a token.
+/// Tokens after a merge. M: clusters, N: image tokens before, D: values of a token.
 struct Merged {
     cv::Mat tokens;  ///< CV_32F (special+M) x D
     cv::Mat map;     ///< CV_32S 1xN: cluster of each image token, 0..M-1
@@ -218,15 +219,15 @@ struct ModelInfo {
 MPM_API void registerLayers();
 
 /// @param net a network with an MpmEncoder; call registerLayers() before reading it
-/// @return a handle of its backbone: the MpmEncoder that merges, or the chain of them nearest to the image
+/// @return a handle of the backbone: the MpmEncoder that merges, or the chain of them nearest to the image
 /// @throws cv::Exception if there is none
 MPM_API Encoder encoder(cv::dnn::Net& net);
 
-/// One merge by mutual pairs: two tokens merge if each is the other's most similar one.
+/// A merge by mutual pairs: two tokens merge if each is the other's most similar token.
 /// @param tokens CV_32F (special+N) x D, D at least 1; N may be 0. Tokens with NaN or Inf are never merged
 /// @param special rows in front that are never merged, 0..rows
 /// @return mean of each cluster and the map, clusters in the order of their first tokens
-/// @throws cv::Exception if `tokens` has another type or no columns, or `special` is out of its range
+/// @throws cv::Exception if `tokens` has another type or no columns, or `special` is out of range
 MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
 
 /// The inverse of mergeTokens(): row special+i of the result is a copy of row special+map[i] of `tokens`.
@@ -234,10 +235,10 @@ MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
 /// @param map CV_32S 1xN, ids 0..M-1, which need not all be used
 /// @param special rows in front that keep their place, 0..rows
 /// @return CV_32F (special+N) x D
-/// @throws cv::Exception if a type, `special` or an id is out of its range
+/// @throws cv::Exception if a type, `special` or an id is out of range
 MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int special = 0);
 
-/// One map for two merges, one after the other: result[i] = second[first[i]].
+/// The map of two consecutive merges: result[i] = second[first[i]].
 /// @param first CV_32S 1xN, ids 0..K-1, each used at least once
 /// @param second CV_32S 1xK, ids 0..M-1, each used at least once
 /// @return CV_32S 1xN, ids 0..M-1
@@ -247,28 +248,28 @@ MPM_API cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second);
 /// A parameter of a reducer.
 struct ReducerParameter {
     std::string name;
-    std::string fallback;  ///< its value where it is not given
+    std::string fallback;  ///< the value if it is not given
     std::string values;    ///< a range ("0..100000") or the words it takes ("plain, weighted")
 };
 
 /// A reducer as Encoder::setMethod names it.
 struct ReducerInfo {
     std::string name;
-    std::string description;  ///< one line
+    std::string description;  ///< a single line
     std::vector<ReducerParameter> parameters;
 };
 
-/// All reducers, the default "mpm" first; "none" is not one of them.
+/// All reducers, the default "mpm" first; without "none".
 MPM_API std::vector<ReducerInfo> reducers();
 
 /// Sizes that the cost of a matching follows from.
 struct MatchingSize {
     double tokens = 0;    ///< image tokens entering the stage
     double width = 0;     ///< of a token
-    double keyWidth = 0;  ///< of one attention head's key
+    double keyWidth = 0;  ///< of an attention head's key
 };
 
-/// Operations (two a multiply-add) by which `method` decides which tokens of one image merge in one stage.
+/// Operations (two a multiply-add) by which `method` decides which tokens of an image merge in a stage.
 /// Throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does.
 MPM_API double matchingCost(const std::string& method, const MatchingSize& size);
 
@@ -279,7 +280,7 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param path an ONNX file
-/// @return its metadata, `size` from the shape of its first input if it is not recorded
+/// @return the metadata; `size` from the shape of the first input if it is not recorded
 /// @throws cv::Exception if the file cannot be read, is not an ONNX model, or a value is not as documented
 MPM_API ModelInfo modelInfo(const std::string& path);
 
@@ -287,7 +288,7 @@ MPM_API ModelInfo modelInfo(const std::string& path);
 /// @param image CV_8UC3, BGR, any size but empty
 /// @param info from modelInfo(); `size` must be set, `std` positive
 /// @return CV_32F 1x3xHxW with info.size
-/// @throws cv::Exception if the type is another one, or a value of `info` cannot be used
+/// @throws cv::Exception if the type is another, or a value of `info` cannot be used
 MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// @return the version of the library, "MAJOR.MINOR.PATCH"; never null, not to be freed

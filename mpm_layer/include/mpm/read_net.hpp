@@ -1,4 +1,5 @@
-// Reading a network in one call, and the values for reuse in a model file. <mpm/mpm.hpp> has everything else.
+// Reading a network in a single call, and the values for reuse in a model file. <mpm/mpm.hpp> has everything
+// else.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -6,8 +7,8 @@
 namespace mpm {
 
 /// Registers the operators, selects OpenCV's engine, and reads the network without the warnings that OpenCV
-/// prints for operators of other domains.
-/// Its encoder knows the file's values for reuse: mpm_set_reuse() and MPM_REUSE start from them.
+/// prints for operators of other domains. The encoder has the file's values for reuse: mpm_set_reuse() and
+/// MPM_REUSE start from them.
 /// @param path an ONNX file, converted or not
 /// @throws cv::Exception if the file cannot be read, has an operator that OpenCV does not support, or has
 /// values for reuse that are not valid
@@ -15,7 +16,7 @@ MPM_API cv::dnn::Net readNet(const std::string& path);
 
 /// The values for reuse in a model file's metadata `mpm.reuse`, and the defaults of those that it does not
 /// have. The metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
-/// @throws cv::Exception if the file cannot be read or a value is out of its range
+/// @throws cv::Exception if the file cannot be read or a value is out of range
 MPM_API Reuse reuseOf(const std::string& path);
 
 /// The batch size that a model's input declares; 0 if the model leaves it open.

@@ -13,7 +13,7 @@ namespace mpm {
 class SharingControl;
 
 /// Handle of the MpmShare inside a network. Cheap to copy. Settings take effect at the next forward, and stay
-/// until they are changed. A network and its handles belong to one thread at a time.
+/// until they are changed. A network and its handles belong to a single thread at a time.
 class MPM_API Sharing {
 public:
     /// For mpm::sharing(). @throws cv::Exception if `control` is null
@@ -23,15 +23,14 @@ public:
     int shared() const;     ///< superpatches that share at the next forward; at first those of the model file
 
     /// @param count superpatches that share a token, 0..grid().area(); 0 runs all tokens
-    /// @throws cv::Exception if `count` is out of its range
+    /// @throws cv::Exception if `count` is out of range
     void setShared(int count);
 
     /// Replaces the scores of the policy network; the highest share, the lowest index wins ties, NaN is last.
-    /// @param scores one for each image of the batch, or one for all: CV_32F of grid(); {}: the policy's
-    /// again
-    /// @throws cv::Exception if one has another size or type; the next forward throws if their number does
-    /// not
-    ///     fit
+    /// @param scores a matrix for each image of the batch, or a single matrix for all: CV_32F of grid();
+    ///     {}: the policy's again
+    /// @throws cv::Exception if a matrix has another size or type; the next forward throws if the number of
+    ///     matrices does not fit
     void setScores(const std::vector<cv::Mat>& scores);
 
 private:
@@ -39,7 +38,7 @@ private:
 };
 
 /// @param net a network; call registerLayers() before reading it
-/// @return the handle of its first MpmShare; std::nullopt if it has none
+/// @return the handle of the first MpmShare; std::nullopt if it has none
 MPM_API std::optional<Sharing> sharing(cv::dnn::Net& net);
 
 }  // namespace mpm
