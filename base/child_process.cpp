@@ -41,7 +41,7 @@ void closeFrom(int first) {
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          pid_t parent) {
     setsid();
-    // A parent that is gone already sends no signal.
+    // If the parent has ended already, no signal comes.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -114,7 +114,7 @@ void ChildProcess::signal(int number) const {
     kill(m_id, number);
 }
 
-/// Whether the child is gone: then nobody signals its number any more.
+/// Whether the child has ended: then its number may belong to another process.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;

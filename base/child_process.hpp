@@ -37,8 +37,7 @@ public:
     /// starts it. Call it once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment);
-    /// Waits, by the thread that started it, for `seconds` at the most. Of the output the first `most` bytes
-    /// are kept.
+    /// Waits at most `seconds`, on the thread that started the child. Keeps the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
     /// Ends it and all that it started at once; wait() returns soon. From any thread; before start() it
     /// keeps the child from being started.
@@ -49,7 +48,7 @@ private:
     bool ended(ChildEnd& end);
 
     std::mutex m_mutex;
-    pid_t m_id = -1;  // guarded by m_mutex; -1: not started, or gone
+    pid_t m_id = -1;  // guarded by m_mutex; -1: not started, or ended
     int m_output = -1, m_startError = 0;
     std::atomic<bool> m_stopped{false};
 };

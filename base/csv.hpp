@@ -9,8 +9,8 @@
 namespace mpm {
 
 /// `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets take text
-/// that begins with = + - @ as a formula and run it: such text gets a ' in front, which they do not show.
-/// Numbers need no field of this kind.
+/// that begins with = + - @ as a formula and run it: such text gets a ' in front, which spreadsheets do not
+/// show. Numbers need no quotes.
 inline std::string csvField(std::string_view text) {
     std::string field = printable(text);
     const std::size_t first = field.find_first_not_of(' ');

@@ -13,7 +13,7 @@ namespace mpm::detail {
 
 namespace {
 
-// The same numbers on every processor.
+// These numbers are the same on every processor.
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr unsigned kAskVersion = 1;
 constexpr int kPathBeneath = 1;

@@ -38,7 +38,7 @@ void parallelRanges(int count, const Body& body, int grain = 0) {
     g_loopOrder.load(std::memory_order_acquire);
 }
 
-/// body(0) ... body(count - 1), likewise.
+/// body(0) ... body(count - 1), in any order, on OpenCV's threads.
 template <class Body>
 void parallelFor(int count, const Body& body, int grain = 0) {
     const auto each = [&](const cv::Range& range) {

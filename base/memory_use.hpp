@@ -9,7 +9,7 @@
 namespace mpm {
 
 struct MemoryUse {
-    std::int64_t addressSpace = 0, resident = 0;  ///< bytes; 0 if the system does not tell
+    std::int64_t addressSpace = 0, resident = 0;  ///< bytes; 0 if unknown
 };
 
 inline MemoryUse memoryUse() {

@@ -72,8 +72,8 @@ inline bool isUtf8(std::string_view text) {
 }
 
 /// A single line of valid UTF-8: characters that are not printable, and bytes that are not UTF-8, become
-/// escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged. Not inlined:
-/// for a caller's short string, GCC 12 warns of reads that the test of the size makes impossible.
+/// escapes (\n, \x1b). The middle of text longer than `limit` bytes is left out. Other text is unchanged. Not
+/// inlined: for a caller's short string, GCC 12 warns of reads that the test of the size makes impossible.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {

@@ -49,7 +49,7 @@ void tightenOwn(const std::string& path) {
 int openPrivate(const std::string& path, int flags) {
     const int file =
         open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-    if (file < 0) failTo(path, "opened for writing", errno);  // a pipe that nobody reads, too
+    if (file < 0) failTo(path, "opened for writing", errno);  // a pipe without a reader, too
     struct stat there {};
     const bool ours = fstat(file, &there) == 0 && S_ISREG(there.st_mode) && there.st_uid == geteuid();
     if (ours && (there.st_mode & 0077) != 0) static_cast<void>(fchmod(file, there.st_mode & 07700));

@@ -26,7 +26,7 @@ public:
     int descriptor() const { return m_descriptor; }     ///< for reading, and for appending
     const std::string& path() const { return m_path; }  ///< others may write to it, or replace it
     bool setMode(unsigned mode) const;
-    bool write(std::string_view bytes) const;  ///< appends all of them
+    bool write(std::string_view bytes) const;  ///< appends all bytes
     bool flush() const;                        ///< reports errors that only a close would report
     bool sync() const;                         ///< to the disk, if the file system supports it
     bool copyTo(int file) const;               ///< all of it, from the beginning

@@ -5,7 +5,7 @@
 
 namespace mpm {
 
-/// The value below which a share (0 to 1) of `values` lies, interpolated between the two nearest values. NaN
+/// The value below which a share (0 to 1) of `values` is, interpolated between the two nearest values. NaN
 /// without values.
 double quantile(std::vector<double> values, double share);
 double mean(const std::vector<double>& values);       ///< NaN without values

@@ -1,4 +1,4 @@
-// Time that passes, by a clock that nobody sets.
+// Elapsed time, by a clock that is never set.
 #pragma once
 
 #include <chrono>

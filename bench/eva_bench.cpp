@@ -28,7 +28,7 @@ constexpr int kSegments = 4;
 /// Blocks of the model that are of the kind of each segment: merges before blocks 2 and 5 of 40.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
-/// Of 896x896, multiply-adds: injectors, extractors, pyramid of convolutions, pixel encoder, FPN, decoder.
+/// Multiply-adds for 896x896: injectors, extractors, pyramid of convolutions, pixel encoder, FPN, decoder.
 constexpr double kOtherGmac = 88 + 242 + 125 + 1181 + 599 + 216;
 
 struct Options {

@@ -203,7 +203,8 @@ void keepFreedMemory() {
 #endif
 }
 
-/// For models from untrusted sources. Output that is not a file goes through the folder for temporary files.
+/// For models from untrusted sources. Output that is not a file is first written to the folder for temporary
+/// files.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -27,7 +27,8 @@ namespace mpm::cli {
 namespace {
 
 /// The value of `--night` is optional: the next word is the value if it begins like a number and names no
-/// file. A single number may be a camera or a value that lacks two others, so it is taken and rejected.
+/// file. A single number may be a camera or a value without the two others, so it is read as a value and
+/// rejected.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&

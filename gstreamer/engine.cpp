@@ -49,7 +49,7 @@ void setPrecision(mpm::Encoder& encoder, const std::string& text) {
     encoder.setPrecision(*precision);
 }
 
-/// Runs `set`; what the library rejects is an error of the property.
+/// Runs `set`; an exception of the library becomes an error of the property.
 template <class Set>
 void property(const char* name, const Set& set) {
     try {

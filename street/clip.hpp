@@ -17,7 +17,7 @@ struct ClipLight {
 /// "day", "dusk" or "night". Throws cv::Exception on another name.
 ClipLight clipLight(const std::string& name);
 
-/// The same arguments always give the same frames, in any order. Not for several threads at once.
+/// The same arguments always give the same frames, in any order. Not thread-safe.
 class Clip {
 public:
     /// `rate`: frames a second; 0: nothing moves.

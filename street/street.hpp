@@ -14,7 +14,7 @@ struct StreetFrame {
     double hour = 12;
 };
 
-/// The same size, seed, hour and second always give the same frame. Not for several threads at once.
+/// The same size, seed, hour and second always give the same frame. Not thread-safe.
 class Street {
 public:
     /// `samples` rays a side in each pixel: 2 smooths edges, 1 is faster.

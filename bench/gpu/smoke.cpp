@@ -1,4 +1,4 @@
-// libmpm_cuda by itself, small enough for compute-sanitizer: encoders with every option, odd sizes, ragged
+// libmpm_cuda alone, small enough for compute-sanitizer: encoders with every option, odd sizes, ragged
 // batches, each run several times. Checks that all values are finite and all runs gave the same bits.
 //     smoke LIBRARY [REPEATS]
 #include <dlfcn.h>

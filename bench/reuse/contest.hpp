@@ -32,7 +32,7 @@ pipeline::Network networkFor(const std::string& model, Precision precision, cons
 
 class Contest {
 public:
-    /// Methods as of --compare. The first, "none", is what the others are compared with.
+    /// Methods as of --compare. The others are compared with the first, "none".
     Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
             const std::string& methods);
 

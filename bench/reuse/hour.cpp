@@ -111,7 +111,7 @@ std::vector<HourPart> watchHour(const std::string& model, Precision precision, c
             all.score(shot, all.forward(blob));
         }
         now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
-        // Frames of many sizes leave gaps that the allocator keeps; what grows without them is lost.
+        // Frames of many sizes leave gaps that the allocator keeps; growth beyond these gaps is a leak.
         malloc_trim(0);
         now.resident = residentMb();
         parts.push_back(now);

@@ -28,7 +28,7 @@ std::vector<int> parseBlocks(const std::string& option, const std::string& text)
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,
                int largest = INT_MAX);  ///< a whole number
-/// 4096, 500M: bytes, or so many K, M or G of them (1024 a step).
+/// 4096, 500M: bytes, or K, M or G bytes (factors of 1024).
 std::int64_t parseBytes(const std::string& option, const std::string& text);
 double parseSeconds(const std::string& option, const std::string& text);  ///< above 0
 std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest);
@@ -56,7 +56,7 @@ void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory
 /// --reuse and --reuse=VALUES of run, bench and eval.
 void addReuseOption(CLI::App& verb, CommonOptions& options);
 
-/// An option whose text goes through `parse`, which may throw Error.
+/// An option whose text `parse` reads; `parse` may throw Error.
 template <typename Parse>
 CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
                        const std::string& form, Parse parse) {

@@ -11,7 +11,7 @@ using Cells = std::vector<std::vector<std::string>>;
 /// The first row is the head. Columns are padded so that the table reads well as plain text too.
 std::string markdownTable(Cells rows);
 
-/// With so many digits after the point; "-" if it is not finite.
+/// With `digits` digits after the point; "-" if it is not finite.
 std::string fixedCell(double value, int digits);
 
 /// Blocks of a schedule; "all" if they would fill the line.

@@ -202,7 +202,7 @@ private:
         return graph;
     }
 
-    // The graphs are gone when it returns: OpenCV needs their memory for the proof.
+    // The graphs are freed when it returns: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph original = readInput(&m_conversion.notes);

@@ -13,7 +13,7 @@ using Metadata = std::map<std::string, std::string>;
 /// `norm_std`), else 0.5. Notes that cannot be used are reported in `warnings` and left out.
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, std::vector<std::string>& warnings);
 
-/// The names in `classes` or `names`, by id; empty if there are not `count` of them.
+/// The names in `classes` or `names`, by id; empty if their number is not `count`.
 std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count);
 
 /// `imgsz_h` and `imgsz_w`; empty if absent or no size.

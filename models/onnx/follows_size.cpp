@@ -89,7 +89,7 @@ private:
     const Inferred& m_other;
 };
 
-// What follows from an image; none if an output does not.
+// All values that follow from an image; none if an output does not.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
     Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
     for (const Port& port : graph.outputs)

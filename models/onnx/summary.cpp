@@ -34,7 +34,7 @@ std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<int>&
     return tokens;
 }
 
-// Of a decoder that follows the backbone's map.
+// The tokens of a decoder that follows the backbone's map.
 std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<int>& schedule) {
     const double image = static_cast<double>(decoder.imageTokens());
     const double left = image * std::pow(0.75, static_cast<double>(schedule.size()));
@@ -77,7 +77,7 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
-// Of an encoder's blocks for an image; `tokens` by block, special tokens included.
+// The GFLOPs of an encoder's blocks for an image; `tokens` by block, special tokens included.
 double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
@@ -104,7 +104,7 @@ struct Ends {
     int input, output;  // values
 };
 
-// Of every encoder; those of a converted model are operators, in the same order.
+// The ends of every encoder; the encoders of a converted model are operators, in the same order.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)

@@ -6,7 +6,7 @@
 
 namespace mpm::models {
 
-/// Of a state that is not lowered. Reads the schedule from `conversion` and fills in the rest.
+/// Summarises a state that is not lowered. Reads the schedule from `conversion` and fills in the rest.
 void summarise(const State& state, Conversion& conversion);
 
 }  // namespace mpm::models

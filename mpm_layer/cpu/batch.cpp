@@ -149,7 +149,7 @@ void Batch::mergeRowData(int image, const Clusters& clusters, int first, Rows& m
     }
 }
 
-// Over all image tokens that a row stands for, not stage by stage: a map that comes in knows no stages.
+// The mean over all image tokens that a row represents, not stage by stage: an input map has no stages.
 void Batch::meanKeyBias(const Image& image, int number, Rows& merged) const {
     const size_t rowsPerImage = static_cast<size_t>(m_special) + m_inputTokens + m_trailing;
     const float* given = m_givenKeyBias.data() + number * rowsPerImage;

@@ -70,7 +70,7 @@ private:
     std::vector<Image> m_images;
     kernels::Buffer m_data, m_spare;
     Rows m_rowData;
-    std::vector<float> m_givenKeyBias;  ///< of each row that came in
+    std::vector<float> m_givenKeyBias;  ///< of each input row
 };
 
 }  // namespace mpm::cpu

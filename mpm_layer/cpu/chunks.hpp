@@ -11,7 +11,7 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// How rows are cut into chunks: so many in each at most, in whole groups of so many.
+/// How rows are cut into chunks: the largest number in each, and the size of a group, which is never cut.
 struct ChunkSize {
     int limit, group;
 };

@@ -63,7 +63,8 @@ private:
     const bool m_proportional, m_keepsKeys;
     Workspace& m_workspace;
     std::optional<HeadRows> m_heads;  ///< of the block at work
-    /// Of each row, the mean over heads of the block at work, before rotation; if a reducer compares them.
+    /// The keys of each row: the mean over heads of the present block, before rotation; if a reducer compares
+    /// keys.
     std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;
 };

@@ -65,7 +65,7 @@ public:
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
     /// The same as rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// Of f32 rows in place; whole row groups are read.
+    /// The product of f32 rows in place; whole row groups are read.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

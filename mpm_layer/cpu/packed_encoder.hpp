@@ -48,7 +48,7 @@ public:
 
 private:
     Block packBlock(const NamedWeights& weights, const EncoderShape& shape, int number);
-    /// Of layers that take the same rows: int8 only if no layer loses too much in int8.
+    /// The precision of layers that read the same rows: int8 only if no layer loses too much in int8.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 
     int m_dim = 0;

@@ -62,7 +62,7 @@ struct Executor {
     Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
 
-    /// Of all memory that blocks use: a graph is valid for these addresses only.
+    /// The addresses of all memory that blocks use: a graph is valid for these addresses only.
     std::vector<const void*> addressesOfBlocks() const {
         return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
                 qkv.data(),        attended.data(),      hidden.data(),          gate.data()};

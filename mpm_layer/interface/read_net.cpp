@@ -11,8 +11,8 @@ namespace {
 
 namespace logging = cv::utils::logging;
 
-/// OpenCV prints a warning for each operator of a domain that it does not know, though ours are registered.
-/// Errors are still printed. The level belongs to the process: the last of several readers restores it.
+/// OpenCV prints a warning for each operator of an unknown domain, though ours are registered. Errors are
+/// still printed. The level belongs to the process: the last of several readers restores it.
 class Quiet {
 public:
     Quiet() {

@@ -184,7 +184,7 @@ Reuse reuseOf(const std::string& path) {
     const auto found = metadata.properties.find("mpm.reuse");
     if (found == metadata.properties.end()) return {};
     ModelInfo info;
-    readProperty(path, found->first, found->second, info);  // rejects what is not as expected
+    readProperty(path, found->first, found->second, info);  // rejects unexpected values
     return toReuse(json::parse(found->second));
 }
 

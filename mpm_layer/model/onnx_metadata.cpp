@@ -13,7 +13,7 @@
 namespace mpm {
 namespace {
 
-// Of ONNX's protobuf messages.
+// Field numbers of ONNX's protobuf messages.
 namespace field {
 constexpr int kModelGraph = 7, kModelOpset = 8, kModelProperties = 14;
 constexpr int kOpsetDomain = 1, kOpsetVersion = 2;

@@ -10,10 +10,10 @@
 namespace mpm {
 
 struct OnnxMetadata {
-    /// Of the domain `mpm`; 0 if the file does not name it.
+    /// The version of the domain `mpm`; 0 if the file does not name it.
     std::uint64_t domainVersion = 0;
     std::map<std::string, std::string> properties;  ///< those of domain `mpm`
-    /// Of the graph's first input that is no weight; 0 if a dimension is dynamic.
+    /// The shape of the graph's first input that is no weight; 0 for a dynamic dimension.
     std::vector<int> inputShape;
 };
 

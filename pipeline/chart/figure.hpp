@@ -20,14 +20,14 @@ struct PlotSeries {
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
-    bool ring = false;  ///< hollow, to stand around others
+    bool ring = false;  ///< hollow, to surround others
 };
 
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series;
     std::vector<std::string> categories;  ///< not empty: bars, a point's x is the number of the category
-    bool fromZero = false;                ///< the vertical axis begins at 0
+    bool fromZero = false;                ///< the vertical axis starts at 0
     double xFrom = 0, xTo = 0;            ///< if they differ: the horizontal axis; else as the points need
 };
 

@@ -22,7 +22,7 @@ Classes camvidClasses();
 /// A JSON list of {"name": text, "color": [r, g, b]}, the ids in this order.
 Classes readClasses(const std::string& path);
 
-/// The same of a file's text; errors name `path`.
+/// The classes in a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path);
 
 }  // namespace mpm::pipeline

@@ -22,8 +22,8 @@ double saturation(const cv::Mat& image);
 struct DayNightRule {
     enum class By { Luminance, Schedule, Sun, Hand, Infrared } by = By::Luminance;
 
-    /// Luminance: night begins below `dark`, day above `bright`, each held for `hold`, so that a passing
-    /// lorry or a lamp does not flip it.
+    /// Luminance: night begins below `dark`, day above `bright`, if that lasts for `hold`, so that a passing
+    /// lorry or a lamp changes nothing.
     double dark = 0.185;
     double bright = 0.215;
     std::chrono::seconds hold{5};

@@ -22,8 +22,8 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
-/// Pixels that nobody may see, in place: black with a pattern of lines, so that they belong to no class.
-/// seen: CV_8U of the image's size, 0 for a masked pixel; empty: none is masked.
+/// Hides pixels, in place: black with a pattern of lines, so that they belong to no class. seen: CV_8U of the
+/// image's size, 0 for a masked pixel; empty: none is masked.
 void drawMasked(cv::Mat& image, const cv::Mat& seen);
 
 /// Share of the image each class covers, 0 to 1; ids from `classes` on are left out. seen: CV_8U of the

@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// `count` colours that stay apart, for colour-blind eyes too as far as that goes.
+/// `count` distinct colours, as far as possible for colour-blind eyes, too.
 Palette defaultPalette(int count);
 
 /// The colours of `given`, filled up from defaultPalette() to at least `count`.

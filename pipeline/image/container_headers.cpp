@@ -47,7 +47,7 @@ public:
                     break;
             }
         }
-        // A tile is decoded whole, however little of it lies within the image.
+        // A tile is decoded whole, even if most of it is outside the image.
         found.width = std::max(found.width, tileWidth);
         found.height = std::max(found.height, tileHeight);
         return found;
@@ -62,7 +62,7 @@ private:
         return high << 32 | low;
     }
 
-    /// Bits of each channel. Several values are stored elsewhere in the file; the first of them counts.
+    /// Bits of each channel. Several values are stored elsewhere in the file; the first counts.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

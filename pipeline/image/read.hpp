@@ -31,7 +31,7 @@ void checkImageSize(std::int64_t width, std::int64_t height, std::int64_t bytesO
 /// decoded. Throws ImageError.
 cv::Mat decodeImage(const FileBytes& file, int flags);
 
-/// The image in a regular file, likewise.
+/// The image in a regular file, with the same checks.
 cv::Mat readImage(const std::string& path, int flags);
 
 }  // namespace mpm::pipeline

@@ -41,7 +41,7 @@ struct BenchRow {
     ReuseCounts reuse;
     std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, by frame
     std::vector<double> padded;     ///< ms an image as if padded to the longest; by round with ragged counts
-    std::vector<double> paddedShare;  ///< rows with padding over rows without, likewise
+    std::vector<double> paddedShare;  ///< rows with padding over rows without, too
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }

@@ -1,5 +1,5 @@
-// A file of counts: a line with the head, then a line a group of images, each on the disk before the next
-// begins. A run that was killed continues behind the last whole line; shards are joined from such files.
+// A file of counts: a line with the head, then a line for each group of images, each on the disk before the
+// next begins. A run that was killed continues after the last whole line; shards are joined from such files.
 #pragma once
 
 #include <chrono>

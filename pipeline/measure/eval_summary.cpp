@@ -63,7 +63,7 @@ void addImage(EvalRow& row, const ImageCounts& image) {
     if (std::isfinite(image.agreement)) row.agreement.push_back(image.agreement);
 }
 
-/// Of each group the milliseconds of an image.
+/// The milliseconds of an image, by group.
 struct ImageTimes {
     std::vector<double> network, encoder, merge, restore;
     double windows = 0;

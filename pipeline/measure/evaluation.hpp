@@ -23,7 +23,7 @@ class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` opens the model; the first is opened for what all of them have in common.
+    /// `open` opens the model; the first network gives the properties that all networks share.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -64,7 +64,7 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// Of token sharing with another policy than the model's; empty with all else.
+    /// Sets the scores of token sharing with another policy than the model's; empty for all other methods.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

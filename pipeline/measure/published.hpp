@@ -21,7 +21,7 @@ struct PublishedFigures {
 
 const std::vector<PublishedFigures>& publishedFigures();
 
-/// Those of the same data set, model size and method as a measured row, if there are any.
+/// The published figures for the data set, model size and method of a measured row, if any.
 std::optional<PublishedFigures> publishedFor(const EvalHead& head, const EvalRow& row);
 
 }  // namespace mpm::pipeline

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 class TokenMeans {
 public:
-    /// `mapGiven`: the first stage came with the tokens and is none of the schedule.
+    /// `mapGiven`: the first stage is an input map and not part of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
     std::vector<double> means() const;
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages

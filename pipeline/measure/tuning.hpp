@@ -18,7 +18,8 @@ struct Tuned {
 constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
 
 /// Families (mpm, tome, algm, ...) measured by day and by night; a family without a setting within the budget
-/// takes the setting that loses least. Of several nights, the first. Empty if no family has several settings.
+/// uses the setting that loses least. If there are several nights, the first. Empty if no family has several
+/// settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 }  // namespace mpm::pipeline

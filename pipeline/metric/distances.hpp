@@ -1,4 +1,4 @@
-// Distances between the tokens that a reducer joined: whether merging is local by itself.
+// Distances between the tokens that a reducer joined: whether merging is local without a window.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ cv::Mat wide(const cv::Mat& ids) {
     return result;
 }
 
-/// Flat regions of equal ids, 4-connected, by a walk with a stack: connectedComponents() knows two values
+/// Flat regions of equal ids, 4-connected, by a walk with a stack: connectedComponents() supports two values
 /// only.
 class Regions {
 public:
@@ -68,7 +68,8 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // The ignored id must be neither the largest nor the smallest around: it stands in as the other extreme.
+    // The ignored id must be neither the largest nor the smallest around: it is replaced by the other
+    // extreme.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);

@@ -10,8 +10,8 @@
 
 namespace mpm::pipeline {
 
-/// 255 if a pixel of another id lies within `radius` pixels (a square), else 0. labels: CV_8UC1 or
-/// CV_16UC1. The ignored id makes no boundary.
+/// 255 if a pixel of another id is within `radius` pixels (a square), else 0. labels: CV_8UC1 or CV_16UC1.
+/// The ignored id makes no boundary.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
 /// A prediction, counted separately in the band along boundaries and in the rest. The sum is the whole image.

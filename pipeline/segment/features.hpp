@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 enum class OutputKind { Labels, Logits, Features, Unknown };
 
-/// What decides between logits and features, of a model and of an image.
+/// The facts of a model and an image that decide between logits and features.
 struct OutputFacts {
     int tokens = 0;       ///< image tokens
     int special = 0;      ///< rows in front of them

@@ -31,7 +31,7 @@ struct ModelCost {
     double around = 0;      ///< operations outside of all blocks: embedding, head
 };
 
-/// Of a network with random weights.
+/// The cost of a network with random weights.
 ModelCost costOf(const RandomModel& model);
 
 /// Two operations a multiply-add, as in the literature. Counted are products and attention with the tokens
@@ -44,19 +44,19 @@ public:
     /// name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// The same by block of the backbone, each with the merge before it.
+    /// The operations by block of the backbone, each with the merge before it.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// Of a block with so many image tokens in attention and MLP. `attended`: tokens they attend to; if
-    /// negative, those of the attention.
+    /// The operations of a block with these numbers of image tokens in attention and MLP. `attended`: tokens
+    /// they attend to; if negative, those of the attention.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// Of the decoders, if this share of the image tokens is computed.
-    /// `share` of the rows computed, `left` of the image tokens after merging.
+    /// The operations of the decoders, if the part `share` of the rows is computed, and the part `left` of
+    /// the image tokens is left after merging.
     double decoders(double share, double left) const;
 
-    /// Operations by which a method decides which of so many image tokens merge. Throws cv::Exception on an
-    /// unknown method.
+    /// Operations by which a method decides which of `entering` image tokens merge. Throws cv::Exception on
+    /// an unknown method.
     double merging(double entering, const std::string& method) const;
 
     const ModelCost& cost() const { return m_cost; }

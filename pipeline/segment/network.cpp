@@ -134,7 +134,7 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Of several outputs the labels; else the last output. Decided at the first forward.
+// Returns the labels if there are several outputs, else the last output. Decided at the first forward.
 cv::Mat Network::run() {
     if (m_decided || !m_output.empty()) return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
     m_decided = true;

@@ -19,8 +19,8 @@ struct Protocol {
     bool frames = false;
 };
 
-/// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border.
-/// A window larger than the image begins at 0 and reaches past the border.
+/// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border. A
+/// window larger than the image starts at 0 and extends past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
 /// `image` scaled so that the shorter side is `shortSide`.
@@ -39,7 +39,7 @@ struct ProtocolResult {
     std::vector<mpm::ImageReport> windows;  ///< for each window
 };
 
-/// Milliseconds of the network and of the encoder, over so many images.
+/// Milliseconds of the network and of the encoder, and the number of images.
 struct ProtocolTimes {
     std::int64_t images = 0;
     double network = 0, encoder = 0, merge = 0, restore = 0;

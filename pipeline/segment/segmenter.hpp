@@ -53,8 +53,8 @@ private:
 /// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores = nullptr);
 
-/// Tokens across and down for `tokens` patches of a network input of `input` pixels: of the ways to make a
-/// rectangle of them, the way closest to the input's shape.
+/// Tokens across and down for `tokens` patches of a network input of `input` pixels: the rectangle of this
+/// area that is closest to the input's shape.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 }  // namespace mpm::pipeline

@@ -9,10 +9,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr size_t kShortestSecret = 3;  // what is shorter stands in every other word
+constexpr size_t kShortestSecret = 3;  // anything shorter is part of many words
 constexpr size_t kLongWord = 8;
 
-/// A short word is replaced only as a whole word: "the" may be somebody's password.
+/// A short word is replaced only as a whole word: "the" may be a password.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);

@@ -7,19 +7,19 @@
 
 namespace mpm::pipeline {
 
-/// Any text becomes an Address by itself; none becomes a text again without shown() or reveal().
+/// Text converts to an Address implicitly, an Address to text only by shown() or reveal().
 class Address {
 public:
     Address() = default;
     Address(std::string text);  // NOLINT(google-explicit-constructor): this direction is safe
     Address(const char* text) : Address(std::string(text)) {}  // NOLINT(google-explicit-constructor)
 
-    /// What env:NAME or secret:NAME stands for: opened as `text`, shown as `name`.
+    /// The value of env:NAME or secret:NAME: opened as `text`, shown as `name`.
     static Address named(const Address& name, const std::string& text);
 
-    /// What may be shown, stored and sent: scheme, host and path of a URL, the elements of a pipeline without
-    /// their properties, the path of a file, env:NAME and secret:NAME. What was left out of a URL's path or
-    /// host stands as "...".
+    /// The part that may be shown, stored and sent: scheme, host and path of a URL, the elements of a
+    /// pipeline without their properties, the path of a file, env:NAME and secret:NAME. Omitted parts of a
+    /// URL's path or host become "...".
     const std::string& shown() const { return m_shown; }
 
     /// The whole text, to open the source and for nothing else.
@@ -33,8 +33,8 @@ public:
     /// Whether it was made by named().
     bool isNamed() const { return m_named; }
 
-    /// `message`, which somebody else wrote about this source, with the address as shown() and without any
-    /// piece that shown() leaves out; then as redacted().
+    /// `message` of a library about this source, with the address as shown() and without any piece that
+    /// shown() leaves out; then as redacted().
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
@@ -50,9 +50,9 @@ private:
 /// header that names a secret (password=..., Authorization: ...) as "...".
 std::string redacted(const std::string& text);
 
-/// The source that env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's
-/// keychain) stands for; any other address as it is. Throws SourceError if there is no such variable or
-/// entry. The keychain may wait until the user unlocks it, 60 seconds at most.
+/// The value of env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's keychain);
+/// any other address unchanged. Throws SourceError if there is no such variable or entry. The keychain may
+/// wait until the user unlocks it, 60 seconds at most.
 Address resolved(const Address& address);
 
 }  // namespace mpm::pipeline

@@ -44,8 +44,7 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// A key that somebody drew by chance: sixteen letters and digits or more in a row, of a kind that changes
-/// more often than in any word.
+/// A random key: sixteen letters and digits or more in a row, whose kind changes more often than in any word.
 bool looksDrawn(std::string_view run) {
     const auto kind = [](char c) { return isDigit(c) ? 0 : c >= 'a' ? 1 : 2; };
     size_t changes = 0;
@@ -104,7 +103,7 @@ void showPath(const std::string& path, AddressParts& parts, bool file, int most)
     parts.hide(path.substr(from + 1));
 }
 
-/// A scheme and what follows it; the text begins with it.
+/// Parts of a text that begins with a scheme.
 AddressParts urlParts(const std::string& text, size_t start) {
     AddressParts parts;
     parts.shown = text.substr(0, start);
@@ -137,7 +136,7 @@ AddressParts urlParts(const std::string& text, size_t start) {
         return parts;
     }
     parts.shown += host;
-    // Whoever knows the last name of an RTMP address may send to it: it is the key.
+    // The last name of an RTMP address is the key: with it, anyone may send to the address.
     showPath(rest.substr(slash), parts, file, scheme.rfind("rtmp", 0) == 0 ? 1 : 1000);
     return parts;
 }

@@ -12,7 +12,7 @@ inline constexpr const char* kLeftOut = "...";
 
 struct AddressParts {
     std::string shown;
-    std::vector<std::string> secrets;  ///< every piece left out, and what could be told apart in it
+    std::vector<std::string> secrets;  ///< every piece left out, and the distinct parts of it
 
     void hide(const std::string& piece);
 };
@@ -25,7 +25,7 @@ bool namesSecret(std::string_view key);
 /// Whether this may be a host and port. Anything else in that place may be half of a password.
 bool isHost(std::string_view text);
 
-/// Past the word that begins at `from`; quotes and backslashes hide blanks.
+/// The end of the word at `from`; quotes and backslashes hide blanks.
 size_t wordEnd(const std::string& text, size_t from);
 
 inline bool isAnyOf(char c, std::string_view set) {

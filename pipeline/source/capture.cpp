@@ -93,7 +93,7 @@ bool CaptureSource::openCapture() {
     }
 }
 
-/// Of a source that could not be opened.
+/// The problem of a source that could not be opened.
 SourceProblem::Kind CaptureSource::problem() const {
     switch (m_kind) {
         case SourceKind::Camera:
@@ -133,7 +133,7 @@ void CaptureSource::open() {
     checkSize();
 }
 
-/// What the header announces: nothing of that size has been asked of the system yet.
+/// Checks the size in the header before memory of that size is allocated.
 void CaptureSource::checkSize() {
     const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
     const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);

@@ -29,7 +29,7 @@ bool isGlob(const std::string& text) {
 }  // namespace
 
 bool isUnreadable(const std::string& path) {
-    // As the program may now, whoever started it. A folder must be opened as well as listed.
+    // Checks the rights of the effective user. A folder must be opened as well as listed.
     std::error_code error;
     const int how = fs::is_directory(path, error) ? R_OK | X_OK : R_OK;
     return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) != 0 && errno == EACCES;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kPersonPatience{60};  // a person may have to type the keychain's password
 
-/// That of QtKeychain, so that what the monitor keeps is found. The name of the schema itself takes no part.
+/// The schema of QtKeychain, so that entries of the monitor are found. The schema's name does not matter.
 const SecretSchema kSchema = {"org.qt.keychain",
                               SECRET_SCHEMA_DONT_MATCH_NAME,
                               {{"user", SECRET_SCHEMA_ATTRIBUTE_STRING},
@@ -39,7 +39,7 @@ const SecretSchema kSchema = {"org.qt.keychain",
                               nullptr};
 constexpr const char* kService = "mpm-monitor";
 
-/// Cancels what takes too long.
+/// Cancels a call that takes too long.
 class Deadline {
 public:
     explicit Deadline(GCancellable* job)

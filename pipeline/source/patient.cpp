@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook{100};            // how often the caller is asked
-constexpr std::chrono::milliseconds kReadPatience{1'000};  // for a read that nobody waits for
+constexpr std::chrono::milliseconds kReadPatience{1'000};  // for a read without a waiting reader
 
 std::atomic<bool> g_leftBehind{false};
 
@@ -74,7 +74,7 @@ public:
         if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));
     }
 
-    /// False if the thread goes on without us.
+    /// False if the thread continues without us.
     bool quit() {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_quit = true;

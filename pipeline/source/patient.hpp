@@ -21,7 +21,7 @@ public:
     /// Each opening, and the wait for the first frame, may take this long.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
-    /// Asked a few times a second with how long the present call has taken; true: nobody waits any more.
+    /// Called a few times a second with the duration of the present call; true ends the wait.
     using GiveUp = std::function<bool(double seconds)>;
 
     PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,

@@ -27,8 +27,7 @@ using Fetch = std::function<std::string(const std::string& address, std::string&
 
 /// Whether all parts that the playlist names, directly or by further playlists, are on the playlist's host.
 bool staysOnItsHost(const std::string& playlist, const Fetch& fetch);
-/// The same through FFmpeg, within a time. True if OpenCV brings no FFmpeg, which then reads no playlist
-/// either.
+/// The same through FFmpeg, within a time. True if OpenCV has no FFmpeg: then it reads no playlist either.
 bool staysOnItsHost(const std::string& playlist, std::chrono::milliseconds time);
 
 }  // namespace mpm::pipeline

@@ -155,7 +155,7 @@ private:
         return m_stop;
     }
 
-    /// Reads until the end. True: try again (a live source never ends by itself; files when looping).
+    /// Reads until the end. True: try again (a live source should never end; files when looping).
     bool pump(Source& source) {
         const bool live = source.live();
         setLive(live);
@@ -191,7 +191,7 @@ private:
         return live ? m_options.retryEnded || stopping() : m_options.loop;
     }
 
-    /// Of a source without a single frame.
+    /// The problem of a source without a single frame.
     SourceProblem problemWith(const Source& source) const {
         const SourceStatus now = status();
         if (now.bad == 1) return now.problem;
@@ -264,7 +264,7 @@ private:
         if (!m_loop) m_status.held = true;
     }
 
-    /// Waits while the film is held, and goes to the frame that is wanted. False: stopping.
+    /// Waits while the film is held, and seeks the wanted frame. False: stopping.
     bool advance(Source& source, Steady::time_point& due) {
         std::optional<std::int64_t> target;
         {

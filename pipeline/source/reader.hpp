@@ -53,7 +53,7 @@ struct ReaderOptions {
     bool loop = false;       ///< begin again at the end of a file or folder
     bool everyFrame =
         false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
-    double imageRate = 1;  ///< frames a second of sources that know none (folders)
+    double imageRate = 1;  ///< frames a second of sources without a rate (folders)
 };
 
 class Reader {
@@ -64,8 +64,7 @@ public:
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
-    /// Returns within about two seconds even if the driver hangs inside a read: the thread then ends by
-    /// itself.
+    /// Returns within about two seconds even if the driver hangs inside a read: the thread ends later.
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
@@ -73,8 +72,8 @@ public:
     /// The newest frame that was not taken yet; waits up to `wait`. False: none came, or the source is over.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
-    /// Of films, files and folders; a live source ignores them. They take effect with the next frame.
-    /// Held: no frame comes but those of seek() and step().
+    /// For films, files and folders; a live source ignores these calls. They take effect with the next frame.
+    /// Held: frames come from seek() and step() only.
     void setHeld(bool held);
     void seek(std::int64_t frame);
     /// A frame forward, or back if `direction` is negative.

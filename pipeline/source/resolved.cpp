@@ -1,4 +1,4 @@
-// Sources that are named here and stand elsewhere.
+// Sources by name: env:NAME and secret:NAME.
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kEnvironment = "env:";
 constexpr const char* kKeychain = "secret:";
 
-/// What follows `prefix`; empty if the text does not begin with it.
+/// The text after `prefix`; empty if the text does not begin with it.
 std::string nameAfter(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : std::string();
 }

@@ -20,7 +20,7 @@ struct Frame {
     std::int64_t number = -1;                    ///< from 0, of this source
     int pass = 0;                                ///< how often the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when it was taken (live) or read
-    std::string name;                            ///< file-name stem for what is written about this frame
+    std::string name;                            ///< stem of the names of files for this frame
     double seconds = 0;  ///< the source's clock: film time, scene time, time since opening
 };
 
@@ -30,7 +30,7 @@ public:
     virtual ~Source() = default;
     virtual void open() = 0;               ///< throws SourceError; may be called again after a failure
     virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadImage
-    virtual bool live() const = 0;         ///< time passes by itself: only the latest frame counts
+    virtual bool live() const = 0;         ///< frames come in real time: only the latest counts
     virtual std::string name() const = 0;  ///< to be shown; no password
     virtual std::int64_t length() const { return -1; }  ///< frames, if known after open()
     virtual double rate() const { return 0; }           ///< frames a second, if known after open()
@@ -43,7 +43,7 @@ public:
 /// How the built-in street is filmed.
 struct SceneOptions {
     cv::Size size{640, 480};
-    int framesPerDay = 0;      ///< fast motion: a whole day in so many frames; 0: the scene's pace
+    int framesPerDay = 0;      ///< fast motion: a whole day in this number of frames; 0: the scene's pace
     double startHour = 15;     ///< of the scene's clock, at frame 0: dusk is near
     std::int64_t frames = -1;  ///< how many; -1: without end
     int samples = 2;           ///< rays a side in each pixel: 2 smooths edges, 1 is faster

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = SourceProblem::Kind;
 
-/// Of sources that stand for another. %1 and %2 stand for the arguments.
+/// For sources by name (env:, secret:). %1 and %2 are the arguments.
 const char* nameSentenceOf(Kind kind) {
     switch (kind) {
         case Kind::NoSuchVariable:

@@ -51,7 +51,7 @@ bool contains(const std::string& text, std::string_view word) {
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
-/// Every format for playlists is text; of the formats for videos only YUV4MPEG begins as text.
+/// Every format for playlists is text; among formats for videos only YUV4MPEG starts as text.
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)

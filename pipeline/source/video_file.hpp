@@ -1,5 +1,5 @@
-// What may be read as a video: regular files that are no playlists. A pipe would block the program, and a
-// playlist would make it read other files or call other hosts.
+// Which files may be read as a video: regular files that are no playlists. A pipe would block the program,
+// and a playlist would make it read other files or call other hosts.
 #pragma once
 
 #include <optional>

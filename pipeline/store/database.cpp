@@ -113,7 +113,7 @@ Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) 
     migrate();
 }
 
-/// The file may be anybody's: nothing in it is executed, and nothing in it may ask for much.
+/// The file is not trusted: nothing in it is executed, and limits apply to everything in it.
 void Store::Database::distrust() {
     sqlite3* database = m_handle.get();
     sqlite3_extended_result_codes(database, 0);

@@ -84,7 +84,7 @@ struct Event {
     std::string text;
 };
 
-/// What is kept for how long. Zero: for ever.
+/// How long data is kept. Zero: for ever.
 struct Retention {
     std::chrono::hours readings{24 * 14};
     std::chrono::hours minutes{24 * 366};
@@ -111,7 +111,7 @@ public:
 
     /// Checks every page. Throws StoreError with Kind::Damaged if something is wrong.
     void check() const;
-    /// Whether the file was moved, removed or replaced since it was opened: what is added now is not in it.
+    /// Whether the file was moved, removed or replaced since it was opened: new readings are not in it.
     bool moved() const;
     /// Renames a damaged file to FILE.damaged-TIME, and a file of an unreleased version to FILE.old-TIME,
     /// with the log, so that a new file can be made. Returns the new name, empty if the file turns out to be
@@ -138,7 +138,7 @@ public:
                Millis to) const;
     /// The times of the first and the last reading in [from, to).
     std::optional<std::pair<Millis, Millis>> readingsIn(std::int64_t source, Millis from, Millis to) const;
-    /// Of a region, rising in time.
+    /// The readings of a region, rising in time.
     std::vector<std::pair<Millis, RegionReading>> regionReadings(std::int64_t source,
                                                                  const std::string& region, Millis from,
                                                                  Millis to) const;
@@ -147,8 +147,8 @@ public:
     /// First and last time of a source's buckets; equal if there are none.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
-    /// Deletes what is older than allowed at `now`; minutes and hours outlive the readings they were made
-    /// from. At most `most` readings go in a call, so that no writer waits long: true if some are left.
+    /// Deletes data that is older than allowed at `now`; minutes and hours outlive the readings they were
+    /// made from. At most `most` readings go in a call, so that no writer waits long: true if some are left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// The measurements in [from, to) as CSV with a head line; returns how many. `classes`: names by id; a
@@ -156,7 +156,7 @@ public:
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                            const std::vector<std::string>& classes = {}) const;
 
-    /// Likewise as JSON, with the readings of regions and with the events.
+    /// The same as JSON, with the readings of regions and with the events.
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
@@ -184,7 +184,7 @@ struct CsvExtras {
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 
-/// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 stand as the nearest that is within.
+/// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 become the nearest time within.
 std::string timeText(Millis time);
 
 }  // namespace mpm::pipeline

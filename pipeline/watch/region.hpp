@@ -1,4 +1,4 @@
-// Parts of an image: polygons with statistics, and masks that hide what is behind them.
+// Parts of an image: polygons with statistics, and masks that hide a part.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 
 namespace mpm::models {
 
-/// Replaces each by an MpmDeformable. Returns how many; what is written differently stays.
+/// Replaces each by an MpmDeformable. Returns the number; other spellings stay.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
 }  // namespace mpm::models

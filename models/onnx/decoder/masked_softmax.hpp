@@ -6,7 +6,7 @@
 
 namespace mpm::models {
 
-/// Replaces each such softmax by an MpmMaskedSoftmax. Returns how many; what is written differently stays.
+/// Replaces each such softmax by an MpmMaskedSoftmax. Returns the number; other spellings stay.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 
 }  // namespace mpm::models

@@ -153,8 +153,8 @@ private:
         return false;
     }
 
-    // What a value has for each row of the mask: how many keys are hidden (or are not), or whether all (any)
-    // are.
+    // The value of each row of the mask: the number of hidden (or other) keys, or whether all (any) are
+    // hidden.
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);

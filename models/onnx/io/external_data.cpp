@@ -47,7 +47,7 @@ External externalOf(const onnx::TensorProto& proto) {
     return external;
 }
 
-/// Whether `path` lies in `folder` or below it; both canonical.
+/// Whether `path` is in `folder` or below it; both canonical.
 bool isInside(const fs::path& path, const fs::path& folder) {
     const auto differ = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
     return differ.first == folder.end() && differ.second != path.end();

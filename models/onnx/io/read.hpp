@@ -12,7 +12,7 @@ namespace mpm::models {
 /// exceeds the budget of the current job.
 Graph readModel(const std::string& path);
 
-/// The same for a file that the converter has written; it raises no limits.
+/// The same for a file that the converter has written; it does not raise the limits.
 Graph readOwnModel(const std::string& path);
 
 /// The same from memory. External data is looked up beside the file `path`, or rejected if that is empty.

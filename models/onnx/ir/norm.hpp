@@ -16,7 +16,7 @@ struct Norm {
     bool present() const { return weight.known(); }
 };
 
-/// Of a standard operator; none if it is no norm.
+/// The rule of a standard operator; none if it is no norm.
 std::optional<NormRule> ruleOf(const Node& node);
 
 /// Attributes `epsilon` and `norm` behind a prefix, of our operators. An absent attribute is as in `usual`.

@@ -31,7 +31,7 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> zeros(int64_t count, const std::shared_ptr<Held>& held) {
-    T* data = new T[static_cast<size_t>(count) + 1]();  // with a spare element, likewise
+    T* data = new T[static_cast<size_t>(count) + 1]();  // with a spare element, too
     return {data, [held](T* values) { delete[] values; }};
 }
 

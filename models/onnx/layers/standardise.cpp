@@ -135,7 +135,7 @@ private:
 
     int number(float value) { return m_graph.addConstant("number", Tensor::scalar(value)); }
 
-    // Of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or by tanh.
+    // Gelu of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or by tanh.
     bool writeGelu(const Node& node) {
         const int x = node.inputs[0];
         int curve = kAbsent;
@@ -151,7 +151,7 @@ private:
         return true;
     }
 
-    // Of opset 23: x / sqrt(mean(x * x) + epsilon) * weight.
+    // RMSNormalization of opset 23: x / sqrt(mean(x * x) + epsilon) * weight.
     bool writeRmsNorm(const Node& node) {
         const int x = node.inputs[0];
         const int mean = step("ReduceMean", {step("Mul", {x, x}, node), ints({-1})}, node);
@@ -163,7 +163,7 @@ private:
         return true;
     }
 
-    // Of opset 24.
+    // Swish of opset 24.
     bool writeSwish(const Node& node) {
         const int scaled = step("Mul", {node.inputs[0], number(node.getFloat("alpha", 1))}, node);
         push("Mul", {node.inputs[0], step("Sigmoid", {scaled}, node)}, node.outputs[0], node);

@@ -1,6 +1,6 @@
-// The elements of a tensor as sparse sums of other elements. A large model has millions of them per step, and
-// most are a copy of another element: columns with default values are omitted, and steps that change nothing
-// share columns.
+// The elements of a tensor as sparse sums of other elements. A large model has millions of elements per step,
+// and most are a copy of another element: columns with default values are omitted, and steps that change
+// nothing share columns.
 #pragma once
 
 #include <cstdint>

@@ -158,7 +158,7 @@ private:
     List<double> m_shares, m_sums;
 };
 
-// The same for labels from masks. Of large images a part of the rows is checked.
+// The same for labels from masks. For large images a part of the rows is checked.
 double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels) {
     constexpr double kMostProducts = 1e9;
     if (labels.dims != 4 || labels.size[0] != masks.dim(0) || labels.size[1] != 1)

@@ -1,4 +1,5 @@
-// What the policy of token sharing learns, from semantic labels alone (CTS; Lu, de Geus and Dubbelman 2023).
+// The labels that the policy of token sharing learns, from semantic labels alone (CTS; Lu, de Geus and
+// Dubbelman 2023).
 #pragma once
 
 #include <torch/types.h>

@@ -104,7 +104,7 @@ int Exporter::attention(int x, Name prefix, int64_t tokens, int64_t heads) {
         m_graph.with("axis", Attribute::of(int64_t{0}));
         return one;
     };
-    // Scaled before the product: OpenCV 4.6 loses a factor after a product of two variables.
+    // Scaled before the product: OpenCV 4.6 drops a factor after a product of two variables.
     const auto query = m_graph.node("Mul", {part(0), scalar(1.0 / std::sqrt(static_cast<double>(head)))});
     const auto key = part(1), value = part(2);
     const auto scaled = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
@@ -186,7 +186,7 @@ int Exporter::decodeMask(int tokens) {
     const auto image = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
     auto products = m_graph.node("MatMul", {image, transpose(classes, {0, 2, 1})});
-    // OpenCV 4.6 fuses arithmetic into a product of two variables and loses it; a Reshape keeps them apart.
+    // OpenCV 4.6 fuses arithmetic into a product of two variables and drops it; a Reshape prevents that.
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");

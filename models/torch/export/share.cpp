@@ -59,7 +59,7 @@ int SharingWriter::layer(int x, const ConvNorm& layer, const std::string& name) 
     const auto [weight, bias] = layer->folded();
     const int y = convolution(x, weight, bias, layer->conv, name);
     if (!layer->activates()) return y;
-    // ReLU6. Of Clip OpenCV 4.6 reads the form before opset 11 only, which ONNX no longer has.
+    // ReLU6. OpenCV 4.6 reads Clip only in the form before opset 11, which ONNX no longer has.
     const int six = m_graph.addConstant(name + ".six", Tensor::floats({1, 1, 1, 1}, 6)),
               positive = only(add("Relu", "", {y}, {name + ".relu"}));
     Node& least = add("MpmArithmetic", "mpm", {positive, six}, {name + ".relu6"});

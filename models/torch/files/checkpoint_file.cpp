@@ -177,7 +177,7 @@ void writeCheckpoint(PendingFile& file, const std::string& options, const Progre
         at = end;
     }
     std::string text = header.dump();
-    text.append((8 - text.size() % 8) % 8, ' ');  // the data begins at a multiple of 8
+    text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8
     std::string length(8, '\0');
     for (std::size_t i = 0; i < 8; ++i)
         length[i] = static_cast<char>(text.size() >> (8 * i));

@@ -16,8 +16,8 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
 
-/// Checked: every element that shape and stride reach lies in `bytes`, and all dimensions together, zeros
-/// counted as ones, are far from the limits of 64 bits.
+/// Checked: every element that shape and stride reach is in `bytes`, and the product of all dimensions but 0
+/// is far from the limits of 64 bits.
 struct FileTensor {
     Element element = Element::F32;
     std::vector<std::int64_t> shape, stride;   ///< in elements

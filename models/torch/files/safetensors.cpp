@@ -49,7 +49,7 @@ std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t mo
            " numbers");
     std::vector<Number> numbers;
     for (const Json& number : list) {
-        // As JSON tells them apart: 1.5 and 2^64 are no sizes.
+        // JSON distinguishes the types: 1.5 and 2^64 are no sizes.
         demand(number.is_number_unsigned() && number.get<std::uint64_t>() <= INT64_MAX, "safetensors: ", key,
                " must hold whole numbers");
         numbers.push_back(number.get<Number>());

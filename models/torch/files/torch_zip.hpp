@@ -19,7 +19,7 @@ public:
 
     const Pickled& root() const { return *m_pickle.root; }
 
-    /// Of a value of the kind Tensor.
+    /// The tensor of a value of the kind Tensor.
     FileTensor tensor(const Pickled& value, const std::string& name);
 
 private:

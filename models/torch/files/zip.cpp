@@ -30,7 +30,7 @@ bool begins(std::string_view bytes, std::uint64_t at, const char* signature) {
     return holds(bytes, at, 4) && std::memcmp(bytes.data() + at, signature, 4) == 0;
 }
 
-/// The end record lies within the last 64 KiB, behind it only a comment.
+/// The end record is within the last 64 KiB; only a comment follows it.
 std::uint64_t findEnd(std::string_view bytes) {
     const std::size_t reach = std::min<std::size_t>(bytes.size(), 65557);
     for (std::size_t back = 22; back <= reach; ++back) {
@@ -65,7 +65,7 @@ std::string_view storedBytes(std::string_view bytes, std::uint64_t header, std::
     return bytes.substr(start, size);
 }
 
-/// Sizes and place of a member; those that need more than 32 bits stand in the extra field, in this order.
+/// Sizes and place of a member; values of more than 32 bits are in the extra field, in this order.
 struct Extent {
     std::uint64_t size, packed, header;
 };

@@ -10,7 +10,7 @@ namespace mpm::models {
 
 struct ZipMember {
     std::string name;
-    std::string_view stored;  ///< as it lies in the archive
+    std::string_view stored;  ///< as it is in the archive
     bool deflated = false;
     std::uint64_t size = 0;  ///< unpacked
 };

@@ -56,7 +56,7 @@ public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});
     torch::Tensor forward(const torch::Tensor& images);
 
-    /// Multiply-adds for an image of so many pixels.
+    /// Multiply-adds for an image of this size.
     double multiplyAdds(int64_t height, int64_t width) const;
     const Normalisation& normalisation() const { return m_normalisation; }
 

@@ -109,7 +109,7 @@ public:
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Of each image of the last forward that merged outside of training.
+    /// The trace of each image of the last forward that merged outside of training.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }

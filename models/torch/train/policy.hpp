@@ -31,7 +31,8 @@ struct PolicyScore {
     double recall = 0;     ///< share found of min(shared, superpatches of a single class)
 };
 
-/// Each image stretched to height x width, and labels likewise; `shared` as many as the image has at most.
+/// Each image stretched to height x width, labels, too; `shared` is limited to the number of superpatches of
+/// the image.
 PolicyScore scorePolicy(PolicyNet& policy, const std::vector<pipeline::Sample>& samples, int ignored,
                         const PolicyTrainOptions& options);
 

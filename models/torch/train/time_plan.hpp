@@ -13,7 +13,7 @@ public:
     explicit TimePlan(double seconds) : m_seconds(seconds) {}
 
     bool limited() const { return m_seconds > 0; }
-    /// Before a validation was measured: what a forward of its images may take.
+    /// Before a validation was measured: the expected time of a forward of its images.
     void expectValidation(double seconds) {
         if (!m_measured) m_validation = seconds;
     }

@@ -42,8 +42,8 @@ struct PinnedSpace {
     static void give(void* memory) { cudaFreeHost(memory); }
 };
 
-/// Memory that grows and is never returned before the end. Growing loses the contents. If there is not enough
-/// memory, the buffer is left empty and can be reserved again with less.
+/// Memory that grows and is never returned before the end. Growing does not keep the contents. If there is
+/// not enough memory, the buffer is left empty and can be reserved again with less.
 template <class T, class Space>
 class Buffer {
 public:

@@ -122,7 +122,7 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     }
     to.sizes[toRow] = size;
     to.positions[toRow] = position;
-    // The mean of all image tokens that a row stands for, whatever stages they came by.
+    // The mean of all image tokens that a row represents, whatever stages merged them.
     if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 

@@ -24,7 +24,7 @@ public:
 
     int dim() const override { return m_shape.dim; }
     int headSize() const { return m_shape.headSize; }
-    /// Of each block, on the CPU.
+    /// The keys of each block's stage, on the CPU.
     const std::vector<StageKeys>& stageKeys() const { return m_stageKeys; }
     /// Image tokens that the rotary tables of each block are for; 0 without tables.
     const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }

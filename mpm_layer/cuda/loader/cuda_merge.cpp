@@ -51,7 +51,7 @@ public:
         return maps;
     }
 
-    /// Of all images, one after another, without special ones.
+    /// Downloads the rows of all images in order, without special tokens.
     void readRows(float* rows) {
         check(m_entry.read_rows(m_session.get(), rows, nullptr, nullptr, &m_error), m_error);
     }

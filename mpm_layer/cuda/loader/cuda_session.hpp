@@ -20,7 +20,7 @@ public:
     CudaSession(const CudaSession&) = delete;
     CudaSession& operator=(const CudaSession&) = delete;
 
-    /// Merges by the maps that came in with the tokens, before the first block.
+    /// Merges by the input maps, before the first block.
     void enter(const std::vector<MergeMap>& maps);
     void reduce(const StageRequest& request) override;
     void attend(int block) override;

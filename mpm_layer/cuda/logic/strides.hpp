@@ -19,7 +19,7 @@ constexpr int roundedRows(int rows) {
     return (rows + group - 1) / group * group;
 }
 
-/// The same for the rows of the longest image: whole tiles of queries.
+/// Rounds the rows of the longest image: whole tiles of queries.
 constexpr int roundedLength(int rows) {
     return (rows + 63) / 64 * 64;
 }

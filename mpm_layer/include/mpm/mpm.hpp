@@ -26,7 +26,7 @@ enum class Device { Cpu, Cuda, Auto };
 /// else as Auto. TF32 and F16 need a GPU; I8 a CPU; BF16 a GPU or a CPU with AVX-512 BF16.
 enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
-/// A merge of an image: of the schedule, or the map that came in with the tokens.
+/// A merge of an image: a stage of the schedule, or the input map.
 struct Stage {
     int block = 0;  ///< the block before which tokens merged, counted from 0
     /// CV_32S 1xK: cluster, 0..tokens-1, of each of the K image tokens that entered the stage; the identity
@@ -76,7 +76,7 @@ struct ReuseReport {
 /// An image of the last forward. N: the image tokens at the encoder's input.
 struct ImageReport {
     cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token
-    std::vector<Stage> stages;  ///< in the order of the blocks; a map that came in is before the others
+    std::vector<Stage> stages;  ///< in the order of the blocks; an input map comes first
     std::vector<int> tokens;    ///< image tokens that entered each block
     ReuseReport reuse;
 };

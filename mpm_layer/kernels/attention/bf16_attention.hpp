@@ -7,11 +7,11 @@
 
 namespace mpm::kernels {
 
-/// The form in which attention takes the values of heads of that size: as rows of pairs,
-/// [pairsOf(tokens)][columns], or, to multiply them in tiles, as columns of them, [columns][pairs].
+/// The layout of values for heads of that size: rows of pairs, [pairsOf(tokens)][columns], or, for tiles,
+/// columns of pairs, [columns][pairs].
 bool takesValuesAsColumns(int headSize);
 
-/// Tokens whose values are packed at once: at most so many pairs.
+/// The largest number of pairs of tokens whose values are packed at once.
 constexpr int kValuePairs = 32;
 /// Packs `tokens` rows, at most 2 * kValuePairs, to either; as columns, kValuePairs of each are written,
 /// zeros behind the last token.

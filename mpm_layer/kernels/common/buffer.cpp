@@ -19,7 +19,7 @@ std::atomic<size_t> g_allocations{0};
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kMostFloats = size_t{1} << 60;
 
-// With AddressSanitizer, each block is allocated by itself, so that reads beyond it are found.
+// With AddressSanitizer, each block is allocated separately, so that reads beyond it are found.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kShareRegions = false;
 #else

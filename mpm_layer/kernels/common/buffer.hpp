@@ -9,7 +9,7 @@ namespace mpm::kernels {
 
 constexpr size_t kAlignment = 64;
 
-/// Uninitialised floats. Growing loses the contents.
+/// Uninitialised floats. Growing does not keep the contents.
 class Buffer {
 public:
     Buffer() = default;

@@ -24,9 +24,10 @@ namespace HWY_NAMESPACE {
 // Rows of words have at most this length, so that |q|^2 + K stays below 2^31: see screenMargin.
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
-// Steps are no finer than what is known of a row: h in these parts of a step, for words and for floats.
+// A step is no finer than the error h of a row: at least h divided by these numbers, for words and for
+// floats.
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// Of tighter rows f32 holds hardly a difference. Squares of their steps must not vanish.
+// For rows nearer to the basis than this, f32 has hardly a difference left. Squares of steps must not vanish.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 

@@ -54,7 +54,7 @@ double CosineOf(const float* a, const float* b, int width, double lengthOfA, dou
     return cosine(a, b, width, lengthOfA, lengthOfB);
 }
 
-/// The best of a row's candidates. Of equal ones the token with the lowest number wins.
+/// The best of a row's candidates. The token with the lowest number wins ties.
 struct Decision {
     double value = -std::numeric_limits<double>::infinity();
     int index = -1, token = std::numeric_limits<int>::max();

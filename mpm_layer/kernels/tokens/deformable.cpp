@@ -52,7 +52,7 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Whole vectors are written: what is behind the last element is overwritten by the next query, or not read.
+// Whole vectors are written: elements behind the last are overwritten by the next query, or not read.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));

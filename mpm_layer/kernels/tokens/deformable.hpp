@@ -18,8 +18,8 @@ struct DeformableHead {
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
     int next = 0;  ///< queries behind these that are computed next, at most `queries`
-    // Of each sample, [queries * samples]: the reference point, in pixels from the centre of pixel 0, and the
-    // level: columns and rows, elements from row to row, and the element of pixel 0.
+    // For each sample, [queries * samples]: the reference point, in pixels from the centre of pixel 0, and
+    // the level: columns and rows, elements from row to row, and the element of pixel 0.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;

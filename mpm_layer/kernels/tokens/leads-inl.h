@@ -60,7 +60,7 @@ struct LeadVectors {
     }
 };
 
-/// Rows first..first+count take over what was found for as many rows from `fromFirst` on.
+/// Merges the leads of `count` rows from `fromFirst` on into those of rows first..first+count.
 HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first, int count) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     for (int r = 0; r < count; r += lanes) {

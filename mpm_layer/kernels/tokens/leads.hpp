@@ -17,7 +17,7 @@ public:
 
     explicit Leads(int count);
 
-    /// Merges what `other` has found for rows from `first` on.
+    /// Merges the leads of `other`, for rows from `first` on.
     void merge(const Leads& other, int first);
 
     int count() const { return m_count; }

@@ -1,6 +1,5 @@
-// The two operands of the screen: 16-bit words with 32-bit sums on x86, which multiplies twice as many of
-// them as of floats, else floats. Each multiplies a row group by a panel and stores sums that begin at the
-// margin.
+// The two operands of the screen: 16-bit words with 32-bit sums on x86, which multiplies twice as many words
+// as floats, else floats. Each multiplies a row group by a panel and adds the margin to the sums.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_

@@ -141,7 +141,7 @@ Runs slice(const Runs& runs, int begin, int end) {
         run.end = std::min(run.end, end) - begin;
         if (run.begin < run.end) part.runs.push_back(run);
     }
-    // With what is behind the last column: the slice is read by whole vectors, too.
+    // With the weights behind the last column: the slice is read by whole vectors, too.
     part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
     return part;
 }
