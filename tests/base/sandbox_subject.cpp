@@ -154,7 +154,7 @@ void inherited() {
     _exit(0);
 }
 
-/// As a kernel that knows neither Landlock nor filters.
+/// Behaves like a kernel without Landlock and filters.
 void becomeOldKernel() {
     const auto fails = static_cast<std::uint32_t>(SECCOMP_RET_ERRNO | ENOSYS);
     sock_filter code[] = {

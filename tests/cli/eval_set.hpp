@@ -21,7 +21,7 @@ cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
 /// A report as text, without measured times.
 std::string withoutTimes(nlohmann::json report);
 
-/// ROOT/val of so many images in the layout `folder` with three classes, and a model for it.
+/// ROOT/val with a number of images in the layout `folder` with three classes, and a model for it.
 class EvalSet {
 public:
     explicit EvalSet(int images);

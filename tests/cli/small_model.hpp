@@ -14,8 +14,8 @@ struct SmallModel {
     bool features = false;  ///< tokens instead of logits
     bool labels = false;    ///< a class for every pixel, without an axis of channels, instead of logits
     bool depth = false;     ///< a value for every pixel, without an axis of channels
-    /// So many queries join the tokens before block 4, which begins a second segment of the encoder; masks
-    /// and classes of the queries instead of logits, or labels made of them.
+    /// The number of queries that join the tokens before block 4, which begins a second segment of the
+    /// encoder; outputs are masks and classes of the queries instead of logits, or labels made of them.
     int queries = 0;
     bool metadata = true;  ///< size, labels, palette, schedule
 };

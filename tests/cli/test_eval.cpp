@@ -258,8 +258,8 @@ TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     EXPECT_EQ(reuse["parameters"], "reuse:refresh=4,full=0.5");
     EXPECT_DOUBLE_EQ(reuse["reuse"]["full"], 1.0 / 6);
     EXPECT_DOUBLE_EQ(reuse["reuse"]["suspended"], 0);
-    // Besides the first frame each of the 24 tokens is computed once: not before half of `refresh` is over,
-    // and then half of them in each of the two frames that are left.
+    // After the first frame each of the 24 tokens is computed once: not before half of `refresh` is over, and
+    // then half of the tokens in each of the last two frames.
     EXPECT_DOUBLE_EQ(reuse["reuse"]["recomputed"], (1.0 + 1.0) / 6);
     EXPECT_EQ(reuse["agreement"], nlohmann::json({{"mean", 1.0}, {"worst", 1.0}}));
     EXPECT_EQ(reuse["miou"], results[0]["miou"]);

@@ -284,7 +284,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
     EXPECT_LT(secondsSince(start), 10);
-    // Nor does a pipe bring a film, by itself or in a list.
+    // A pipe is not read as a film either, directly or in a list.
     for (const std::string& film : {clip, write("list.mp4", "ffconcat version 1.0\nfile x.avi\n")}) {
         const Outcome outcome = run({film});
         EXPECT_EQ(outcome.status, 3) << outcome.err;

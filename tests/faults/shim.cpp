@@ -81,7 +81,7 @@ ssize_t readBy(int file, const Do& work) {
     return work();
 }
 
-/// `work(count)` writes so many bytes.
+/// `work(count)` writes `count` bytes.
 template <class Do>
 ssize_t writeBy(int file, size_t count, const Do& work) {
     if (!oursByNumber(file)) return work(count);

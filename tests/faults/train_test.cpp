@@ -58,7 +58,7 @@ int trainIn(const std::string& out, int64_t steps) {
     return 1;
 }
 
-/// Steps that a checkpoint has behind it; -1 if there is none. Throws if it is not whole.
+/// The number of steps of a checkpoint; -1 if there is none. Throws if the checkpoint is not complete.
 int64_t stepsIn(const fs::path& folder) {
     if (fs::exists(folder / "best.pt")) loadModel((folder / "best.pt").string());
     if (!fs::exists(folder / "checkpoint.pt")) return -1;

@@ -117,7 +117,7 @@ cv::Mat blob(Choices& c, const Dims& dims) {
     constexpr int kTypes[] = {CV_8U, CV_32S, CV_64F, CV_32FC3, CV_16S};
     const int type = c.once(16) ? c.of(kTypes) : CV_32F;
     cv::Mat m(static_cast<int>(dims.size()), dims.data(), type);
-    if (m.dims == 0) m.create(1, 1, type);  // OpenCV 4.x knows no number without axes
+    if (m.dims == 0) m.create(1, 1, type);  // OpenCV 4.x has no number without axes
     cv::RNG random(c.number<std::uint32_t>());
     random.fill(m, cv::RNG::UNIFORM, c.once(2) ? 0 : -2, 4);
     if (type != CV_32F || m.empty()) return m;

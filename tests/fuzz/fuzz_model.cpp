@@ -105,7 +105,7 @@ cv::Mat blobFor(const onnx::ValueInfoProto& input) {
     return blob;
 }
 
-// The importer writes a line for each node that it does not know.
+// The importer writes a line for each unknown node.
 const bool g_quiet = [] {
     setenv("OPENCV_LOG_LEVEL", "SILENT", 1);
     return true;

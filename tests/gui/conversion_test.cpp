@@ -1,4 +1,4 @@
-// Converting a model from the window: in a child that is seen, cancelled and gone with the window.
+// Converting a model from the window: in a child that is shown, cancelled, and ended with the window.
 #include <sys/stat.h>
 #include <unistd.h>
 

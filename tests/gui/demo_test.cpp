@@ -70,7 +70,7 @@ std::array<QRect, 4> views() {
     return found;
 }
 
-/// An image, not a plate with text: many colours, none of them everywhere.
+/// An image, not a plate with text: many colours, none everywhere.
 bool looksLikeAnImage(const QImage& image) {
     std::map<QRgb, int> colours;
     for (int y = 0; y < image.height(); y += 2)

@@ -61,7 +61,7 @@ void FiguresTest::statisticsContinueThoseOfTheStore() {
     QCOMPARE(model.statistics().day().kept.count(), 1);
     StoredComparison stored;
     stored.setup = setup;
-    stored.upTo = mpm::pipeline::Millis(10);  // the first of them was written before the answer
+    stored.upTo = mpm::pipeline::Millis(10);  // the first was written before the answer
     for (int i = 0; i < 5; ++i)
         stored.statistics.add(own(i, 600, false));
     StoredComparison late = stored;
@@ -105,7 +105,7 @@ void FiguresTest::rejectedExportIsExplainedOnce() {
     QVERIFY(m_is->next());
     const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
     QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"), file);
-    QFile model(file);  // an operator that nobody knows
+    QFile model(file);  // an unknown operator
     QVERIFY(model.open(QIODevice::ReadWrite));
     QByteArray bytes = model.readAll();
     QVERIFY(bytes.contains("MpmEncoder"));

@@ -42,7 +42,7 @@ ProfileState stateOf(int number) {
     return state;
 }
 
-/// The child: writes all three as fast as it can, and prints what is on the disk for certain.
+/// The child: writes all three as fast as it can, and prints the data that is on the disk for certain.
 int writeForEver(const QString& name) {
     Profile profile(name);
     QDir().mkpath(QFileInfo(profile.storePath()).path());

@@ -65,7 +65,7 @@ void MomentsTest::oneAMinuteAndForEvents() {
         QCOMPARE(QImage(file).size(), QSize(320, 240));
         QCOMPARE(int(QFileInfo(file).permissions() & (QFile::ReadGroup | QFile::ReadOther)), 0);
     }
-    // Another start finds them, and nothing that is none of them.
+    // Another start finds these moments, and no other files.
     QFile(folder + QStringLiteral("/notes.jpg")).open(QIODevice::WriteOnly);
     Thumbnails again(folder);
     QTRY_VERIFY_WITH_TIMEOUT(!again.nearest(source, now, 1'000).isEmpty(), test::patience(10'000));
@@ -116,7 +116,7 @@ void MomentsTest::timelineShowsTheMoment() {
     emit is.window->sidebar()->momentChosen(notice.time.toMSecsSinceEpoch());
     QVERIFY(!view->following());
     QVERIFY(view->from() < notice.time.toMSecsSinceEpoch() && view->to() > notice.time.toMSecsSinceEpoch());
-    // The image lies beside the moment: the film has a large plain ground, by day or by night.
+    // The image is beside the moment: the film has a large plain ground, by day or by night.
     const QImage after = view->grab().toImage();
     const auto isGround = [](QColor at, double light) {
         return std::abs(at.red() - 190 * light) < 12 && std::abs(at.green() - 210 * light) < 12 &&

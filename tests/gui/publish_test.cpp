@@ -142,7 +142,7 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
 
 namespace {
 
-/// Accepts a client, then sends a message of 256 MiB that nobody asked for.
+/// Accepts a client, then sends an unwanted message of 256 MiB.
 class FloodingBroker {
 public:
     FloodingBroker() {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kText = 4.5, kLargeText = 3;
 
-/// Of WCAG 2: from 0, black, to 1, white.
+/// The relative luminance of WCAG 2: from 0, black, to 1, white.
 double luminanceOf(const QColor& colour) {
     const auto linear = [](double c) {
         return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
@@ -39,8 +39,8 @@ bool isLarge(const QFont& font) {
     return font.pointSizeF() >= (font.bold() ? 14 : 18);
 }
 
-/// Of the ground, which is the most frequent colour, and the colour farthest from it: smoothed edges are in
-/// between.
+/// The contrast of the ground, which is the most frequent colour, and the colour farthest from it: smoothed
+/// edges are in between.
 double contrastIn(const QImage& image, const QRect& area) {
     std::map<QRgb, int> counts;
     for (int y = area.top(); y <= area.bottom(); ++y)
@@ -103,7 +103,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// What is painted without a widget: axes, legends, tables.
+/// The colours of text without a widget: axes, legends, tables.
 void ScreensTest::coloursOfTextAreReadable() {
     for (const Theme& t : {Theme::light(), Theme::darkOne()}) {
         const std::vector<std::pair<const char*, QColor>> grounds = {

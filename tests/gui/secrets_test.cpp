@@ -80,7 +80,7 @@ void SecretsTest::cleanupTestCase() {
     m_keyring.waitForFinished();
 }
 
-/// An alert command that writes down all it gets to know. The name of the bus's socket is random letters,
+/// An alert command that writes all its input to a file. The name of the bus's socket is random letters,
 /// which can hold any short word.
 QString SecretsTest::script() {
     QFile script(path("note.sh"));

@@ -1,4 +1,4 @@
-// Sources and models in the window: several of them, their rates, videos, rejected ones, and passwords.
+// Sources and models in the window: several sources, their rates, videos, rejected sources, and passwords.
 #include <QDirIterator>
 #include <QLabel>
 #include <QLineEdit>
@@ -107,7 +107,7 @@ void SourcesTest::theNetworkIsShared() {
                            [&of](const auto& engine) { return of[engine.get()] >= 2; });
     };
     QTRY_VERIFY_WITH_TIMEOUT(everyOne(counts), test::patience(30'000));
-    // A schedule counts for all of them.
+    // A schedule applies to all sources.
     window().models().schedule.setSchedule({1});
     QTRY_VERIFY_WITH_TIMEOUT(everyOne(following), test::patience(30'000));
 }

@@ -71,7 +71,7 @@ void TimelineTest::followsPansAndZooms() {
     QVERIFY(view->following());
     QCOMPARE(view->to() - view->from(), 60'000);
     const qint64 to = view->to();
-    QTRY_VERIFY(view->to() > to);  // moves on by itself
+    QTRY_VERIFY(view->to() > to);  // follows new readings
     const QPoint middle = view->rect().center();
     QTest::mousePress(view, Qt::LeftButton, {}, middle);
     QTest::mouseMove(view, middle + QPoint(100, 0));
@@ -127,7 +127,7 @@ void TimelineTest::showsGaps() {
     const auto at = [&](double share) { return curve[static_cast<std::size_t>(60 + share * 720)]; };
     QVERIFY(at(0.25) && at(0.8));
     QVERIFY(!at(0.57));
-    // Readings that are seconds apart are joined all the same.
+    // Readings that are seconds apart are joined, too.
     data.clear();
     add(1'000'000, 1'060'000, 5'000);
     curve = columnsWith(view, isKept, 1'000'000, 1'060'000);

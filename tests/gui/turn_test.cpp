@@ -24,7 +24,7 @@ struct Sharing {
         int runs = 0, skipped = 0, longestWait = 0;
     };
     std::vector<Source> sources;
-    int run = 0;  ///< what the network takes
+    int run = 0;  ///< time in the network
 
     static Turn::Time at(int ms) { return Turn::Time(Turn::Pause(ms)); }
 

@@ -223,7 +223,7 @@ void WatchTest::measurementsOnlyShowsNoImage() {
     for (const ImageView* view : window().views()->findChildren<ImageView*>())
         QVERIFY2(view->image().isNull(), qPrintable(view->accessibleName()));
     QVERIFY(window().views()->find<LiveView>()->cover().contains(QStringLiteral("Measurements only")));
-    QVERIFY(!window().models().timeline.empty());  // measured all the same
+    QVERIFY(!window().models().timeline.empty());  // still measured
     window().watching().toggleRecording();
     QVERIFY(window().message().contains(QStringLiteral("Measurements only")));
 }

@@ -209,7 +209,7 @@ void WindowTest::settingsComeBack() {
     QCOMPARE(m_is->window->appearance(), Appearance::Dark);
     QVERIFY(m_is->window->models().legend.hidden().at(1));
     QTRY_VERIFY(!m_is->window->models().timeline.empty());
-    // Another profile knows nothing of it.
+    // Another profile is not affected.
     m_is->window.reset();
     Options other;
     other.profile = QStringLiteral("other");

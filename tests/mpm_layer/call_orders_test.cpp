@@ -1,5 +1,5 @@
-// A layer is right whatever the order of calls: each operator, with calls in random order and of several
-// sizes, against a fresh layer. Also compiled against a stand-in of a coming OpenCV (tests/support/coming).
+// A layer is right for any order of calls: each operator, with calls in random order and of several sizes,
+// against a fresh layer. Also compiled against a stand-in of a coming OpenCV (tests/support/coming).
 #include <cstdlib>
 #include <cstring>
 #include <random>

@@ -94,7 +94,7 @@ cv::Mat run(const Problem& p, const Inputs& in) {
     return outputs[0];
 }
 
-// Of channel c of a head, in pixels; 0 outside.
+// The value of channel c of a head at a place in pixels; 0 outside.
 double bilinear(const cv::Size& level, const float* values, int stride, double x, double y) {
     if (!(x > -1 && x < level.width && y > -1 && y < level.height)) return 0;
     const int x0 = static_cast<int>(std::floor(x)), y0 = static_cast<int>(std::floor(y));

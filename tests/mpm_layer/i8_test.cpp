@@ -81,7 +81,7 @@ TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
     checkI8Product(50, 777, 100);
 }
 
-/// -1, 0 or 1: whole steps, however many of them a row has.
+/// -1, 0 or 1: exact in int8, for rows of any length.
 cv::Mat randomSigns(int rows, int columns, unsigned seed) {
     cv::Mat signs = randomMatrix(rows, columns, seed);
     for (int r = 0; r < rows; ++r) {

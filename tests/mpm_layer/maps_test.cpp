@@ -362,7 +362,7 @@ TEST(Chain, CoversItsBlocksWithoutGapOrOverlap) {
     expectRejection([] { readChain({{0, 3}, {2, 6}}); }, "there are 0..2, 2..5");
     expectRejection([] { readChain({{0, 3}}); }, "'trunk' must cover its blocks 0..5");
     expectRejection([] { readChain({{0, 3}, {0, 3}, {3, 6}}); }, "there are 0..2");
-    EXPECT_NO_THROW(readChain({{0, 2}, {2, 6}}));  // what was wrong does not stay
+    EXPECT_NO_THROW(readChain({{0, 2}, {2, 6}}));  // the error does not stay
 }
 
 TEST(Chain, WrongUse) {

@@ -65,7 +65,7 @@ double position(int k, int from, int to) {
     return std::min(std::max((k + 0.5) * from / to - 0.5, 0.0), from - 1.0);
 }
 
-// Of a plane of `rows` x `columns` values.
+// A value of a plane of `rows` x `columns` values.
 template <class Value>
 double sample(const Problem& p, double y, double x, const Value& value) {
     const int y0 = static_cast<int>(y), x0 = static_cast<int>(x);
@@ -198,7 +198,7 @@ TEST(MaskLabels, SameBitsForAnyThreadCountAndBatch) {
     }
 }
 
-// Largest resident memory so far, in KiB, or what is resident now.
+// The largest resident memory so far, or the present, in KiB.
 long memory(const std::string& key) {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {

@@ -312,8 +312,8 @@ TEST(Screen, DecidesFewRowsExactly) {
     const NearestCounts after = nearestCounts();
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
-    // Like those of an image by their colours: a few directions tell them apart, and the nearest are within
-    // 1e-6.
+    // Like tokens of an image, which differ by their colours: in a few directions only, and the nearest are
+    // within 1e-6.
     const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
                             cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
                             randomMatrix(1024, 192, 20, 1e-3);

@@ -1,4 +1,4 @@
-// An hour of a fixed camera at 5 frames a second, while it grows dark: memory stays flat, and nothing goes
+// An hour of a fixed camera at 5 frames a second, while it grows dark: memory stays flat, and nothing becomes
 // stale.
 #include <cmath>
 

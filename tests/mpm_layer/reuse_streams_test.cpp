@@ -214,7 +214,7 @@ double residentMb() {
 }
 
 // As the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, and 2 blocks of a mask decoder behind it.
-// The process grows by the memory that a stream really takes: allocations, their alignment and their rest.
+// The process grows by the real memory of a stream: allocations, with alignment and unused ends.
 TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderOptions o = options([](auto& p) { p.blocks = 12, p.heads = 3, p.headSize = 64, p.hidden = 64; });
     o.imageTokens = 1200;

@@ -198,7 +198,7 @@ TEST(Reuse, TheBudgetTakesTheLargestChangesAndPostponesTheRest) {
     EXPECT_EQ(reasonsAfter(), (std::vector<ReuseReason>(5, kKept)));
 }
 
-// A token that stops changing keeps the context of what moved beside it.
+// A token that stops changing keeps the context of moving neighbours.
 TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     const EncoderOptions o = options();
     Camera camera(makeEncoder(o), exactly(60, 0.9));

@@ -1,4 +1,4 @@
-// Which products are made in AMX tiles. The other suites of this program check what the tiles compute.
+// Which products are computed in AMX tiles. The other suites of this program check the results.
 #include "support/tiles/emulated_tiles.hpp"
 
 #include <vector>

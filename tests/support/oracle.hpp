@@ -39,7 +39,7 @@ Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
 struct OracleOutput {
     std::vector<Rows> taps;                   ///< restored
     std::vector<std::vector<int>> stageMaps;  ///< in order of the schedule
-    std::vector<std::vector<int>> freeMaps;   ///< what the method itself finds there
+    std::vector<std::vector<int>> freeMaps;   ///< the maps that the method finds there
     std::vector<double> smallestMargins;      ///< of each stage
 };
 /// Inputs of the oracle beside the encoder's.

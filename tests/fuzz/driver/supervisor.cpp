@@ -39,7 +39,7 @@ constexpr std::size_t kReportBytes = 64 * 1024;
 constexpr double kMostWaiting = 4;       // times the processor time: some targets wait for a network
 constexpr double kSecondsToReport = 30;  // a sanitizer looks up names
 constexpr std::uint64_t kDeathsAtMost =
-    200;  // so many times the same: the rest of the time would show no more
+    200;  // repeats of the same finding: the rest of the time would show no more
 
 std::string brief(double number) {
     char text[32];
@@ -96,7 +96,7 @@ std::string signature(const std::string& report, const std::string& otherwise) {
     return otherwise;
 }
 
-/// Of processor time, of those that have ended.
+/// Processor time of workers that have ended.
 double secondsOfWorkers() {
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);

@@ -9,7 +9,7 @@
 
 namespace mpm::fuzz {
 
-/// Shared with the supervisor, so that it knows which input a worker died of; no system call for each input.
+/// Shared with the supervisor, to show which input ended a worker; no system call for each input.
 struct Progress {
     std::atomic<std::uint64_t> position{0};
     std::atomic<std::uint64_t> runs{0};

@@ -157,7 +157,7 @@ TEST_F(Chains, ScheduleOfAConvertedChainIsReplaced) {
     EXPECT_EQ(nodes[1].getInts("schedule"), (models::List<int64_t>{4, 6}));
 }
 
-// Rows in another order, scaled rows and two readers are no chain: what follows decodes all tokens.
+// Rows in another order, scaled rows and two readers are no chain: the next encoder decodes all tokens.
 TEST_F(Chains, OtherTokensAreDecoded) {
     const Between scaled = [](SmallExport& model, int x) {
         return model.builder().node("Mul", {x, model.builder().number(2)});
@@ -240,7 +240,7 @@ TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
     }
 }
 
-// A decoder whose rows mix tokens computes all of them.
+// A decoder whose rows mix tokens computes all tokens.
 TEST_F(Chains, DecoderOfMixedTokensIsFull) {
     const Between mixed = [](SmallExport& model, int x) {
         const int y = model.builder().node("Add", {x, model.reversed(x)});

@@ -200,7 +200,7 @@ TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
     EXPECT_EQ(layers.opset, 18);
 }
 
-// The files of earlier versions stay what they are.
+// Files of earlier versions stay unchanged.
 TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
     models::convertModel(base + ".onnx", in("fused.onnx"), {});
     models::Graph graph = models::readModel(in("fused.onnx"));

@@ -1,5 +1,5 @@
-// What exporters and optimisers write beside the plain form: scalar inputs, fused operators, sequences; and
-// the reasons for rejecting a model.
+// Forms of exporters and optimisers beside the plain form: scalar inputs, fused operators, sequences; and the
+// reasons for rejecting a model.
 #include <cmath>
 #include <functional>
 #include <map>

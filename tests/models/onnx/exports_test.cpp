@@ -119,7 +119,7 @@ protected:
             compare(outputs[k], base + ".s2_5.output" + std::to_string(k) + ".npy", input.size[0]);
     }
 
-    // `images`: number of images in the reference; `found` may hold the first of them only.
+    // `images`: number of images in the reference; `found` may hold the first image only.
     static void compare(const cv::Mat& found, const std::string& path, int images = 1) {
         const test::Npy file = test::readNpy(path);
         const cv::Mat all = file.mat().reshape(1, 1);

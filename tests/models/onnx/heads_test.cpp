@@ -32,7 +32,8 @@ int withInts(GraphBuilder& g, const std::string& op, int x, const char* name, co
     return y;
 }
 
-// Of pixel `from` windows divide it into `to`: the first pixel of each, and the pixel after the last.
+// The first pixel of window i, if `to` windows divide `from` pixels; also for i = `to`, the pixel after the
+// last.
 int64_t startOf(int64_t i, int64_t from, int64_t to) {
     return i * from / to;
 }
@@ -195,7 +196,8 @@ class HeadsInOpenCV : public testing::Test {
 protected:
     using Head = std::function<int(SmallExport& model, int map)>;
 
-    /// What OpenCV computes equals the evaluation of the export; the nodes of the converted model.
+    /// Expects OpenCV's results to equal the evaluation of the export; returns the nodes of the converted
+    /// model.
     List<Node> convert(const Head& head, const Shape& output) {
         SmallExport model(1);
         GraphBuilder& g = model.builder();

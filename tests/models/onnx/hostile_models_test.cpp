@@ -115,7 +115,7 @@ onnx::ModelProto nested(int levels, bool leafHasNodes) {
 
 TEST(HostileModels, NestedFunctionsAreCounted) {
     expectBudget(nested(9, true), "nodes", 1 << 30);
-    expectBudget(nested(14, false), "nodes", 1 << 30);  // none of them would ever make a node
+    expectBudget(nested(14, false), "nodes", 1 << 30);  // none of them ever makes a node
 }
 
 using Make = std::function<void(onnx::ModelProto&)>;

@@ -1,5 +1,5 @@
-// Exports with rotary tables at another image size: the converted model computes what the same network
-// computes when it is built at that size.
+// Exports with rotary tables at another image size: the converted model gives the results of the same network
+// built at that size.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -326,7 +326,7 @@ TEST(RotarySize, DecoderWithQueries) {
     }
 }
 
-// Of a decoder, whose queries are not told from the tokens of the image.
+// Rows of a decoder, whose queries cannot be distinguished from the tokens of the image.
 TEST(RotarySize, RowsWithoutAPositionStay) {
     const auto around = [](const Rope& rope, int64_t front, int64_t back) {
         const auto added = [&](const Tensor& table, float still) {

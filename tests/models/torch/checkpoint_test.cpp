@@ -96,7 +96,7 @@ private:
     torch::serialize::OutputArchive m_archive;
 };
 
-/// The weights in the groups that Optimiser makes of them.
+/// The weights in the groups of Optimiser.
 struct Groups {
     std::vector<torch::Tensor> matrices, decaying, rest;
 

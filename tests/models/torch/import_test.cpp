@@ -331,7 +331,7 @@ numpy.savez_compressed(sys.argv[1] + ".npz", a=numpy.zeros(1 << 25, numpy.float3
     EXPECT_ANY_THROW(readTensors(m_path.string() + ".npz"));
 }
 
-/// Headers whose length, as bytes, begins as a zip (PK) or an old pickle does.
+/// Headers whose length, as bytes, begins like a zip (PK) or an old pickle.
 TEST(Import, SafetensorsOfAnyHeaderLengthAreKnown) {
     const auto path = fs::temp_directory_path() / ("mpm_header_" + std::to_string(getpid()));
     for (const size_t size : {size_t{0x4B50}, size_t{0x0280}}) {

@@ -329,7 +329,7 @@ Imported readBack(const std::string& path) {
     return importWeights(exported.tensors, options);
 }
 
-// What the converter wrote is read back: with sharing, and of both decoders.
+// Files of the converter are read back: with sharing, and of both decoders.
 TEST_F(SharingReference, WeightsComeBackFromTheFile) {
     torch::NoGradGuard noGrad;
     const std::string path = folder() + "/again.onnx";

@@ -28,8 +28,8 @@ protected:
 
     static void use(const std::string& name) { setenv("MPM_CUDA_LIBRARY", libraryNamed(name).c_str(), 1); }
 
-    /// Of the library in use: the next `times` calls of a function of CUDA's runtime, after `skip` more,
-    /// fail.
+    /// Lets calls of a function of CUDA's runtime fail in the library in use: `times` calls, after `skip`
+    /// others.
     static void refuse(const char* function, int skip, int times) {
         void* library = dlopen(std::getenv("MPM_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
         ASSERT_NE(library, nullptr) << "the library is not loaded";

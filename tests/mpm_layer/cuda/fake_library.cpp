@@ -170,7 +170,7 @@ const MpmCudaEntry* makeEntry() {
 }  // namespace
 
 #ifdef FAKE_OLDER
-// A library that knows other versions only.
+// A library that supports other versions only.
 extern "C" const MpmCudaEntry* mpm_cuda_entry(uint32_t version) {
     return version == MPM_CUDA_ENTRY_VERSION - 1 ? makeEntry() : nullptr;
 }

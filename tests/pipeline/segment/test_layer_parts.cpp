@@ -1,4 +1,4 @@
-// Time by part: layers are told apart by which of them the encoder's segments need, and which need them.
+// Time by part: a layer's part depends on whether the encoder's segments need it, or it needs the segments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ test::EncoderOptions fourBlocks() {
 }
 
 /// As an adapter: `side` is added in front of the first segment, between both and behind; a decoder's blocks
-/// follow; what is collected behind the first segment leads to no other segment.
+/// follow; values collected behind the first segment lead to no other segment.
 OnnxModel adapterModel(bool withSide) {
     const EncoderCase whole = test::makeEncoder(fourBlocks());
     const std::vector<EncoderCase> segments = test::cutEncoder(whole, {2});

@@ -32,7 +32,7 @@ std::map<std::string, Refusal>& refusals() {
 
 }  // namespace
 
-// The end lies on a page's end, as far as 16 bytes allow.
+// The end is at a page's end, aligned to 16 bytes.
 void* takeMemory(size_t bytes) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), whole = (bytes + 15) / 16 * 16;
     const size_t inner = (whole + page - 1) / page * page, pageBytes = inner + 2 * page;

@@ -1,5 +1,5 @@
-// Memory of the emulated device: the host's, but filled with NaN, and with pages around it that nobody may
-// touch, so that reads and writes beyond an allocation are found.
+// Memory of the emulated device: the host's, but filled with NaN, and surrounded by pages without access, so
+// that reads and writes beyond an allocation are found.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Streams of the emulated device are queues whose work is done when somebody waits for it, and no earlier: a
-// wait that is missing shows as values that have not arrived.
+// Streams of the emulated device are queues whose work is done when the host waits, and no earlier: a missing
+// wait shows as values that have not arrived.
 #pragma once
 
 #include <functional>

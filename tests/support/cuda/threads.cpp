@@ -299,7 +299,7 @@ std::string Multiprocessor::run(dim3 grid, dim3 block, size_t sharedBytes,
     return m_failure;
 }
 
-// Memory is surrounded by pages that nobody may touch.
+// Memory is surrounded by pages without access.
 void onFault(int, siginfo_t*, void*) {
     if (multiprocessor().inKernel()) fail("reads or writes outside of its memory");
     signal(SIGSEGV, SIG_DFL);

@@ -44,10 +44,10 @@ struct PendingCopies {
     int groups = 0;  ///< closed so far
 };
 PendingCopies& copiesOfThread();
-/// Do copies of this block arrive at once, or not before somebody waits for them? Both may happen on a GPU.
+/// Whether copies of this block arrive at once, or not before a wait for them. Both may happen on a GPU.
 bool copiesEarly();
 
-/// Dynamic shared memory of the block. A page that nobody may touch follows it.
+/// Dynamic shared memory of the block. A page without access follows it.
 unsigned char* sharedMemory();
 /// Fails unless [address, address + bytes) is in it, on a multiple of 16 bytes.
 void checkShared(const void* address, size_t bytes);

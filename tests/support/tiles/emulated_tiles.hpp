@@ -1,5 +1,5 @@
-// AMX tiles in plain C++, for kernels that are compiled with this header in front of them: it takes the place
-// of the intrinsics, and of the questions whether the processor and the system have them.
+// AMX tiles in plain C++, for kernels that are compiled with this header in front of them: it replaces the
+// intrinsics, and the tests whether processor and system support them.
 #pragma once
 
 #include <cpuid.h>

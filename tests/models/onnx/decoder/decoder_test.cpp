@@ -1,5 +1,5 @@
-// Deformable attention and masked softmax in the spellings of exporters: recognised, and equal to what they
-// were; what only looks like them stays.
+// Deformable attention and masked softmax in the spellings of exporters: recognised, with the same results;
+// similar graphs stay.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -58,7 +58,7 @@ void expectEqual(const Graph& before, const Graph& after, const List<Tensor>& in
         ASSERT_NEAR(a.at(k), b.at(k), 1e-5 * largest) << k;
 }
 
-// What a test changes about the usual export.
+// Changes of the usual export.
 struct Spelling {
     bool slices = false;  ///< slices and permutations for split and flatten
     int64_t alignCorners = 0;

@@ -1,6 +1,6 @@
-// A stand-in of the dnn module as it will be after OpenCV 5.0: no classic engine, blobs with types, outputs
-// whose shapes depend on data, constants among the inputs, and reshapeLayer(). The layers are compiled
-// against it and called in any order; there are no networks. The rest is the installed OpenCV's.
+// A stand-in for the dnn module after OpenCV 5.0: no classic engine, blobs with types, outputs whose shapes
+// depend on data, constants among the inputs, and reshapeLayer(). The layers are compiled against it and
+// called in any order; there are no networks. The rest is from the installed OpenCV.
 #pragma once
 
 #include <map>
