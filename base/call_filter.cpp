@@ -16,7 +16,7 @@ namespace mpm::detail {
 
 namespace {
 
-/// A name that the processor or the installed libseccomp does not have is skipped.
+/// Skips names that the processor or the installed libseccomp does not have.
 constexpr const char* kAllowed[] = {
     // Open files, and the files that Landlock allows.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",
@@ -37,7 +37,7 @@ constexpr const char* kAllowed[] = {
     "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrlimit",
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
 
-/// The answer is "not permitted". Any other call is answered as missing in the kernel (ENOSYS), so that
+/// These calls fail with "not permitted". Any other call fails as if missing in the kernel (ENOSYS), so that
 /// libraries use an older call.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",

@@ -107,7 +107,7 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// The group too, unless the child has not made it yet.
+/// Signals the group, too, unless the child has not made it yet.
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);

@@ -39,8 +39,8 @@ public:
                const std::vector<std::string>& environment);
     /// Waits at most `seconds`, on the thread that started the child. Keeps the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
-    /// Ends it and all that it started at once; wait() returns soon. From any thread; before start() it
-    /// keeps the child from being started.
+    /// Ends the child and all its processes at once; wait() returns soon. May be called from any thread;
+    /// before start() it prevents the start.
     void stop();
 
 private:

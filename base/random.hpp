@@ -41,8 +41,8 @@ public:
 
     /// A random number of events with this mean.
     int poisson(double mean) {
-        // Above some tens Knuth's product needs as many numbers as events; the normal limit is exact to a
-        // count there.
+        // Knuth's product draws a number for each event; for large means the normal distribution is exact to
+        // a count.
         if (mean > 60.0)
             return static_cast<int>(std::fmax(0.0, std::floor(mean + std::sqrt(mean) * normal() + 0.5)));
         const double limit = std::exp(-mean);

@@ -35,7 +35,7 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
-/// A descriptor, which the caller closes, and what the file system reports of the file.
+/// A descriptor, which the caller closes, and the file system's report on the file.
 int openRegular(const std::string& path, struct stat& there) {
     // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
     const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -21,10 +21,10 @@ struct Sandbox {
     bool filter = true;         ///< system calls by seccomp; tests leave it out
 };
 
-/// Enters it: resource limits, no core dumps, no new privileges; then Landlock and a filter of system calls
-/// if the kernel has them. The filter also covers running threads, Landlock does not: call this before there
-/// are any. Returns a line per missing protection with the reason; empty: none is missing. The limits always
-/// hold: throws cv::Exception if a limit cannot be set.
+/// Enters the sandbox: resource limits, no core dumps, no new privileges; then Landlock and a filter of
+/// system calls if the kernel has them. The filter also covers running threads, Landlock does not: call this
+/// before there are any. Returns a line per missing protection with the reason; empty: none is missing. The
+/// limits always hold: throws cv::Exception if a limit cannot be set.
 std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 
 /// The kernel's support, in a single line: "Landlock 4, system call filter".

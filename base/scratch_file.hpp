@@ -45,7 +45,8 @@ bool writeAll(int file, std::string_view bytes);
 /// False if the disk reports an error; file systems without support are no error.
 bool syncFile(int file);
 
-/// Makes a new name in it survive a power failure. A folder that may not be read cannot be synced: no error.
+/// Makes new names in the folder survive a power failure. A folder that may not be read cannot be synced: no
+/// error.
 bool syncFolder(const std::string& folder);
 
 }  // namespace mpm

@@ -25,7 +25,7 @@ namespace mpm::bench {
 namespace {
 
 constexpr int kSegments = 4;
-/// Blocks of the model that are of the kind of each segment: merges before blocks 2 and 5 of 40.
+/// The number of blocks of the model of each segment's kind: merges before blocks 2 and 5 of 40.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
 /// Multiply-adds for 896x896: injectors, extractors, pyramid of convolutions, pixel encoder, FPN, decoder.

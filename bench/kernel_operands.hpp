@@ -101,7 +101,7 @@ struct OperandsI8 {
     std::vector<float> output;
 };
 
-// Best of many runs of a product that fits the caches: the machine's present peak.
+// The best of many runs of a product that fits the caches: the machine's present peak.
 template <class Product>
 double peakFlops() {
     static const double peak = [] {

@@ -92,7 +92,7 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
-/// Layers that one forward in that precision still computes in f32.
+/// Layers that a forward in that precision still computes in f32.
 std::vector<std::string> keptInF32(const std::string& path, Precision precision) {
     pipeline::Network network(path);
     network.encoder().setPrecision(precision);
@@ -134,7 +134,7 @@ int infoVerb(const InfoOptions& o) {
         if (o.json) {
             json root = toJson(o, inspection, info);
             if (o.precision) root["kept_in_f32"] = kept;
-            // Exact where it is UTF-8; other bytes become the replacement character.
+            // Other bytes than UTF-8 become the replacement character.
             std::cout << root.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
             return kDone;
         }

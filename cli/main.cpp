@@ -95,7 +95,8 @@ int run(int argc, char** argv) {
     CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
                  "mpm"};
 #if CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 205
-    // These versions would join the lines of examples, and set long options far apart from short ones.
+    // These versions of CLI11 would join the lines of examples, and print long options far from short
+    // options.
     app.get_formatter()->enable_footer_formatting(false);
     app.get_formatter()->long_option_alignment_ratio(0.2F);
 #endif
@@ -147,13 +148,13 @@ int guarded(int argc, char** argv) {
     }
 }
 
-/// The reader of the results closed the pipe, as `head` does, so it has all that it wanted.
+/// The reader of the results closed the pipe, as `head` does: no error.
 bool readerIsGone() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-/// A result that could not be written is a failure, whichever verb wrote it.
+/// A result that could not be written is a failure of any verb.
 int delivered(int status) {
     errno = 0;
     std::cout.flush();

@@ -16,7 +16,7 @@ void setTokens(GstStructure* to, const std::vector<int>& tokens) {
     g_value_unset(&entry);
 }
 
-/// Two arrays rather than a field a class: names of fields are restricted, those of classes are not.
+/// Two arrays instead of a field per class: names of fields are restricted, names of classes are not.
 void setShares(GstStructure* to, const FrameFigures& figures) {
     GValue names = G_VALUE_INIT, shares = G_VALUE_INIT, name = G_VALUE_INIT, share = G_VALUE_INIT;
     g_value_init(&names, GST_TYPE_ARRAY);

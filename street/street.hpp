@@ -23,7 +23,7 @@ public:
     Street(Street&&) noexcept;
     Street& operator=(Street&&) noexcept;
 
-    /// `hour` of the day, 0..24 and on (light changes in steps of two minutes); `seconds` move the traffic.
+    /// `hour` of the day, 0..24 or more (light changes in steps of two minutes); `seconds` move the traffic.
     StreetFrame at(double hour, double seconds);
 
     cv::Size size() const;

@@ -10,8 +10,8 @@
 
 namespace mpm::cli {
 
-/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Called before an hour
-/// of measuring rather than after it.
+/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Call it before a long
+/// measurement, not after.
 void checkWritable(const std::string& path);
 
 /// Links are followed, devices and pipes written through. Throws Error as checkWritable.

@@ -26,12 +26,12 @@ void warn(const std::string& text);
 void catchStopSignals();
 bool stopRequested();
 
-/// A line on standard error that is rewritten a few times a second; in a file or a pipe a line a minute.
+/// A line on standard error, rewritten a few times a second; in a file or a pipe, a new line every minute.
 class Progress {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// unit: "frame"; total: how many there are, negative if that is unknown.
+    /// unit: "frame"; total: number of units, negative if unknown.
     Progress(std::string unit, std::int64_t total);
     /// For tests: writes to `out`, which is a terminal or not, at the times of `now`.
     Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,

@@ -314,7 +314,7 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 }
 
 bool accepts(const Graph& graph, const Binding& binding) {
-    // A fixed size is baked into more than shapes: as many patches in other rows infer as well.
+    // Shapes alone do not show a fixed size: the same number of patches in another grid gives no error.
     const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;

@@ -56,7 +56,7 @@ std::int64_t classesOf(const Graph& graph) {
     return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
 }
 
-// With a name too few, classes would silently get the wrong name or none.
+// If a name is missing, classes would silently get a wrong name or none.
 void checkClasses(const ConvertOptions& options, const Graph& graph) {
     const auto queries = queryOutputs(graph);
     if (queries && !options.labels) {
@@ -233,7 +233,7 @@ private:
         prepareProof(original, bindings.own, state.graph);
     }
 
-    // Blocks that the converter did not recognise would otherwise cost their time without a word.
+    // A warning, since unrecognised blocks cost time.
     void warnAboutMerging(const Match& match) {
         const List<std::string>& outside = match.outside;
         if (!m_options.blocks && m_conversion.schedule.empty()) {

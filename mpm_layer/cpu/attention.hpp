@@ -15,8 +15,8 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// In which precision attention multiplies. Tiles are faster with bf16 than with bytes, whose sums need
-/// scaling, so that int8 encoders take bf16 there.
+/// The precision of attention's products. Tiles are faster with bf16 than with bytes, whose sums need
+/// scaling, so int8 encoders use bf16 there.
 Precision attentionPrecision(const CpuEncoder& encoder);
 /// Whether attention takes values as bf16 pairs: int8 does, too, if the processor has them.
 bool takesValuePairs(Precision precision);
@@ -33,8 +33,8 @@ public:
     /// The rows are in `memory`; older contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
 
-    /// write(to, stride) puts `count` rows, each with queries, keys and values beside each other, from row
-    /// `first` on. They may be in `scratch` for a while.
+    /// write(to, stride) writes `count` rows, each with queries, keys and values beside each other, from row
+    /// `first` on. `scratch` may hold them for a while.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
         if (m_together) {

@@ -27,8 +27,8 @@ inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
             tiles ? kTileRows : kernels::rowGroup()};
 }
 
-/// body(first, count): cuts rows into chunks of whole groups, as equal as can be, a multiple of the threads
-/// in number.
+/// body(first, count): cuts rows into chunks of whole groups, as equal as possible; their number is a
+/// multiple of the threads.
 template <class Body>
 void forEachChunk(int rows, ChunkSize size, const Body& body) {
     const int group = size.group, groups = (rows + group - 1) / group;

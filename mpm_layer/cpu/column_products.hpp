@@ -22,8 +22,8 @@ struct ProductPiece {
     int row, rows, column, columns;
 };
 
-/// The most columns of a piece. A tile of columns is packed once and stays in the nearest cache while all
-/// rows pass by it.
+/// The largest number of columns of a piece. A tile of columns is packed once and stays in the nearest cache
+/// while all rows pass by it.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }

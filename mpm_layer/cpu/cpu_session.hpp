@@ -31,7 +31,7 @@ protected:
     const EncoderConfig& config() const { return m_config; }
     const CpuEncoder& weights() const { return *m_weights; }
     const Batch& batch() const { return m_batch; }
-    /// Queries, keys and values of the block at work.
+    /// Queries, keys and values of the present block.
     const HeadRows& heads() const { return *m_heads; }
     /// Before projectIn() of a block.
     void beginHeads();

@@ -11,7 +11,7 @@
 
 namespace mpm::cpu {
 
-/// Rows on their way into a product, in the precision it multiplies. Whole row groups can be read.
+/// Left operand of a product, in the product's precision. Whole row groups can be read.
 class LeftRows {
 public:
     /// The rows are in `memory`; older contents are lost.
@@ -52,7 +52,7 @@ constexpr double kLargestI8Loss = 0.025;
 class Linear {
 public:
     Linear() = default;
-    /// A `columns` of 0 takes as many as the weight has.
+    /// If `columns` is 0, all columns of the weight.
     Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision);
 
     bool present() const { return m_columns != 0; }

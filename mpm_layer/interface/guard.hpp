@@ -1,11 +1,11 @@
-// The border of the C interface: exceptions end here, since the caller may be no C++ at all.
+// The border of the C interface: exceptions end here, since the caller may not be C++.
 #pragma once
 
 #include <mpm/mpm.hpp>
 
 namespace mpm {
 
-/// Keeps the text for mpm_last_error(). Even without memory for it no exception leaves.
+/// Keeps the text for mpm_last_error(). Never throws, even without memory for it.
 void keepError(const char* text) noexcept;
 
 /// Keeps a copy of a report for mpm_report_*(), and gives the report that the calling thread kept last.

@@ -6,7 +6,7 @@
 
 namespace mpm::pipeline {
 
-/// The smallest 1, 2 or 5 times a power of ten that divides `range` into at most about `parts`.
+/// The smallest step (1, 2 or 5 times a power of ten) that divides `range` into at most about `parts` parts.
 double roundStep(double range, int parts);
 
 /// Multiples of `step` from `from` to `to`.

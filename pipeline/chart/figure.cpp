@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-// Okabe and Ito's colours: they stay apart for colour-blind eyes; yellow is left out, it is lost on white.
+// Okabe and Ito's colours: distinct for colour-blind eyes; without yellow, which is invisible on white.
 const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                          {86, 180, 233}, {230, 159, 0}, {110, 110, 110}, {120, 80, 50}};
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};
@@ -23,7 +23,7 @@ constexpr double kTitle = 16, kHeading = 13, kSmall = 11.5, kLabel = 10.5;
 constexpr double kLeft = 56, kRight = 18, kHead = 34, kPanelHead = 44, kFoot = 46, kOrigin = 20;
 constexpr int kTicks = 5;
 
-/// Names of all series in the order they first come.
+/// Names of all series in the order of first use.
 std::vector<std::string> namesOf(const Figure& figure) {
     std::vector<std::string> names;
     for (const PlotPanel& panel : figure.panels)
@@ -114,7 +114,7 @@ private:
         const bool bars = !m_panel.categories.empty();
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // Values that the widening alone moved below zero begin at zero.
+            // If only the widening reaches below zero, the axis starts at zero.
             range.low = bars ? std::min(0.0, range.low) : 0;
             range.high = std::max(0.0, range.high);
         }

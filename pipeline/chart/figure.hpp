@@ -36,7 +36,7 @@ struct Figure {
     std::vector<PlotPanel> panels;  ///< side by side
     cv::Size panel{460, 330};
     /// Names in the order of their colours. Figures of a report share the list, so that a name keeps the
-    /// colour; other names follow as they come.
+    /// colour; other names are appended.
     std::vector<std::string> colours = {};
     std::string origin = {};  ///< below the plots: model, data and date
 };

@@ -24,7 +24,7 @@ struct TimelineStyle {
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
 };
 
-/// points: rising in time. An empty list gives an empty plot that says so.
+/// points: rising in time. An empty list gives an empty plot with a note.
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style = {});
 
 /// Mean and standard deviation of the last stage's tokens, by day and by night.
@@ -32,7 +32,7 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< points
 
-    /// Tokens more (or less) by night, in percent of the day's; 0 if day or night has no point.
+    /// The difference in tokens by night, in percent of the day's; 0 if day or night has no point.
     double difference() const { return days > 0 && nights > 0 ? 100 * (nightMean - dayMean) / dayMean : 0; }
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);

@@ -32,7 +32,7 @@ Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point
     std::tm local{};
     localtime_r(&seconds, &local);
     const int minute = local.tm_hour * 60 + local.tm_min;
-    // Works round midnight too (day from 20:00 to 04:00 in a night shift's terms).
+    // Works across midnight, too (day from 20:00 to 04:00 for a night shift).
     const bool day = rule.dayFrom <= rule.nightFrom ? minute >= rule.dayFrom && minute < rule.nightFrom
                                                     : minute >= rule.dayFrom || minute < rule.nightFrom;
     return day ? Phase::Day : Phase::Night;
@@ -109,7 +109,7 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
-    // The first image decides at once; between the thresholds it is a dull day.
+    // The first image decides at once; between the thresholds it counts as day.
     if (m_first) return level < low ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {

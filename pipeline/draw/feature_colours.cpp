@@ -63,7 +63,7 @@ cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     return axes * vectors.rowRange(0, wanted).t();
 }
 
-/// Turned within their space to fit the axes before: colours change as little as they can.
+/// Rotates the axes within their space to fit the previous axes: colours change as little as possible.
 cv::Mat turnedTo(const cv::Mat& axes, const cv::Mat& before) {
     cv::Mat values, left, right;
     cv::SVD::compute(axes.t() * before, values, left, right);

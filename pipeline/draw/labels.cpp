@@ -40,7 +40,7 @@ cv::Mat classBorders(const cv::Mat& labels) {
     return border;
 }
 
-/// Square of the score: half sure is a quarter of the colour, so that doubt is seen.
+/// Square of the score: a confidence of 0.5 gives a quarter of the colour, so that doubt is visible.
 void fadeUnsure(cv::Mat& overlay, const cv::Mat& image, const cv::Mat& scores) {
     CV_CheckTypeEQ(scores.type(), CV_32F, "scores: expected CV_32F");
     CV_Check(scores.cols, scores.size() == image.size(), "scores: expected the size of the image");

@@ -8,11 +8,11 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Okabe and Ito's eight, the darkest exchanged for a grey that can be seen over a night image.
+/// Okabe and Ito's eight, with a grey that is visible on a night image instead of the darkest.
 const Palette kFirst = {{0, 114, 178},  {230, 159, 0},  {0, 158, 115},   {213, 94, 0},
                         {86, 180, 233}, {240, 228, 66}, {204, 121, 167}, {150, 150, 150}};
 
-/// Hues a golden angle apart stay apart for long; three lightnesses separate hues that do not.
+/// Hues in steps of the golden angle stay distinct for many colours; three lightnesses separate the others.
 cv::Vec3b spread(int index) {
     constexpr double kGolden = 0.61803398875;
     const double hue = std::fmod(0.07 + index * kGolden, 1.0) * 360;

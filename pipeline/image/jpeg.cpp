@@ -60,7 +60,8 @@ void skip(j_decompress_ptr jpeg, long count) {
     jpeg->src->bytes_in_buffer -= step;
 }
 
-/// Reads the coded values of all blocks, an eighth of the size: the least that shows whether they are there.
+/// Reads the coded values of all blocks, at an eighth of the size: the cheapest way to see whether they
+/// exist.
 bool lacksBits(Decoder& decoder, const FileBytes& file, std::vector<JSAMPLE>& row) {
     jpeg_decompress_struct& jpeg = decoder.jpeg;
     jpeg.err = jpeg_std_error(&decoder.errors);

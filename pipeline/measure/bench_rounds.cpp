@@ -30,7 +30,7 @@ bool ragged(const mpm::Report& report) {
     });
 }
 
-/// `tokens` tokens to `clusters` clusters of neighbours, as even as can be.
+/// `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
 cv::Mat evenMap(int tokens, int clusters) {
     cv::Mat map(1, tokens, CV_32S);
     for (int i = 0; i < tokens; ++i)
@@ -150,7 +150,7 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
 }
 
 /// Runs the batch once more with as many rows in every image as the longest has, as padding would. The time
-/// does not depend on which tokens merge, so any map of these counts will do; the time to find the pairs is
+/// does not depend on which tokens merge, so any map with these counts is used; the time to find the pairs is
 /// added as measured.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);

@@ -58,7 +58,7 @@ struct BenchRow {
 };
 
 /// How many times faster than `base`. Frames of a method that reuses differ on purpose, so their mean counts;
-/// of others the median.
+/// for others the median.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
 /// The row of all tokens ("none") at the batch size of `row`; null if that was not measured.

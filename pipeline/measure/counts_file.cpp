@@ -27,7 +27,7 @@ constexpr std::size_t kLongestLine = 64 << 20;  // counts of a group of large im
 /// Entries of the head that belong to the machine, not to the evaluation.
 const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
 
-/// The first entry that differs; empty if both are of the same evaluation.
+/// The first entry that differs; empty if both belong to the same evaluation.
 std::string difference(const Json& one, const Json& other, bool shardToo) {
     for (const Json* head : {&one, &other})
         for (const auto& [key, value] : head->items()) {

@@ -28,8 +28,7 @@ struct Method {
 /// "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// The methods with reuse among them: added if none reuses; else methods without values take
-/// `values`, "on" or "refresh=60".
+/// Adds reuse to the methods if none reuses; else methods without values get `values`, "on" or "refresh=60".
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
 /// Mutual pairs before these blocks, "mpm:2+5".
@@ -39,7 +38,7 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 void checkMethods(const std::vector<Method>& methods);
 
 /// Throws MeasureError with the encoder's message if the encoder rejects the method. `blocks`: for a method
-/// that names none. Values of `reuse` that the method does not have are those of the model file. A network
+/// without blocks. Values of `reuse` that the method does not have are those of the model file. A network
 /// that reuses runs no other method in between, which would make it forget.
 void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks);
 
@@ -57,8 +56,8 @@ struct ShareMethod {
 /// Throws MeasureError on a parameter that does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Superpatches that share in `network` from now on: none with another method. Throws MeasureError if the
-/// method shares but the model has no policy, or not as many superpatches.
+/// Sets the superpatches that share in `network` from now on: none for other methods. Throws MeasureError if
+/// the method shares but the model has no policy, or not as many superpatches.
 void applySharing(Network& network, const Method& method);
 
 /// Scores of superpatches (CV_32F of the size `grid`) by chance.

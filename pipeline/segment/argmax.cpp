@@ -52,7 +52,7 @@ void mixNeighbours(const float* from, const Taps& taps, float* to) {
     }
 }
 
-/// The larger of both in `best`, and the class of it in `id`; the earlier class of equals.
+/// Keeps the larger value in `best` and its class in `id`; the earlier class wins ties.
 void keepLarger(const float* values, int own, size_t count, float* best, int* id) {
     for (size_t x = 0; x < count; ++x) {
         id[x] = values[x] > best[x] ? own : id[x];

@@ -86,7 +86,8 @@ bool CaptureSource::openCapture() {
         }
         default:
             const FfmpegOpening rules(false);
-            // GStreamer prints pages about a file that is no video: it is used only if FFmpeg is absent.
+            // GStreamer prints long errors about a file that is no video: it is used only if FFmpeg is
+            // absent.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
                 m_capture.open(text, cv::CAP_GSTREAMER);
             return m_capture.isOpened() || m_capture.open(text, cv::CAP_OPENCV_MJPEG);

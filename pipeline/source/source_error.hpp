@@ -55,7 +55,7 @@ struct SourceProblem {
 /// `problem` with redacted() applied to each text.
 SourceProblem redacted(SourceProblem problem);
 
-/// The source cannot be opened, or cannot go on. Never holds a password.
+/// The source cannot be opened or continued. Never holds a password.
 class SourceError : public std::runtime_error {
 public:
     explicit SourceError(SourceProblem problem)

@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 /// device.
 std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
-/// While it lives, FFmpeg opens no format that names other files or hosts; `playlists`: except for HLS.
+/// While it exists, FFmpeg opens no format that names other files or hosts; `playlists`: except for HLS.
 /// FFmpeg's options belong to the process, so an opening with the other value waits.
 class FfmpegOpening {
 public:

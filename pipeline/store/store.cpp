@@ -332,7 +332,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                               const std::vector<std::string>& classes) const {
     // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
-    // older program spoilt with decimal commas are not always JSON, and must not hold up the others.
+    // older program spoilt with decimal commas are not always JSON, and must not block the others.
     Statement widest = m_database->prepare(
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), "

@@ -124,7 +124,7 @@ public:
     /// The id of a source that is there; absent otherwise.
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// All or none, on the disk when the call returns.
+    /// Adds all or none; they are on the disk when the call returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
 

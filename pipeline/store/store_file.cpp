@@ -103,7 +103,7 @@ std::string Store::setAside(const std::string& path) {
             throw;
     }
     const std::string file = withoutLinks(path), aside = asideName(file, why);
-    // The log first: beside a new file it would be taken for the new file's.
+    // Renames the log first: SQLite would take it for the new file's log.
     for (const char* beside : kBeside) {
         struct stat there {};
         if (statusOf(file + beside, there) && !moveTo(file + beside, aside + beside))

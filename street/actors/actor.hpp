@@ -29,7 +29,7 @@ struct Actor {
 
 Actor makeCar(const ParkedCar& car, bool driving, const cv::Vec3f& eye);
 
-/// `stride` is the phase of the walk in radians, `look` picks build and clothes.
+/// `stride` is the phase of the walk in radians, `look` selects build and clothes.
 Actor makePedestrian(const cv::Vec3f& foot, const cv::Vec3f& forward, float stride, uint64_t look,
                      const cv::Vec3f& eye);
 

@@ -22,7 +22,7 @@ void addLimb(Actor& actor, const cv::Vec3f& a, const cv::Vec3f& b, float radiusA
 void addBall(Actor& actor, const cv::Vec3f& centre, float radius, const cv::Vec3f& colour,
              const cv::Vec3f& eye);
 
-/// Adds the facet if it turns to the eye; the normal points away from `inside`.
+/// Adds the facet if it faces the eye; the normal points away from `inside`.
 void addFacing(Actor& actor, Facet facet, const cv::Vec3f& inside, const cv::Vec3f& eye);
 
 cv::Vec3f normalOf(const std::vector<cv::Vec3f>& points);

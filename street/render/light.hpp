@@ -36,7 +36,7 @@ struct Light {
     cv::Vec3f glow(uchar kind) const;
 };
 
-/// Houses and trees as far as they throw shadows.
+/// Houses and trees that throw shadows.
 class Occluders {
 public:
     explicit Occluders(const Layout& layout);

@@ -1,6 +1,6 @@
 // Loaded before the C library (LD_PRELOAD): fails the n-th call of a kind, or kills the program there.
 //
-// MPM_FAULT=KIND:N the N-th call fails; KIND:N+ that call and all later calls, as on a full disk
+//   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that call and all later calls, as on a full disk
 //   MPM_FAULT_UNDER=DIR   only files below it count, and memory
 //   MPM_FAULT_REPORT=FILE gets the number of calls of each kind, and the stack of the call that failed
 //

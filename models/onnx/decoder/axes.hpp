@@ -1,5 +1,5 @@
-// Which part of a tensor's axes comes from which: while nodes only move elements, every axis is a product of
-// named parts (image, head, query ...), whatever the sequence of reshapes and transposes.
+// Parts of a tensor's axes: while nodes only move elements, every axis is a product of named parts (image,
+// head, query ...), for any sequence of reshapes and transposes.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ public:
     Layout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// The first index of a section that slices on the way have cut out of a part.
+    /// The first index of the section that slices have cut out of a part.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }

@@ -148,7 +148,7 @@ private:
         return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
     }
 
-    // The lowest number in the place of scores that are left out.
+    // Where(hidden, lowest number, scores).
     bool matchFill(const Node& where, const Layout& at) {
         for (size_t k : {1, 2}) {
             double number = 0;

@@ -39,7 +39,7 @@ std::int64_t parseCount(const onnx::TensorProto& proto, const std::string& text)
 External externalOf(const onnx::TensorProto& proto) {
     External external;
     for (const auto& entry : proto.external_data()) {
-        // A zero byte would cut the name short behind the checks.
+        // A zero byte would shorten the name after the checks.
         if (entry.key() == "location") external.location = entry.value().substr(0, entry.value().find('\0'));
         if (entry.key() == "offset") external.offset = parseCount(proto, entry.value());
         if (entry.key() == "length") external.length = parseCount(proto, entry.value());

@@ -1,4 +1,4 @@
-// Activations by their formulas, to recognise those that an export spells out.
+// Activations as formulas, to recognise those that an export spells out.
 #pragma once
 
 #include <utility>

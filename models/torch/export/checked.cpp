@@ -62,8 +62,8 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     return largest;
 }
 
-/// How far below the last score that LibTorch lets share those are that the file lets share instead. Scores
-/// differ in rounding.
+/// If a superpatch shares in the file only, or in LibTorch only: how far its score is from the lowest that
+/// shares in LibTorch, at most. Scores differ in rounding.
 double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t shared, cv::Size grid) {
     const auto known = scores.flatten();
     if (shared == 0 || shared == known.numel()) return 0;

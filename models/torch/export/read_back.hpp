@@ -1,4 +1,4 @@
-// Weights out of the fused form that `mpm-models export` writes, to train on from a model in that form only.
+// Weights from the fused form that `mpm-models export` writes, to continue training without a checkpoint.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Tensors as they lie in a file of weights. Nothing in a file is ever executed; every size and offset is
-// checked against the file before memory is asked for. Free of LibTorch.
+// Tensors as they are in a file of weights. Nothing in a file is ever executed; every size and offset is
+// checked against the file before memory is allocated. Free of LibTorch.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reads a file and says in which file something is wrong.
+// Reads a file; errors name the file.
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,7 @@ uInt part(std::uint64_t count) {
     return static_cast<uInt>(std::min<std::uint64_t>(count, 1U << 30));
 }
 
-/// Whether the packed bytes gave just as many as `out` has room for.
+/// Whether the packed bytes filled `out` exactly.
 bool inflateTo(std::string& out, std::string_view packed) {
     z_stream stream{};
     demand(inflateInit2(&stream, -MAX_WBITS) == Z_OK, "zlib cannot start");
@@ -148,7 +148,7 @@ std::vector<ZipMember> listZip(std::string_view bytes) {
 std::string unpack(const ZipMember& member, std::uint64_t limit) {
     demand(member.size <= limit, "zip member ", nameOf(member.name), " is larger than allowed");
     if (!member.deflated) return std::string(member.stored);
-    // Deflate cannot pack tighter than about 1 : 1032; more is a lie about the size.
+    // Deflate packs at most about 1 : 1032: a larger size is false.
     demand(member.size / 1100 <= member.stored.size(), "zip member ", nameOf(member.name),
            " claims an impossible size");
     std::string out(member.size, '\0');

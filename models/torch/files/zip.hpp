@@ -1,4 +1,4 @@
-// The members of a zip archive, as they lie in it.
+// The members of a zip archive, as stored.
 #pragma once
 
 #include <cstdint>

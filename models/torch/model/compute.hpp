@@ -26,7 +26,7 @@ private:
     torch::ScalarType m_before;
 };
 
-/// x W^T + b in the compute type; the result stays in it.
+/// x W^T + b in the compute type, also the result.
 torch::Tensor mixedLinear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
 }  // namespace mpm::models

@@ -24,7 +24,7 @@ public:
     ConvNormImpl(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups, bool activates);
     torch::Tensor forward(const torch::Tensor& x);
 
-    /// Weight and bias of the convolution alone that gives the same in evaluation.
+    /// Weight and bias of a single convolution with the same result in evaluation.
     std::pair<torch::Tensor, torch::Tensor> folded() const;
     bool activates() const { return m_activates; }
 

@@ -15,7 +15,7 @@ struct ReducerSettings {
     int64_t edges = 13;             ///< tome: tokens removed in each block
     double threshold = 0.88;        ///< of algm: mean similarity from which a window merges whole
 
-    /// Does any block reduce tokens? Throws for an unknown method.
+    /// Whether any block reduces tokens. Throws for an unknown method.
     bool reduces() const;
     /// mpm acts on a block's input, tome and algm between attention and MLP.
     bool actsBefore(int64_t block) const;

@@ -48,8 +48,8 @@ public:
     /// images [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
     torch::Tensor forward(const torch::Tensor& images);
 
-    /// Superpatches that share from now on, those with the highest scores of the policy. No parameter of the
-    /// model; nullptr: none.
+    /// From now on, the superpatches with the highest scores of the policy share. Not a parameter of the
+    /// model; nullptr: none share.
     void setSharing(std::shared_ptr<Sharing> sharing);
     /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none
     /// share.

@@ -10,7 +10,7 @@ namespace mpm::models {
 /// C, H, W], labels [B, H, W].
 torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& labels, int64_t ignored);
 
-/// How far the student's classes [B, C, h, w] are from the teacher's, of any height and width:
+/// Distance of the student's classes [B, C, h, w] from the teacher's, of any height and width:
 /// Kullback-Leibler divergence, mean over places.
 torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher);
 

@@ -7,8 +7,7 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// A video with changing token counts has ever new shapes; with this many plans, all are dropped and made
-// again.
+// A video with changing token counts has ever new shapes; above this number, all plans are dropped.
 constexpr size_t kMostPlans = 4096;
 // Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
 constexpr int kFixedRows = 8192;

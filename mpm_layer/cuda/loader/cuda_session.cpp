@@ -43,7 +43,7 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     return options;
 }
 
-// Options of the GPU's library are set by the environment: the index of the variable's value in `names`.
+// The environment sets options of the GPU's library: returns the index of the variable's value in `names`.
 int32_t chosen(const char* variable, const std::vector<std::string>& names, int32_t otherwise) {
     const char* value = std::getenv(variable);
     if (!value || !*value) return otherwise;

@@ -30,7 +30,7 @@ constexpr float kLog2E = 1.44269504f;
 // not depend on its neighbours.
 constexpr float kSlack = 8.0f;
 
-// A head's last queries may fill no more than the first of a panel's V vectors: then the other is left out.
+// A head's last queries may fill only the first of a panel's vectors: then V is 1, else 2.
 template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
@@ -69,7 +69,7 @@ HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present
     }
 }
 
-/// Scores of keys that are not there weigh nothing.
+/// Scores of missing keys get no weight.
 template <int V>
 HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
 #pragma GCC unroll 16
@@ -99,7 +99,7 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Scales the sums so far to the new peaks; by exactly 1 if a peak has not changed.
+/// Scales the sums to the new peaks; by exactly 1 if a peak has not changed.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;

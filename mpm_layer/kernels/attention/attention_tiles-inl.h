@@ -200,8 +200,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises them for the scores of a block. All that was summed up before shrinks; by exactly 1 if a
-    /// peak stays.
+    /// Raises the peaks for the scores of a block. Earlier sums shrink; by a factor of exactly 1 if a peak
+    /// stays.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();
@@ -233,7 +233,7 @@ private:
     Float m_peak[2];
 };
 
-/// Adds the biases of a block's keys to their scores, and hides keys that are not there.
+/// Adds the biases of a block's keys to their scores, and hides missing keys.
 HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* scores) {
     const FloatTag d;
     const int key = block * kTileKeys, present = std::min(kTileKeys, head.tokens - key);

@@ -81,7 +81,7 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// Fewer than in the screen: doubtful rows are few, and threads share them.
+// Smaller groups than in the screen: doubtful rows are few, and threads share them.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {

@@ -136,7 +136,7 @@ public:
         forget(m_rowLeads, m_apart);
     }
 
-    /// A panel with those groups of rows from..to that `matters`.
+    /// Multiplies a panel with the groups of rows from..to for which `matters` is true.
     template <class Matters>
     HWY_INLINE void follow(int column, int from, int to, const Matters& matters) {
         const size_t width = panelWidth(), panelSize = m_screen.depth * width;

@@ -170,7 +170,7 @@ struct DoubtfulRows {
     int count;
 };
 
-/// So many rows at once take no longer than a single row.
+/// The number of rows that take no longer together than a single row.
 int decidedTogether();
 
 /// The most similar other row of each doubtful row, by cosineOf the columns that are left.
