@@ -16,6 +16,7 @@
 #include "cli/eval/options.hpp"
 #include "cli/eval/plots.hpp"
 #include "cli/eval/report.hpp"
+#include "cli/eval/result_files.hpp"
 #include "models/onnx/io/digest.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/evaluation.hpp"
@@ -35,6 +36,8 @@ constexpr const char* kEvalExamples = R"(Examples:
   mpm eval default --dataset camvid --root CamVid --compare none,mpm --night --paired --plots plots
   mpm eval default --dataset folder --root clip --compare none,mpm,reuse                    frames of one camera, in order
   mpm eval model.onnx --dataset ade20k --root ADE --shard 1/4 --counts 1.counts     (2/4, 3/4, 4/4 elsewhere)
+  mpm eval --dataset coco --annotations instances_val2017.json --results detections.json
+  mpm eval --dataset mot --truth gt --results tracks --json mot.json
   mpm eval --join 1.counts 2.counts 3.counts 4.counts --json ade.json
 
 Layouts: camvid and folder read ROOT/SPLIT/images and ROOT/SPLIT/labels (folder: ROOT/classes.json too); ade20k reads
@@ -124,6 +127,7 @@ int eval(EvalOptions options) {
     addReuse(options.common, options.request.methods);
     checkUsage(options);
     limitMemory(options.common.maxMemory);
+    if (scoresFiles(options)) return scoreFiles(options);
     const pipeline::EvalSummary summary(measure(options));
     if (summary.names.empty())
         throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
@@ -137,7 +141,7 @@ int eval(EvalOptions options) {
 void addMeasuring(CLI::App& verb, EvalOptions& o) {
     verb.add_option("MODEL", o.model, "an ONNX model of 'mpm convert', default, or random (weights)");
     verb.add_option("--dataset", o.request.dataset, "layout of the data set")
-        ->type_name("camvid|ade20k|cityscapes|pascal-context|folder");
+        ->type_name("camvid|ade20k|cityscapes|pascal-context|folder|coco|mot");
     verb.add_option("--root", o.request.root, "root folder of the data set")->type_name("DIR");
     addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--split", o.request.split, "part of it (default: val)")->type_name("NAME");
@@ -165,6 +169,23 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
               });
 }
 
+void addFiles(CLI::App& verb, EvalOptions& o) {
+    verb.add_option("--annotations", o.annotations, "coco: the file of annotations")->type_name("FILE");
+    verb.add_option("--results", o.results,
+                    "no MODEL: scores a file of detections (coco) or tracks (mot; or a folder of them)")
+        ->type_name("FILE");
+    verb.add_option("--truth", o.truth, "mot: the true tracks, a file or a folder with the same names")
+        ->type_name("FILE");
+    addParsed(verb, "--frames", "mot: frames of a sequence (default: the last that a file names)", "N",
+              [&o](const std::string& text) { o.frames = parseCount("--frames", text, 1); });
+    addParsed(verb, "--iou", "coco: overlap of boxes or of masks (default: bbox)", "bbox|segm",
+              [&o](const std::string& text) {
+                  if (text != "bbox" && text != "segm")
+                      throw Error(kWrongUse, "--iou: \"" + text + "\" is unknown; write bbox or segm");
+                  o.iou = text;
+              });
+}
+
 void addWriting(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--json", o.json, "write the results as JSON too")->type_name("FILE");
     verb.add_option("--csv", o.csv, "write the table as CSV too")->type_name("FILE");
@@ -189,6 +210,7 @@ void addEval(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("eval", "Measure accuracy and cost on a labelled data set");
     auto o = std::make_shared<EvalOptions>();
     addMeasuring(*verb, *o);
+    addFiles(*verb, *o);
     addWriting(*verb, *o);
     verb->footer(kEvalExamples + ("\n\n" + methodsHelp()));
     verb->callback([o, &action] { action = [o] { return eval(*o); }; });

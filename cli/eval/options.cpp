@@ -22,7 +22,25 @@ void checkJoin(const EvalOptions& options) {
                     "--root, --shard, --counts or --save-labels");
 }
 
+/// Without a model: files of results against files of the truth.
+void checkFiles(const EvalOptions& options) {
+    const pipeline::EvalRequest& request = options.request;
+    require(!request.dataset.empty(), "--dataset");
+    if (request.dataset != "coco" && request.dataset != "mot")
+        throw Error(kWrongUse, "--results: needs --dataset coco or mot");
+    if (request.dataset == "coco") require(!options.annotations.empty(), "--annotations");
+    if (request.dataset == "mot") require(!options.truth.empty(), "--truth");
+    require(!options.results.empty(), "--results");
+    if (!options.model.empty() || !request.root.empty() || !request.methods.empty())
+        throw Error(kWrongUse,
+                    "--results: scores a file without a model; give no MODEL, --root or --compare");
+}
+
 }  // namespace
+
+bool scoresFiles(const EvalOptions& options) {
+    return !options.results.empty() || options.request.dataset == "mot";
+}
 
 pipeline::Shard parseShard(const std::string& option, const std::string& text) {
     const std::vector<std::string> parts = splitList(text, '/');
@@ -37,6 +55,7 @@ pipeline::Shard parseShard(const std::string& option, const std::string& text) {
 void checkUsage(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     if (!options.join.empty()) return checkJoin(options);
+    if (scoresFiles(options)) return checkFiles(options);
     require(!options.model.empty(), "MODEL");
     require(!request.dataset.empty(), "--dataset");
     require(!request.root.empty(), "--root");

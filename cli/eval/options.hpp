@@ -1,6 +1,7 @@
 // Options of `mpm eval`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,19 @@ struct EvalOptions {
     cv::Size size;
     std::vector<std::string> join;
     std::string json, csv, plots, saveLabels;
-    std::string sourceFrom;  ///< a file that holds the root
+    std::string sourceFrom;   ///< a file that holds the root
+    std::string annotations;  ///< in COCO's format
+    std::string results;      ///< a file of results, scored without a model
+    std::string iou = "bbox";
+    std::string truth;          ///< tracks: a file or a folder
+    std::optional<int> frames;  ///< length of a sequence; absent: the last frame of both files
 };
 
 /// i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
+
+/// Whether files of results are scored, without a model.
+bool scoresFiles(const EvalOptions& options);
 
 /// Checks all that needs no file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);

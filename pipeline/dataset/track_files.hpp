@@ -1,0 +1,19 @@
+// Tracks in MOTChallenge's text format: frame, identity, left, top, width, height, confidence, ...
+#pragma once
+
+#include <string>
+
+#include "pipeline/metric/tracks.hpp"
+
+namespace mpm::pipeline {
+
+struct TrackFile {
+    TrackFrames frames;  ///< from 1
+    int last = 0;        ///< the last frame that the file names
+};
+
+/// @param truth lines of confidence 0 are left out, as MOTChallenge defines them
+/// @throws cv::Exception that names the file, the line and the fault
+TrackFile readTracks(const std::string& path, bool truth);
+
+}  // namespace mpm::pipeline

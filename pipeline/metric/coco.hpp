@@ -1,0 +1,70 @@
+// Average precision and recall of boxes or masks, as COCO's own code defines them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <opencv2/core.hpp>
+
+#include "pipeline/metric/run_lengths.hpp"
+
+namespace mpm::pipeline {
+
+/// A true object or a detection.
+struct CocoObject {
+    int64_t image = 0, category = 0;
+    cv::Rect2d box;
+    double area = 0;     ///< decides its size; of a true object the field `area`, not that of its box
+    double score = 0;    ///< of a detection
+    bool crowd = false;  ///< of a true object: never counts as missed, and any number of detections may match
+    bool counts = true;  ///< false: COCO's code takes a match with the object of id 0 as none
+    RunLengths mask;     ///< empty if boxes are compared
+};
+
+/// The detections of one category in one image, compared with its true objects.
+struct CocoMatches {
+    static constexpr int kAreas = 4;        ///< all, small, medium, large
+    static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
+    static constexpr int kMost = 100;       ///< detections of the image that count
+
+    int64_t image = 0, category = 0;
+    std::array<int64_t, kAreas> truth{};  ///< objects to be found, by size
+    std::vector<double> scores;           ///< largest first
+    /// By detection, one bit for each size and threshold: bit kThresholds * size + threshold.
+    std::vector<uint64_t> matched, ignored;
+};
+
+/// Both lists in the order of their files. @throws cv::Exception if there are more than 100,000 objects
+CocoMatches cocoMatches(int64_t image, int64_t category, const std::vector<const CocoObject*>& truth,
+                        const std::vector<const CocoObject*>& found);
+
+/// Compares all objects of these images and categories; others are left out.
+std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
+                                     const std::vector<int64_t>& categories,
+                                     const std::vector<CocoObject>& truth,
+                                     const std::vector<CocoObject>& found);
+
+constexpr std::array<const char*, 12> kCocoFigures = {"AP",        "AP50",     "AP75",      "AP_small",
+                                                      "AP_medium", "AP_large", "AR_1",      "AR_10",
+                                                      "AR_100",    "AR_small", "AR_medium", "AR_large"};
+using CocoFigures = std::array<double, kCocoFigures.size()>;  ///< 0 to 1; -1 if nothing counts
+
+struct CocoCategoryScores {
+    int64_t id = 0;
+    CocoFigures figures{};
+    double recall50 = -1;                   ///< at an overlap of 0.5
+    std::array<double, 101> precision50{};  ///< at an overlap of 0.5, for recalls 0, 0.01, ... 1
+};
+
+struct CocoScores {
+    CocoFigures figures{};
+    std::vector<CocoCategoryScores> categories;  ///< in the order of their ids
+};
+
+/// @param matches of all images and categories, in any order
+CocoScores cocoScores(std::vector<CocoMatches> matches, std::vector<int64_t> categories);
+
+}  // namespace mpm::pipeline
