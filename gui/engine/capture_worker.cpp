@@ -34,11 +34,12 @@ CaptureWorker::CaptureWorker(pipeline::Address address, QString name, int genera
       m_address(std::move(address)),
       m_name(std::move(name)),
       m_kind(kindOf(m_address)),
+      m_is(pipeline::traitsOf(m_kind)),
       m_scene(scene),
       m_generation(generation),
       m_deliver(std::move(deliver)),
       m_dayNight(ruleFor(m_kind)),
-      m_ruleOfScene(m_kind == pipeline::SourceKind::Scene) {}
+      m_ruleOfScene(m_is.scene) {}
 
 CaptureWorker::~CaptureWorker() {
     finish();
@@ -58,7 +59,7 @@ pipeline::SceneOptions CaptureWorker::sceneOptions(int framesPerDay) {
 }
 
 pipeline::DayNightRule CaptureWorker::ruleFor(pipeline::SourceKind kind) {
-    return kind == pipeline::SourceKind::Scene ? pipeline::sceneRule() : pipeline::DayNightRule();
+    return pipeline::traitsOf(kind).scene ? pipeline::sceneRule() : pipeline::DayNightRule();
 }
 
 void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
@@ -68,8 +69,7 @@ void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
 }
 
 void CaptureWorker::setPaused(bool paused) {
-    if (m_kind == pipeline::SourceKind::Video)
-        return command([paused](pipeline::Reader& reader) { reader.setHeld(paused); });
+    if (m_is.seekable) return command([paused](pipeline::Reader& reader) { reader.setHeld(paused); });
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_paused = paused;
     m_changed.notify_all();
@@ -93,7 +93,7 @@ void CaptureWorker::setLoop(bool loop) {
 
 void CaptureWorker::command(std::function<void(pipeline::Reader&)> command) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    if (m_kind == pipeline::SourceKind::Video) m_commands.push_back(std::move(command));
+    if (m_is.seekable) m_commands.push_back(std::move(command));
 }
 
 void CaptureWorker::control(pipeline::Reader& reader) {
@@ -119,7 +119,7 @@ void CaptureWorker::wake() {
 void CaptureWorker::work() {
     pipeline::SourceOptions sourceOptions;
     sourceOptions.scene = m_scene;
-    if (m_kind == pipeline::SourceKind::ImageFiles) m_truth = TruthFolder::beside(m_address.reveal());
+    if (m_is.files) m_truth = TruthFolder::beside(m_address.reveal());
     pipeline::Reader reader(m_address, readerOptions(), sourceOptions);
     while (!stopping()) {
         if (waitWhilePaused()) {
@@ -150,7 +150,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.generation = m_generation;
     live.number = frame.number;
     // An image or a folder is read again because it may have changed.
-    live.pass = m_kind == pipeline::SourceKind::Video ? frame.pass : 0;
+    live.pass = m_is.seekable ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;
     live.pixels = std::move(frame.image);

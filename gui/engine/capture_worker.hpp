@@ -62,6 +62,7 @@ private:
     const pipeline::Address m_address;
     const QString m_name;
     const pipeline::SourceKind m_kind;
+    const pipeline::SourceTraits m_is;
     std::unique_ptr<TruthFolder> m_truth;
     const pipeline::SceneOptions m_scene;
     const int m_generation;

@@ -26,14 +26,15 @@ QString deviceText(const pipeline::Segmentation& found) {
 
 QString sourceStateText(const SourceReport& report) {
     const pipeline::SourceStatus& status = report.status;
+    const pipeline::SourceTraits traits = pipeline::traitsOf(report.kind);
     using State = pipeline::SourceState;
     switch (status.state) {
         case State::Connecting:
             return HealthModel::tr("connecting");
         case State::Live:
-            return status.live                                  ? HealthModel::tr("live")
-                   : report.kind == pipeline::SourceKind::Scene ? HealthModel::tr("built-in scene")
-                   : report.kind == pipeline::SourceKind::Video && status.passes > 0
+            return status.live    ? HealthModel::tr("live")
+                   : traits.scene ? HealthModel::tr("built-in scene")
+                   : traits.seekable && status.passes > 0
                        ? HealthModel::tr("playing, pass %1").arg(status.passes + 1)
                        : HealthModel::tr("playing");
         case State::Stalled:

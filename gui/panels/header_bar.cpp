@@ -95,7 +95,7 @@ void HeaderBar::hideFiguresThatDoNotFit() {
 
 void HeaderBar::setSource(const SourceReport& report, bool paused) {
     m_badge->setState(sourceStateText(report), sourceLevel(report), paused);
-    const bool scene = report.kind == pipeline::SourceKind::Scene;
+    const bool scene = pipeline::traitsOf(report.kind).scene;
     m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
     setPlainToolTip(m_source, report.name);
     if (std::exchange(m_streetShown, scene) != scene) showModel();

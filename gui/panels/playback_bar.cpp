@@ -85,7 +85,7 @@ PlaybackBar::PlaybackBar(QWidget* parent)
 
 void PlaybackBar::setReport(const SourceReport& report, bool paused) {
     const pipeline::SourceStatus& status = report.status;
-    const bool film = report.kind == pipeline::SourceKind::Video && status.length > 1;
+    const bool film = pipeline::traitsOf(report.kind).seekable && status.length > 1;
     setVisible(film);
     if (!film) return;
     m_paused = paused || status.held;

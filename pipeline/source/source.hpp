@@ -57,6 +57,20 @@ struct SourceOptions {
 
 enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
+/// What programs need to know of a kind. Whether time passes by itself is known after open(): Source::live.
+struct SourceTraits {
+    bool remote = false;    ///< a read ends soon or fails: the other side may be gone
+    bool seekable = false;  ///< a film: frames have numbers, and it may repeat
+    bool files = false;     ///< images in files, which may be bad one by one and have labels beside them
+    bool scene = false;     ///< the built-in street, with a simulated clock
+};
+
+constexpr SourceTraits traitsOf(SourceKind kind) {
+    constexpr SourceTraits kTraits[] = {
+        {true}, {true}, {true}, {false, true}, {false, false, true}, {false, false, false, true}};
+    return kTraits[static_cast<int>(kind)];
+}
+
 /// The kind that `address` names, by form and by files on the disk: a camera index, a video file, an
 /// RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; or the value of env: or
 /// secret:. Throws SourceError if it names nothing.

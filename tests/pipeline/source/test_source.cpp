@@ -64,6 +64,14 @@ TEST(SourceKind, FollowsTheForm) {
     EXPECT_THROW(sourceKind(""), SourceError);
 }
 
+TEST(Source, TraitsOfEachKind) {
+    EXPECT_TRUE(traitsOf(SourceKind::Camera).remote && traitsOf(SourceKind::Stream).remote);
+    EXPECT_TRUE(traitsOf(SourceKind::Pipeline).remote && !traitsOf(SourceKind::Pipeline).seekable);
+    EXPECT_TRUE(traitsOf(SourceKind::Video).seekable && !traitsOf(SourceKind::Video).remote);
+    EXPECT_TRUE(traitsOf(SourceKind::ImageFiles).files && !traitsOf(SourceKind::ImageFiles).scene);
+    EXPECT_TRUE(traitsOf(SourceKind::Scene).scene && !traitsOf(SourceKind::Scene).files);
+}
+
 TEST(ImageFiles, ComeInNaturalOrderAndOnlyImages) {
     TempFolder folder;
     for (int number : {10, 9, 1, 100})
