@@ -26,11 +26,13 @@ has no labels; its overlay shows the first three principal components of its fea
 Exit status: 0 done, 1 failed or images left out, 2 wrong usage, 3 source or model that cannot be used.)";
 
 pipeline::MergeMapStyle::Colours parseMapColours(const std::string& text) {
-    using Colours = pipeline::MergeMapStyle::Colours;
-    if (text == "mean") return Colours::Mean;
-    if (text == "size") return Colours::Size;
-    if (text == "distinct") return Colours::Distinct;
-    throw Error(kWrongUse, "--map-colours: \"" + text + "\" is not known; choose from mean,size,distinct");
+    std::string keys;
+    int index = 0;
+    for (const auto& [key, title] : pipeline::mapColoursNames()) {
+        if (text == key) return static_cast<pipeline::MergeMapStyle::Colours>(index);
+        keys += (index++ > 0 ? "," : "") + std::string(key);
+    }
+    throw Error(kWrongUse, "--map-colours: \"" + text + "\" is not known; choose from " + keys);
 }
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {

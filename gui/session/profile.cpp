@@ -208,8 +208,8 @@ ProfileState Profile::load() const {
     state.opacity = value("opacity", state.opacity).toDouble();
     state.outlines = value("outlines", state.outlines).toBool();
     state.confidence = value("confidence", state.confidence).toBool();
-    state.mapColours =
-        static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(value("map_colours", 0).toInt(), 0, 2));
+    state.mapColours = static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(
+        value("map_colours", 0).toInt(), 0, static_cast<int>(pipeline::mapColoursNames().size()) - 1));
     state.safePalette = value("safe_palette", state.safePalette).toBool();
     state.view = value("view", state.view).toString();
     state.theme = value("theme", state.theme).toString();

@@ -25,7 +25,8 @@ ViewControls::ViewControls()
     m_stages->setPageStep(1);
     m_stages->setAccessibleName(tr("Merge map after"));
     setPlainToolTip(m_stages, tr("Merges shown in the merge map (S and Shift+S)"));
-    m_colours->addItems({tr("Mean colours"), tr("Cluster size"), tr("Distinct")});
+    for (const auto& [key, title] : pipeline::mapColoursNames())
+        m_colours->addItem(tr(title), QLatin1String(key));
     m_colours->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_colours->setAccessibleName(tr("Colours of the merge map"));
     setPlainToolTip(m_colours, tr("Clusters in the mean colour of their patches, by their size, or each in "

@@ -161,6 +161,17 @@ Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
     return tints;
 }
 
+// lupdate finds the titles by the name of this macro.
+#define QT_TRANSLATE_NOOP(context, text) text
+
+const std::vector<MapColoursName>& mapColoursNames() {
+    static const std::vector<MapColoursName> names = {
+        {"mean", QT_TRANSLATE_NOOP("ViewControls", "Mean colours")},
+        {"size", QT_TRANSLATE_NOOP("ViewControls", "Cluster size")},
+        {"distinct", QT_TRANSLATE_NOOP("ViewControls", "Distinct")}};
+    return names;
+}
+
 cv::Mat identityMap(int tokens) {
     cv::Mat map(1, tokens, CV_32S);
     std::iota(map.ptr<int>(), map.ptr<int>() + tokens, 0);

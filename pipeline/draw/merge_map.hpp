@@ -17,6 +17,12 @@ struct MergeMapStyle {
     bool outlines = true;  ///< between clusters
 };
 
+/// Names and titles of the colours, in the order of the enumerators.
+struct MapColoursName {
+    const char *key, *title;
+};
+const std::vector<MapColoursName>& mapColoursNames();
+
 /// image: CV_8UC3. map: CV_32S 1xN, cluster of each image token, ids 0..M-1. grid: tokens across and down.
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                      const MergeMapStyle& style = {});
