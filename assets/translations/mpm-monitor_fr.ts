@@ -1240,18 +1240,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
 <context>
     <name>mpm::gui::MqttPublisher</name>
     <message>
-        <source>Tokens kept</source>
-        <translation>Jetons gardés</translation>
-    </message>
-    <message>
-        <source>Luminance</source>
-        <translation>Luminance</translation>
-    </message>
-    <message>
-        <source>Network time</source>
-        <translation>Temps du réseau</translation>
-    </message>
-    <message>
         <source>Last alert</source>
         <translation>Dernière alerte</translation>
     </message>
@@ -1262,14 +1250,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Source</source>
         <translation>Source</translation>
-    </message>
-    <message>
-        <source>Tokens computed</source>
-        <translation>Jetons calculés</translation>
-    </message>
-    <message>
-        <source>Time saved</source>
-        <translation>Temps gagné</translation>
     </message>
 </context>
 <context>
@@ -1568,6 +1548,29 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>&lt;h3&gt;MPM Monitor %1&lt;/h3&gt;&lt;p&gt;Watches a fixed scene and shows the effect of Mutual Pair Merging on a vision transformer, by day and by night.&lt;/p&gt;&lt;p&gt;Apache License 2.0. Uses Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (public domain), mosquitto (EPL 2.0), prometheus-cpp (MIT) and QtKeychain (BSD).&lt;/p&gt;</source>
         <translation>&lt;h3&gt;Moniteur MPM %1&lt;/h3&gt;&lt;p&gt;Observe une scène fixe et montre l&apos;effet de Mutual Pair Merging sur un vision transformer, de jour comme de nuit.&lt;/p&gt;&lt;p&gt;Licence Apache 2.0. Utilise Qt %2 (LGPL 3), OpenCV (Apache 2.0), SQLite (domaine public), mosquitto (EPL 2.0), prometheus-cpp (MIT) et QtKeychain (BSD).&lt;/p&gt;</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ReadingField</name>
+    <message>
+        <source>Luminance</source>
+        <translation type="unfinished">Luminance</translation>
+    </message>
+    <message>
+        <source>Tokens kept</source>
+        <translation type="unfinished">Jetons gardés</translation>
+    </message>
+    <message>
+        <source>Network time</source>
+        <translation type="unfinished">Temps du réseau</translation>
+    </message>
+    <message>
+        <source>Tokens computed</source>
+        <translation type="unfinished">Jetons calculés</translation>
+    </message>
+    <message>
+        <source>Time saved</source>
+        <translation type="unfinished">Temps gagné</translation>
     </message>
 </context>
 <context>

@@ -11,7 +11,7 @@ lupdate=$(command -v lupdate6 || echo /usr/lib/qt6/bin/lupdate)
 # update FILE
 update() {
     sed -i 's|<name>mpm::gui::|<name>|' "$1"
-    "$lupdate" -silent -no-obsolete -locations none gui -ts "$1"
+    "$lupdate" -silent -no-obsolete -locations none gui pipeline/draw pipeline/store -ts "$1"
     sed -i 's|<name>mpm::gui::|<name>|; s|<name>|<name>mpm::gui::|' "$1"
 }
 

@@ -36,7 +36,7 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
 /// Time within the film, not the time of reading: a clip that is read faster still has its evening.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
-    if (kind == pipeline::SourceKind::Scene) return pipeline::sceneTime(frame.seconds);
+    if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
     return system_clock::time_point(
         std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(frame.seconds)));
 }
@@ -45,18 +45,9 @@ SaveChoice defaultSave(bool scene) {
     return SaveChoice::parse(scene ? "labels,overlay,map,csv,panels,timeline" : "labels,overlay,map,csv");
 }
 
-std::vector<int> stageTokens(const mpm::ImageReport& report) {
-    std::vector<int> tokens;
-    for (const mpm::Stage& stage : report.stages)
-        tokens.push_back(stage.tokens);
-    return tokens;
-}
-
 /// How long one read may take, in seconds. A large image may take longer than a short --duration.
 double longestRead(pipeline::SourceKind kind, double duration) {
-    const bool remote = kind == pipeline::SourceKind::Stream || kind == pipeline::SourceKind::Pipeline ||
-                        kind == pipeline::SourceKind::Camera;
-    return duration > 0 ? std::max(duration, remote ? 1.0 : 30.0) : 0;
+    return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
 
 }  // namespace
@@ -98,8 +89,8 @@ void RunSession::runSource(const pipeline::Address& address) {
     m_nextDue = 0;
     try {
         m_kind = pipeline::sourceKind(address);
-        m_dayNight = m_kind == pipeline::SourceKind::Scene ? pipeline::DayNight(pipeline::sceneRule())
-                                                           : pipeline::DayNight();
+        m_dayNight = pipeline::traitsOf(m_kind).scene ? pipeline::DayNight(pipeline::sceneRule())
+                                                      : pipeline::DayNight();
         auto source =
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
@@ -123,7 +114,7 @@ void RunSession::runSource(const pipeline::Address& address) {
 /// Several sources continue past one that cannot be read, as a folder continues past an image.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
-    ++(m_kind == pipeline::SourceKind::ImageFiles ? m_bad : m_broken);
+    ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
 }
 
 void RunSession::runEveryFrame(pipeline::Source& source) {
@@ -188,7 +179,7 @@ bool RunSession::over(double seconds) const {
 void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped) {
     if (m_options.night) {
         // The same image gets the same noise on every run.
-        const bool file = m_kind == pipeline::SourceKind::ImageFiles;
+        const bool file = pipeline::traitsOf(m_kind).files;
         const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
         frame.image = street::night(frame.image, *m_options.night, seed);
     }
@@ -197,22 +188,14 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
     if (m_scene) result.clock = pipeline::hourText(result.frame.seconds / 3600);
-    pipeline::Measurement& m = result.measurement;
     const pipeline::Segmentation& seg = result.segmentation;
+    pipeline::Measurement& m = result.measurement = pipeline::measurementOf(seg);
     m.time = std::chrono::duration_cast<pipeline::Millis>(result.frame.time.time_since_epoch());
     m.frame = result.frame.number;
-    m.tokensIn = static_cast<int>(seg.tokens.map.total());
-    m.stageTokens = stageTokens(seg.tokens);
     m.luminance = pipeline::luminance(result.frame.image);
     m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
     m.captureMs = captureMs;
-    m.networkMs = seg.prepareMs + seg.networkMs + seg.labelsMs;
-    m.encoderMs = seg.encoder.whole;
-    m.mergeMs = seg.encoder.merge;
     m.dropped = dropped;
-    const ReuseReport& reuse = seg.tokens.reuse;
-    if (reuse.state != ReuseState::Off) m.recomputed = reuse.recomputed;
-    if (!reuse.ages.empty()) m.tokenAge = cv::mean(reuse.ages)[0];
     if (seg.labels.empty())
         result.featureColours = m_featureColours.colours(seg.features, seg.grid);
     else

@@ -15,6 +15,8 @@ namespace mpm::gui {
 
 namespace {
 
+using pipeline::Summed;
+
 constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
 
 /// Lines of the grid, about.
@@ -23,14 +25,9 @@ constexpr int kGridLines = 4;
 const Span& keptOf(const TimelineColumn& column) {
     return column.kept;
 }
-const Span& luminanceOf(const TimelineColumn& column) {
-    return column.luminance;
-}
-const Span& latencySpan(const TimelineColumn& column) {
-    return column.latency;
-}
-const Span& savedOf(const TimelineColumn& column) {
-    return column.saved;
+template <pipeline::Summed Field>
+const Span& meanOf(const TimelineColumn& column) {
+    return column.of(Field);
 }
 
 }  // namespace
@@ -72,11 +69,12 @@ TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
     for (const TimelineColumn& column : columns) {
         if (!column.any()) continue;
         least = std::min(least, column.kept.least);
-        longest = std::max(longest, column.latency.most);
-        if (!column.saved.any()) continue;
+        longest = std::max(longest, column.of(Summed::Latency).most);
+        const Span& saved = column.of(Summed::SavedMs);
+        if (!saved.any()) continue;
         saves = true;
-        longest = std::max(longest, column.saved.most);
-        lost = std::min(lost, column.saved.least);
+        longest = std::max(longest, saved.most);
+        lost = std::min(lost, saved.least);
     }
     Lanes lanes;
     placeLanes(lanes, saves);
@@ -214,13 +212,14 @@ void TimelineView::paintLanes(QPainter& painter, const Columns& columns, const L
     const Theme& theme = Theme::of(this);
     const double left = plot().left() + 2;
     paintTop(painter, lanes[1], QStringLiteral("1"));
-    paintLane(painter, columns, lanes[1], left, luminanceOf, theme.luminance, tr("Luminance"));
+    paintLane(painter, columns, lanes[1], left, meanOf<Summed::Luminance>, theme.luminance, tr("Luminance"));
     paintTop(painter, lanes[2], tr("%1 ms").arg(lanes[2].most, 0, 'f', 0));
     const double next =
-        paintLane(painter, columns, lanes[2], left, latencySpan, theme.latency, tr("Latency"));
-    const auto saves = [](const TimelineColumn& column) { return column.saved.any(); };
+        paintLane(painter, columns, lanes[2], left, meanOf<Summed::Latency>, theme.latency, tr("Latency"));
+    const auto saves = [](const TimelineColumn& column) { return column.of(Summed::SavedMs).any(); };
     if (std::any_of(columns.begin(), columns.end(), saves))
-        paintLane(painter, columns, lanes[2], next + 6, savedOf, theme.saved, tr("Time saved"));
+        paintLane(painter, columns, lanes[2], next + 6, meanOf<Summed::SavedMs>, theme.saved,
+                  tr("Time saved"));
 }
 
 void TimelineView::paintEvents(QPainter& painter) const {

@@ -14,6 +14,7 @@ namespace mpm::gui {
 namespace {
 
 using Time = TimelineData::Time;
+using pipeline::Summed;
 
 constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
 constexpr Time kYoungest = 60'000;
@@ -122,17 +123,18 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
         m_to - m_from > 86'400'000 ? QStringLiteral("d MMM HH:mm") : QStringLiteral("HH:mm:ss"));
     const QString phase = column.night() ? tr("night") : tr("day");
     const double tokens = column.kept.mean(), in = std::max(1, m_data->tokensIn());
-    QString text =
-        column.age.any()
-            ? tr("%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms")
-                  .arg(clock, phase, readable(100 * tokens / in, 0), readable(column.age.mean(), 1))
-            : tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
-                  .arg(clock, phase)
-                  .arg(tokens, 0, 'f', 0)
-                  .arg(m_data->tokensIn());
-    text = text.arg(readable(column.luminance.mean(), 2)).arg(column.latency.mean(), 0, 'f', 0);
-    if (!column.saved.any()) return text;
-    const double saved = column.saved.mean();
+    QString text = column.of(Summed::TokenAge).any()
+                       ? tr("%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms")
+                             .arg(clock, phase, readable(100 * tokens / in, 0),
+                                  readable(column.of(Summed::TokenAge).mean(), 1))
+                       : tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
+                             .arg(clock, phase)
+                             .arg(tokens, 0, 'f', 0)
+                             .arg(m_data->tokensIn());
+    text = text.arg(readable(column.of(Summed::Luminance).mean(), 2))
+               .arg(column.of(Summed::Latency).mean(), 0, 'f', 0);
+    if (!column.of(Summed::SavedMs).any()) return text;
+    const double saved = column.of(Summed::SavedMs).mean();
     return text + (saved >= 0 ? tr(", %1 ms saved") : tr(", %1 ms lost")).arg(readable(std::abs(saved), 0));
 }
 

@@ -8,13 +8,6 @@
 
 namespace mpm::gui {
 
-std::vector<int> Analysis::stageTokens() const {
-    std::vector<int> counts;
-    for (const mpm::Stage& stage : merged.tokens.stages)
-        counts.push_back(stage.tokens);
-    return counts;
-}
-
 int Analysis::tokensKept() const {
     return gui::tokensKept(merged.tokens);
 }

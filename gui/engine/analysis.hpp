@@ -103,7 +103,6 @@ struct Analysis {
     ModelFactsPtr model;
 
     int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }
-    std::vector<int> stageTokens() const;
     int tokensKept() const;
     double networkMs() const { return merged.totalMs(); }
 };

@@ -10,30 +10,21 @@ pipeline::Millis millis(System::time_point time) {
     return std::chrono::duration_cast<pipeline::Millis>(time.time_since_epoch());
 }
 
-pipeline::Measurement measurementOf(const Analysis& analysis, double drawMs, std::int64_t dropped) {
-    pipeline::Measurement m;
+pipeline::Measurement readingOf(const Analysis& analysis, double drawMs, std::int64_t dropped) {
+    pipeline::Measurement m = pipeline::measurementOf(analysis.merged);
     m.time = millis(analysis.frame.time);
     m.frame = analysis.frame.number;
-    m.tokensIn = analysis.tokensIn();
-    m.stageTokens = analysis.stageTokens();
     m.luminance = analysis.frame.luminance;
     m.phase = analysis.frame.phase;
     m.captureMs = analysis.frame.captureMs;
-    m.networkMs = analysis.networkMs();
-    m.encoderMs = analysis.merged.encoder.whole;
-    m.mergeMs = analysis.merged.encoder.merge;
     m.drawMs = drawMs;
     m.dropped = dropped + analysis.skipped;
     m.classShares = analysis.shares;
     m.regions = analysis.regions;
     m.pass = analysis.frame.pass;
-    const ReuseReport& reuse = analysis.merged.tokens.reuse;
-    const bool reuses = reuse.state != ReuseState::Off;
-    m.setup = {analysis.model->name.toStdString(), "mpm", analysis.schedule};
-    if (!reuses) return m;
-    m.setup = {m.setup.model, "reuse", {}};  // also where a suspended stream merges for a while
-    m.recomputed = reuse.recomputed;
-    if (!reuse.ages.empty()) m.tokenAge = cv::mean(reuse.ages)[0];
+    // A suspended stream, which merges for a while, counts as reuse too.
+    m.setup = m.recomputed ? pipeline::Setup{analysis.model->name.toStdString(), "reuse", {}}
+                           : pipeline::Setup{analysis.model->name.toStdString(), "mpm", analysis.schedule};
     return m;
 }
 
@@ -226,7 +217,7 @@ void Engine::onAnalysis() {
     const AnalysisPtr& analysis = *found;
     if (m_watched && !analysis->frame.pixels.empty()) m_render.show(analysis);
     const auto dropped = m_dropped - std::exchange(m_droppedBefore, m_dropped);
-    pipeline::Measurement measurement = measurementOf(*analysis, m_render.drawMs(), dropped);
+    pipeline::Measurement measurement = readingOf(*analysis, m_render.drawMs(), dropped);
     if (!m_saved.stale()) measurement.savedMs = m_saved.savedMs();
     if (!analysis->repeat) m_recorder.add(measurement);
     emit measured(measurement, analysis);

@@ -21,8 +21,11 @@ Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
 
-double latencyOf(const pipeline::Measurement& m) {
-    return m.captureMs + m.networkMs + m.drawMs;
+/// Calls `with` for each field that has a mean over minutes and hours, with its value in the reading.
+template <typename With>
+void forSummed(const pipeline::Measurement& m, With with) {
+    for (const pipeline::ReadingField& field : pipeline::readingFields())
+        if (field.summed.field) with(static_cast<std::size_t>(*field.summed.field), field.get(m));
 }
 
 /// Inserts by time: a clock that jumps back must not break the order searches rely on.
@@ -59,14 +62,10 @@ void TimelineData::setHistory(const History& history) {
 }
 
 void TimelineData::keep(const pipeline::Measurement& m) {
-    Reading reading{m.time.count(),
-                    float(m.luminance),
-                    float(latencyOf(m)),
-                    m.tokenAge,
-                    m.savedMs,
-                    {},
-                    float(m.tokensComputed()),
-                    m.phase == pipeline::Phase::Night};
+    Reading reading{m.time.count(), {}, {}, float(m.tokensComputed()), m.phase == pipeline::Phase::Night};
+    forSummed(m, [&](std::size_t at, const pipeline::ReadingField::Value& value) {
+        reading.values[at] = static_cast<float>(value.value_or(NAN));
+    });
     for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
         reading.stages[stage] =
             stage + 1 < static_cast<int>(m.stageTokens.size()) ? float(m.stageTokens[stage]) : -1.f;
@@ -104,10 +103,9 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     at->tokensMean += (m.tokensComputed() - at->tokensMean) * weight;
     at->tokensLeast = std::min(at->tokensLeast, m.tokensComputed());
     at->tokensMost = std::max(at->tokensMost, m.tokensComputed());
-    at->luminance += (m.luminance - at->luminance) * weight;
-    at->latencyMs += (latencyOf(m) - at->latencyMs) * weight;
-    if (m.tokenAge) at->tokenAge += (*m.tokenAge - at->tokenAge) / static_cast<double>(++at->ages);
-    if (m.savedMs) at->savedMs += (*m.savedMs - at->savedMs) / static_cast<double>(++at->saves);
+    forSummed(m, [&](std::size_t field, const pipeline::ReadingField::Value& value) {
+        if (value) at->means[field].add(*value);
+    });
 }
 
 void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to) const {
@@ -121,12 +119,10 @@ void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, 
         TimelineColumn& target = columns[column];
         const double weight = static_cast<double>(at->count);
         target.kept.add(at->tokensLeast, at->tokensMost, at->tokensMean, weight);
-        target.luminance.add(at->luminance, at->luminance, at->luminance, weight);
-        target.latency.add(at->latencyMs, at->latencyMs, at->latencyMs, weight);
-        if (at->ages > 0)
-            target.age.add(at->tokenAge, at->tokenAge, at->tokenAge, static_cast<double>(at->ages));
-        if (at->saves > 0)
-            target.saved.add(at->savedMs, at->savedMs, at->savedMs, static_cast<double>(at->saves));
+        for (std::size_t field = 0; field < pipeline::kSummed; ++field) {
+            const auto& [readings, mean] = at->means[field];
+            if (readings > 0) target.means[field].add(mean, mean, mean, static_cast<double>(readings));
+        }
         target.nights += static_cast<double>(at->nights);
     }
 }
@@ -140,10 +136,8 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
         for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
             if (at->stages[stage] >= 0) target.stages[stage].add(at->stages[stage]);
         target.kept.add(at->kept);
-        target.luminance.add(at->luminance);
-        target.latency.add(at->latency);
-        if (at->age) target.age.add(*at->age);
-        if (at->saved) target.saved.add(*at->saved);
+        for (std::size_t field = 0; field < pipeline::kSummed; ++field)
+            if (!std::isnan(at->values[field])) target.means[field].add(at->values[field]);
         target.nights += at->night;
     }
 }

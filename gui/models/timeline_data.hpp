@@ -34,9 +34,10 @@ struct TimelineColumn {
     static constexpr int kStages = 4;  ///< curves before the last: more look alike
     std::array<Span, kStages> stages;  ///< tokens after each merge but the last, if the level has them
     Span kept;                         ///< tokens after the last merge
-    Span luminance, latency;
-    Span age, saved;    ///< of tokens with reuse, in frames; milliseconds, if a comparison ran
+    std::array<Span, pipeline::kSummed> means;
     double nights = 0;  ///< weight of the readings at night
+
+    const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
     bool any() const { return kept.any(); }
     bool night() const { return any() && nights * 2 > kept.count; }
@@ -73,8 +74,7 @@ signals:
 private:
     struct Reading {
         Time time;
-        float luminance, latency;
-        std::optional<float> age, saved;
+        std::array<float, pipeline::kSummed> values;        // NaN: none
         std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
         float kept;
         bool night;

@@ -6,6 +6,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <cmath>
+
 #include <QHostAddress>
 #include <QHostInfo>
 #include <QTcpServer>
@@ -48,17 +50,9 @@ prometheus::Labels labelsOf(const QString& source) {
 class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
-    prometheus::Family<prometheus::Gauge>& tokensIn =
-        gauge("mpm_tokens_in", "Image tokens of the last image");
-    prometheus::Family<prometheus::Gauge>& tokensKept =
-        gauge("mpm_tokens_kept", "Tokens left after the last merge");
-    prometheus::Family<prometheus::Gauge>& recomputed =
-        gauge("mpm_tokens_recomputed_share", "Share of tokens computed with reuse, 0 to 1; 1 without");
-    prometheus::Family<prometheus::Gauge>& age =
-        gauge("mpm_token_age_frames", "Mean age of the tokens in frames, with reuse");
-    prometheus::Family<prometheus::Gauge>& saved =
-        gauge("mpm_network_saved_seconds", "Time saved against all tokens, if compared lately");
-    prometheus::Family<prometheus::Gauge>& luminance = gauge("mpm_luminance", "Median luminance, 0 to 1");
+    /// By the table of readings' fields.
+    std::vector<std::pair<const pipeline::ReadingField*, prometheus::Family<prometheus::Gauge>*>> fields =
+        fieldGauges();
     prometheus::Family<prometheus::Gauge>& night = gauge("mpm_night", "1 by night, 0 by day");
     prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
     prometheus::Family<prometheus::Gauge>& regionTokens =
@@ -81,17 +75,25 @@ public:
 
     /// A value that is not known is not on the page.
     static void set(prometheus::Family<prometheus::Gauge>& family, const prometheus::Labels& by,
-                    const std::optional<double>& value) {
+                    double value) {
         prometheus::Gauge& gauge = family.Add(by);
-        if (value)
-            gauge.Set(*value);
-        else
+        if (std::isnan(value))
             family.Remove(&gauge);
+        else
+            gauge.Set(value);
     }
 
 private:
     prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help) {
         return BuildGauge().Name(name).Help(help).Register(*registry);
+    }
+
+    decltype(fields) fieldGauges() {
+        decltype(fields) found;
+        for (const pipeline::ReadingField& field : pipeline::readingFields())
+            if (const auto& [name, help, scale] = field.prometheus; name != nullptr)
+                found.emplace_back(&field, &gauge(name, help));
+        return found;
     }
 };
 
@@ -174,12 +176,8 @@ QHostAddress MetricsEndpoint::address() const {
 void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
                           const std::vector<std::string>& labels) {
     const prometheus::Labels by = labelsOf(source);
-    m_families->tokensIn.Add(by).Set(m.tokensIn);
-    m_families->tokensKept.Add(by).Set(m.tokensKept());
-    m_families->recomputed.Add(by).Set(m.recomputed < 0 ? 1 : m.recomputed);
-    Families::set(m_families->age, by, m.tokenAge);
-    Families::set(m_families->saved, by, m.savedMs ? std::optional(*m.savedMs / 1000) : std::nullopt);
-    m_families->luminance.Add(by).Set(m.luminance);
+    for (const auto& [field, family] : m_families->fields)
+        Families::set(*family, by, field->get(m).value_or(field->otherwise) * field->prometheus.scale);
     m_families->night.Add(by).Set(m.phase == pipeline::Phase::Night ? 1 : 0);
     m_families->analysed.Add(by).Increment();
     m_families->network.Add(by, kSeconds).Observe(m.networkMs / 1000);

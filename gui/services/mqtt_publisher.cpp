@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <system_error>
 
+#include <QCoreApplication>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -27,20 +29,25 @@ QJsonObject stateOf(const pipeline::Measurement& m) {
     QJsonObject regions;
     for (const pipeline::RegionReading& region : m.regions)
         regions[QString::fromStdString(region.name)] = region.tokens;
-    const auto orNull = [](const std::optional<double>& value) {
-        return value ? QJsonValue(*value) : QJsonValue(QJsonValue::Null);
-    };
-    return {{QStringLiteral("time"), QString::fromStdString(pipeline::timeText(m.time))},
-            {QStringLiteral("frame"), qint64(m.frame)},
-            {QStringLiteral("tokens_in"), m.tokensIn},
-            {QStringLiteral("tokens_kept"), m.tokensKept()},
-            {QStringLiteral("recomputed"), m.recomputed < 0 ? 1.0 : m.recomputed},
-            {QStringLiteral("token_age"), orNull(m.tokenAge)},
-            {QStringLiteral("luminance"), m.luminance},
-            {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
-            {QStringLiteral("network_ms"), m.networkMs},
-            {QStringLiteral("saved_ms"), orNull(m.savedMs)},
-            {QStringLiteral("regions"), regions}};
+    QJsonObject json{{QStringLiteral("time"), QString::fromStdString(pipeline::timeText(m.time))},
+                     {QStringLiteral("frame"), qint64(m.frame)},
+                     {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
+                     {QStringLiteral("regions"), regions}};
+    for (const pipeline::ReadingField& field : pipeline::readingFields()) {
+        const double value = field.get(m).value_or(field.otherwise);
+        if (field.mqtt)
+            json[QLatin1String(field.name)] = std::isnan(value) ? QJsonValue(QJsonValue::Null) : value;
+    }
+    return json;
+}
+
+/// For Home Assistant. A template that gives "None" means that the value is not known.
+QString templateOf(const pipeline::ReadingField& field) {
+    const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
+    QString text = QStringLiteral("value_json.") + QLatin1String(field.name);
+    if (qstrcmp(field.sensor.unit, "%") == 0) text = QLatin1Char('(') + text + QStringLiteral(" * 100)");
+    if (!field.whole && !mayMiss) text += QStringLiteral(" | round(1)");
+    return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
 /// Once a process, and never undone: other publishers may still run.
@@ -207,7 +214,7 @@ void MqttPublisher::publishAlert(const AlertNotice& notice) {
 }
 
 void MqttPublisher::announceSensor(const QString& source, const char* kind, const char* id,
-                                   const QString& name, const char* value, const char* unit) {
+                                   const QString& name, const QString& value, const char* unit) {
     const QString device = QStringLiteral("mpm_%1_%2").arg(m_profile, topicWord(source));
     const QString unique = device + QLatin1Char('_') + QLatin1String(id);
     const bool binary = qstrcmp(kind, "binary_sensor") == 0;
@@ -219,7 +226,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
         {QStringLiteral("unique_id"), unique},
         {QStringLiteral("object_id"), unique},
         {QStringLiteral("state_topic"), topicOf(source) + part},
-        {QStringLiteral("value_template"), QLatin1String(value)},
+        {QStringLiteral("value_template"), value},
         {QStringLiteral("availability_topic"), availability()},
         {QStringLiteral("device"), QJsonObject{{QStringLiteral("identifiers"), QJsonArray{device}},
                                                {QStringLiteral("name"), QStringLiteral("MPM ") + source},
@@ -236,20 +243,17 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
 
 void MqttPublisher::announce(const QString& source) {
     if (m_settings.discovery.isEmpty()) return;
-    announceSensor(source, "sensor", "tokens", tr("Tokens kept"), "{{ value_json.tokens_kept }}", "tokens");
-    announceSensor(source, "sensor", "luminance", tr("Luminance"),
-                   "{{ (value_json.luminance * 100) | round(1) }}", "%");
-    announceSensor(source, "sensor", "network", tr("Network time"), "{{ value_json.network_ms | round(1) }}",
-                   "ms");
-    announceSensor(source, "sensor", "computed", tr("Tokens computed"),
-                   "{{ (value_json.recomputed * 100) | round(1) }}", "%");
-    // A template that gives "None" means that the value is not known.
-    announceSensor(source, "sensor", "saved", tr("Time saved"), "{{ value_json.saved_ms }}", "ms");
-    announceSensor(source, "sensor", "alert", tr("Last alert"), "{{ value_json.text }}", nullptr);
-    announceSensor(source, "binary_sensor", "night", tr("Night"), "{{ 'ON' if value_json.night else 'OFF' }}",
+    for (const pipeline::ReadingField& field : pipeline::readingFields())
+        if (field.sensor.id != nullptr)
+            announceSensor(source, "sensor", field.sensor.id,
+                           QCoreApplication::translate("mpm::gui::ReadingField", field.sensor.title),
+                           templateOf(field), field.sensor.unit);
+    announceSensor(source, "sensor", "alert", tr("Last alert"), QStringLiteral("{{ value_json.text }}"),
                    nullptr);
-    announceSensor(source, "binary_sensor", "source", tr("Source"), "{{ 'ON' if value_json.up else 'OFF' }}",
-                   nullptr);
+    announceSensor(source, "binary_sensor", "night", tr("Night"),
+                   QStringLiteral("{{ 'ON' if value_json.night else 'OFF' }}"), nullptr);
+    announceSensor(source, "binary_sensor", "source", tr("Source"),
+                   QStringLiteral("{{ 'ON' if value_json.up else 'OFF' }}"), nullptr);
 }
 
 }  // namespace mpm::gui

@@ -47,7 +47,7 @@ protected:
 private:
     void announce(const QString& source);
     void announceSensor(const QString& source, const char* kind, const char* id, const QString& name,
-                        const char* value, const char* unit);
+                        const QString& value, const char* unit);
     void send(const QString& topic, const QByteArray& payload, bool retain);
     QString availability() const;
     void onConnect(int result);

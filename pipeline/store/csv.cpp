@@ -32,39 +32,39 @@ std::string timeText(Millis time) {
     return text;
 }
 
+std::string fieldText(const ReadingField& field, double value) {
+    return field.whole ? std::to_string(static_cast<std::int64_t>(value)) : numberText(value);
+}
+
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras) {
-    std::string head = "time,frame,phase,luminance,tokens_in";
-    for (int stage = 0; stage < stages; ++stage)
-        head += ",tokens_stage_" + std::to_string(stage + 1);
-    head += ",tokens_kept,capture_ms,network_ms,encoder_ms,merge_ms,draw_ms,dropped";
+    std::string head = "time,frame,phase", sometimes;
+    for (const ReadingField& field : readingFields()) {
+        if (!field.csv || !extras.has(field)) continue;
+        (field.when == ReadingField::When::Always ? head : sometimes) += "," + std::string(field.name);
+        if (field.name != std::string("tokens_in")) continue;
+        for (int stage = 0; stage < stages; ++stage)
+            head += ",tokens_stage_" + std::to_string(stage + 1);
+    }
     for (const std::string& name : classNames)
         head += "," + columnName("share " + name);
-    if (extras.reuse) head += ",recomputed,token_age";
-    if (extras.saved) head += ",saved_ms";
-    return head;
+    return head + sometimes;
 }
 
 std::string csvLine(const Measurement& m, int stages, int classes, CsvExtras extras) {
-    std::string line = timeText(m.time) + "," + std::to_string(m.frame) +
-                       (m.phase == Phase::Night ? ",night," : ",day,") + numberText(m.luminance) + "," +
-                       std::to_string(m.tokensIn);
-    for (int stage = 0; stage < stages; ++stage)
-        line +=
-            "," + (stage < int(m.stageTokens.size()) ? std::to_string(m.stageTokens[stage]) : std::string());
-    line += "," + std::to_string(m.tokensKept());
-    for (double ms : {m.captureMs, m.networkMs, m.encoderMs, m.mergeMs, m.drawMs})
-        line += "," + numberText(ms);
-    line += "," + std::to_string(m.dropped);
-    for (int id = 0; id < classes; ++id)
-        line += "," + (id < int(m.classShares.size()) ? numberText(m.classShares[id]) : std::string());
-    const auto add = [&line](bool known, double value) {
-        line += ',';
-        if (known) line += numberText(value);
-    };
-    if (extras.reuse)
-        add(m.recomputed >= 0, m.recomputed), add(m.tokenAge.has_value(), m.tokenAge.value_or(0));
-    if (extras.saved) add(m.savedMs.has_value(), m.savedMs.value_or(0));
-    return line;
+    std::string sometimes, line = timeText(m.time) + "," + std::to_string(m.frame) +
+                                  (m.phase == Phase::Night ? ",night" : ",day");
+    for (const ReadingField& field : readingFields()) {
+        if (!field.csv || !extras.has(field)) continue;
+        const auto value = field.get(m);
+        (field.when == ReadingField::When::Always ? line : sometimes) +=
+            "," + (value ? fieldText(field, *value) : std::string());
+        if (field.name != std::string("tokens_in")) continue;
+        for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages); ++stage)
+            line += "," + (stage < m.stageTokens.size() ? std::to_string(m.stageTokens[stage]) : "");
+    }
+    for (std::size_t id = 0; id < static_cast<std::size_t>(classes); ++id)
+        line += "," + (id < m.classShares.size() ? numberText(m.classShares[id]) : "");
+    return line + sometimes;
 }
 
 }  // namespace mpm::pipeline

@@ -18,25 +18,21 @@ Json sharesOf(const std::vector<double>& shares, const std::vector<std::string>&
     return json;
 }
 
+Json numberOf(const ReadingField& field, double value) {
+    return field.whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+}
+
 Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
-    Json json = {{"time", timeText(m.time)},
-                 {"frame", m.frame},
-                 {"phase", m.phase == Phase::Night ? "night" : "day"},
-                 {"luminance", m.luminance},
-                 {"tokens_in", m.tokensIn},
-                 {"tokens_stages", m.stageTokens},
-                 {"tokens_kept", m.tokensKept()},
-                 {"capture_ms", m.captureMs},
-                 {"network_ms", m.networkMs},
-                 {"encoder_ms", m.encoderMs},
-                 {"merge_ms", m.mergeMs},
-                 {"draw_ms", m.drawMs},
-                 {"dropped", m.dropped},
-                 {"pass", m.pass},
-                 {"shares", sharesOf(m.classShares, classes)}};
-    if (m.recomputed >= 0) json["recomputed"] = m.recomputed;
-    if (m.tokenAge) json["token_age"] = *m.tokenAge;
-    if (m.savedMs) json["saved_ms"] = *m.savedMs;
+    Json json = {
+        {"time", timeText(m.time)}, {"frame", m.frame}, {"phase", m.phase == Phase::Night ? "night" : "day"}};
+    Json sometimes = {{"shares", sharesOf(m.classShares, classes)}};
+    for (const ReadingField& field : readingFields()) {
+        const auto value = field.get(m);
+        if (!field.json || !value) continue;
+        (field.when == ReadingField::When::Always ? json : sometimes)[field.name] = numberOf(field, *value);
+        if (field.name == std::string("tokens_in")) json["tokens_stages"] = m.stageTokens;
+    }
+    json.update(sometimes);
     for (const RegionReading& region : m.regions)
         json["regions"][region.name] = {{"patches", region.patches},
                                         {"tokens", region.tokens},

@@ -27,9 +27,8 @@ void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Set
     const auto id = findSetup(setup);
     if (!id) return;
     Statement rows = m_database->prepare(
-        "SELECT night, tokens_in, stage_tokens, luminance, network_ms, coalesce(recomputed, -1) FROM reading "
-        "WHERE "
-        "source = ? AND time >= ? AND time < ? AND setup = ? AND pass = 0 ORDER BY time, id");
+        "SELECT night, tokens_in, stage_tokens, luminance, network_ms, recomputed FROM reading "
+        "WHERE source = ? AND time >= ? AND time < ? AND setup = ? AND pass = 0 ORDER BY time, id");
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, *id);
     while (rows.step()) {
         Measurement m;
@@ -38,7 +37,7 @@ void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Set
         m.stageTokens = parseList<int>(rows.text(2));
         m.luminance = rows.real(3);
         m.networkMs = rows.real(4);
-        m.recomputed = rows.real(5);
+        if (!rows.isNull(5)) m.recomputed = rows.real(5);
         statistics.add(m);
     }
 }

@@ -23,62 +23,84 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-constexpr const char* kInsertReading =
-    "INSERT INTO reading(source, time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, "
-    "network_ms, "
-    "encoder_ms, merge_ms, draw_ms, dropped, class_shares, setup, pass, recomputed, token_age, saved_ms) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+/// Statements follow the table of fields; beside it are the columns that are no single number.
+std::string insertReadingSql() {
+    std::string names = "source, time, frame, stage_tokens, night, class_shares, setup",
+                values = "?,?,?,?,?,?,?";
+    for (const ReadingField& field : readingFields()) {
+        if (field.set == nullptr) continue;
+        names += std::string(", ") + field.name;
+        values += ",?";
+    }
+    return "INSERT INTO reading(" + names + ") VALUES(" + values + ")";
+}
 
-constexpr const char* kUpsertBucket =
-    "INSERT INTO bucket VALUES(?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5,?6,?7, ?8 IS NOT NULL, coalesce(?8, 0), "
-    "?9 IS NOT NULL, coalesce(?9, 0)) ON CONFLICT DO UPDATE SET "
-    "count = count + 1, nights = nights + ?4, tokens_sum = tokens_sum + ?5, tokens_squares = tokens_squares "
-    "+ ?5*?5, "
-    "tokens_least = min(tokens_least, ?5), tokens_most = max(tokens_most, ?5), "
-    "night_tokens_sum = night_tokens_sum + ?4*?5, luminance_sum = luminance_sum + ?6, latency_sum = "
-    "latency_sum + ?7, "
-    "ages = ages + (?8 IS NOT NULL), age_sum = age_sum + coalesce(?8, 0), "
-    "saves = saves + (?9 IS NOT NULL), saved_sum = saved_sum + coalesce(?9, 0)";
+std::string selectReadingsSql() {
+    std::string names = "id, time, frame, stage_tokens, night, class_shares";
+    for (const ReadingField& field : readingFields())
+        if (field.set != nullptr) names += std::string(", ") + field.name;
+    return "SELECT " + names +
+           " FROM reading WHERE source = ? AND time >= ? AND time < ? ORDER BY time, id LIMIT ?";
+}
 
-void bindOptional(Statement& statement, int at, const std::optional<double>& value) {
+constexpr const char* kBucketColumns =
+    "time, count, nights, tokens_sum, tokens_squares, tokens_least, tokens_most, night_tokens_sum";
+
+std::string upsertBucketSql() {
+    std::string names = std::string("source, span, ") + kBucketColumns;
+    std::string values = "?1,?2,?3,1,?4,?5,?5*?5,?5,?5,?4*?5";
+    std::string changes =
+        "count = count + 1, nights = nights + ?4, tokens_sum = tokens_sum + ?5, tokens_squares = "
+        "tokens_squares + ?5*?5, tokens_least = min(tokens_least, ?5), tokens_most = max(tokens_most, ?5), "
+        "night_tokens_sum = night_tokens_sum + ?4*?5";
+    int at = 5;
+    const auto add = [&](const std::string& column, const std::string& value) {
+        names += ", " + column;
+        values += "," + value;
+        changes += ", " + column + " = " + column + " + " + value;
+    };
+    for (const ReadingField& field : readingFields()) {
+        if (!field.summed.field) continue;
+        const std::string parameter = "?" + std::to_string(++at);
+        add(field.summed.sum, "coalesce(" + parameter + ", 0)");
+        if (field.summed.count != nullptr) add(field.summed.count, "(" + parameter + " IS NOT NULL)");
+    }
+    return "INSERT INTO bucket(" + names + ") VALUES(" + values + ") ON CONFLICT DO UPDATE SET " + changes;
+}
+
+std::string selectBucketsSql() {
+    std::string names = kBucketColumns;
+    for (const ReadingField& field : readingFields())
+        if (field.summed.field)
+            names += std::string(", ") + field.summed.sum + ", " +
+                     (field.summed.count != nullptr ? field.summed.count : "count");
+    return "SELECT " + names +
+           " FROM bucket WHERE source = ? AND span = ? AND time >= ? AND time < ? ORDER BY time";
+}
+
+void bindValue(Statement& statement, int at, const ReadingField::Value& value) {
     if (value)
         statement.bind(at, *value);
     else
         statement.bindNull(at);
 }
 
-std::optional<double> optionalReal(const Statement& row, int column) {
-    return row.isNull(column) ? std::nullopt : std::optional(row.real(column));
-}
-
 void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, const Measurement& m) {
-    insert.bind(1, source)
-        .bind(2, std::int64_t{m.time.count()})
-        .bind(3, m.frame)
-        .bind(4, std::int64_t{m.tokensIn});
-    insert.bind(5, listText(m.stageTokens))
-        .bind(6, m.luminance)
-        .bind(7, std::int64_t{m.phase == Phase::Night});
-    insert.bind(8, m.captureMs)
-        .bind(9, m.networkMs)
-        .bind(10, m.encoderMs)
-        .bind(11, m.mergeMs)
-        .bind(12, m.drawMs);
-    insert.bind(13, m.dropped).bind(14, listText(m.classShares));
-    insert.bind(15, setup).bind(16, std::int64_t{m.pass});
-    bindOptional(insert, 17, m.recomputed < 0 ? std::nullopt : std::optional(m.recomputed));
-    bindOptional(insert, 18, m.tokenAge);
-    bindOptional(insert, 19, m.savedMs);
+    insert.bind(1, source).bind(2, std::int64_t{m.time.count()}).bind(3, m.frame);
+    insert.bind(4, listText(m.stageTokens)).bind(5, std::int64_t{m.phase == Phase::Night});
+    insert.bind(6, listText(m.classShares)).bind(7, setup);
+    int at = 7;
+    for (const ReadingField& field : readingFields())
+        if (field.set != nullptr) bindValue(insert, ++at, field.get(m));
     insert.run();
 }
 
 void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, const Measurement& m) {
-    const double latency = m.captureMs + m.networkMs + m.drawMs;
     upsert.bind(1, source).bind(2, span).bind(3, floorTo(m.time.count(), span));
     upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensComputed()});
-    upsert.bind(6, m.luminance).bind(7, latency);
-    bindOptional(upsert, 8, m.tokenAge);
-    bindOptional(upsert, 9, m.savedMs);
+    int at = 5;
+    for (const ReadingField& field : readingFields())
+        if (field.summed.field) bindValue(upsert, ++at, field.get(m));
     upsert.run();
 }
 
@@ -89,31 +111,16 @@ int smallNumber(std::int64_t value) {
 
 Measurement readMeasurement(const Statement& row) {
     Measurement m;
-    m.time = Millis(row.integer(0));
-    m.frame = row.integer(1);
-    m.tokensIn = smallNumber(row.integer(2));
+    m.time = Millis(row.integer(1));
+    m.frame = row.integer(2);
     m.stageTokens = parseList<int>(row.text(3));
-    m.luminance = row.real(4);
-    m.phase = row.integer(5) != 0 ? Phase::Night : Phase::Day;
-    m.captureMs = row.real(6);
-    m.networkMs = row.real(7);
-    m.encoderMs = row.real(8);
-    m.mergeMs = row.real(9);
-    m.drawMs = row.real(10);
-    m.dropped = row.integer(11);
-    m.classShares = parseList<double>(row.text(12));
-    m.pass = smallNumber(row.integer(14));
-    m.recomputed = optionalReal(row, 15).value_or(-1);
-    m.tokenAge = optionalReal(row, 16);
-    m.savedMs = optionalReal(row, 17);
+    m.phase = row.integer(4) != 0 ? Phase::Night : Phase::Day;
+    m.classShares = parseList<double>(row.text(5));
+    int at = 5;
+    for (const ReadingField& field : readingFields())
+        if (field.set != nullptr && !row.isNull(++at)) field.set(m, row.real(at));
     return m;
 }
-
-constexpr const char* kSelectReadings =
-    "SELECT time, frame, tokens_in, stage_tokens, luminance, night, capture_ms, network_ms, encoder_ms, "
-    "merge_ms, "
-    "draw_ms, dropped, class_shares, id, pass, recomputed, token_age, saved_ms FROM reading WHERE source = ? "
-    "AND time >= ? AND time < ? ORDER BY time, id LIMIT ?";
 
 std::vector<RegionReading> readRegions(Statement& rows) {
     std::vector<RegionReading> found;
@@ -136,12 +143,14 @@ Bucket readBucket(const Statement& row) {
     b.tokensMost = smallNumber(row.integer(6));
     b.dayTokens = count > nights ? (row.real(3) - row.real(7)) / (count - nights) : 0;
     b.nightTokens = nights > 0 ? row.real(7) / nights : 0;
-    b.luminance = row.real(8) / count;
-    b.latencyMs = row.real(9) / count;
-    b.ages = row.integer(10);
-    b.tokenAge = b.ages > 0 ? row.real(11) / static_cast<double>(b.ages) : 0;
-    b.saves = row.integer(12);
-    b.savedMs = b.saves > 0 ? row.real(13) / static_cast<double>(b.saves) : 0;
+    int at = 8;
+    for (const ReadingField& field : readingFields()) {
+        if (!field.summed.field) continue;
+        Bucket::Mean& mean = b.of(*field.summed.field);
+        mean.count = row.integer(at + 1);
+        if (mean.count > 0) mean.mean = row.real(at) / static_cast<double>(mean.count);
+        at += 2;
+    }
     return b;
 }
 
@@ -173,8 +182,8 @@ std::optional<std::int64_t> Store::findSource(const std::string& name) const {
 
 void Store::add(std::int64_t source, const std::vector<Measurement>& measurements) {
     Database::Transaction transaction(*m_database);
-    Statement insert = m_database->prepare(kInsertReading);
-    Statement upsert = m_database->prepare(kUpsertBucket);
+    Statement insert = m_database->prepare(insertReadingSql().c_str());
+    Statement upsert = m_database->prepare(upsertBucketSql().c_str());
     Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?)");
     const Measurement* before = nullptr;
     std::int64_t setup = -1;
@@ -215,7 +224,7 @@ void Store::addEvent(std::int64_t source, const Event& event) {
 
 std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, Millis to,
                                              std::int64_t limit) const {
-    Statement rows = m_database->prepare(kSelectReadings);
+    Statement rows = m_database->prepare(selectReadingsSql().c_str());
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, limit);
     std::vector<Measurement> found;
     Statement regions = m_database->prepare(
@@ -223,17 +232,13 @@ std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, M
         "WHERE reading = ? ORDER BY region");
     while (rows.step()) {
         found.push_back(readMeasurement(rows));
-        found.back().regions = readRegions(regions.bind(1, rows.integer(13)));
+        found.back().regions = readRegions(regions.bind(1, rows.integer(0)));
     }
     return found;
 }
 
 std::vector<Bucket> Store::buckets(std::int64_t source, Span span, Millis from, Millis to) const {
-    Statement rows = m_database->prepare(
-        "SELECT time, count, nights, tokens_sum, tokens_squares, tokens_least, tokens_most, "
-        "night_tokens_sum, "
-        "luminance_sum, latency_sum, ages, age_sum, saves, saved_sum FROM bucket WHERE source = ? AND span = "
-        "? AND time >= ? AND time < ? ORDER BY time");
+    Statement rows = m_database->prepare(selectBucketsSql().c_str());
     rows.bind(1, source)
         .bind(2, spanMs(span))
         .bind(3, std::int64_t{from.count()})
@@ -333,24 +338,29 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
                               const std::vector<std::string>& classes) const {
     // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
     // older program spoilt with decimal commas are not always JSON, and must not block the others.
-    Statement widest = m_database->prepare(
+    std::string sql =
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
-        "0), "
-        "coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0), "
-        "count(recomputed) > 0, count(saved_ms) > 0 FROM reading WHERE source = ? AND time >= ? AND time < "
-        "?");
+        "0), coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0)";
+    for (const ReadingField& field : readingFields())
+        if (field.when != ReadingField::When::Always) sql += std::string(", count(") + field.name + ")";
+    sql += " FROM reading WHERE source = ? AND time >= ? AND time < ?";
+    Statement widest = m_database->prepare(sql.c_str());
     widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
     const auto columns = [&](int column) {
         return static_cast<int>(std::min(widest.integer(column), kMostColumns));
     };
     const int stages = columns(0), shares = columns(1);
-    const CsvExtras extras{widest.integer(2) != 0, widest.integer(3) != 0};
+    CsvExtras extras;
+    int at = 2;
+    for (const ReadingField& field : readingFields())
+        if (field.when != ReadingField::When::Always && widest.integer(at++) > 0)
+            (field.when == ReadingField::When::Reuse ? extras.reuse : extras.saved) = true;
     std::vector<std::string> names;
     for (int id = 0; id < shares; ++id)
         names.push_back(id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
                                                               : "class_" + std::to_string(id));
     out << csvHead(stages, names, extras) << '\n';
-    Statement rows = m_database->prepare(kSelectReadings);
+    Statement rows = m_database->prepare(selectReadingsSql().c_str());
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
     rows.bind(4, std::int64_t{-1});
     std::int64_t written = 0;

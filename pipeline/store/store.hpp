@@ -1,23 +1,13 @@
 // Measurements over weeks, in SQLite. The schema is documented in docs/reference/store.md.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "pipeline/daynight/day_night.hpp"
-#include "pipeline/watch/region.hpp"
+#include "pipeline/store/reading.hpp"
 
 namespace mpm::pipeline {
-
-using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, if it is a time
 
 class StoreError : public std::runtime_error {
 public:
@@ -27,61 +17,6 @@ public:
 
 private:
     Kind m_kind;
-};
-
-/// Model, method and schedule of a reading. Only readings of the same setup can be compared.
-struct Setup {
-    std::string model, method;
-    std::vector<int> schedule;  ///< blocks before which tokens merge
-
-    bool operator==(const Setup& other) const {
-        return model == other.model && method == other.method && schedule == other.schedule;
-    }
-};
-
-struct Measurement {
-    Millis time{0};
-    std::int64_t frame = 0;
-    int tokensIn = 0;              ///< image tokens of the frame
-    std::vector<int> stageTokens;  ///< after each merge
-    double luminance = 0;          ///< 0..1
-    Phase phase = Phase::Day;
-    double captureMs = 0, networkMs = 0, encoderMs = 0, mergeMs = 0, drawMs = 0;
-    std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
-    std::vector<double> classShares;  ///< by class id, 0..1; may be empty
-    std::vector<RegionReading> regions;
-    Setup setup;                     ///< written, not read back
-    double recomputed = -1;          ///< share of tokens that were computed, with reuse; -1: without
-    int pass = 0;                    ///< of a video that repeats: 0 is the first
-    std::optional<double> tokenAge;  ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;   ///< against all tokens, if a comparison ran lately
-
-    int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
-    /// Tokens that the last block computed. With reuse all are kept, and those of frames before are not
-    /// computed again; a suspended stream merges.
-    int tokensComputed() const {
-        if (recomputed < 0) return tokensKept();
-        return std::min(tokensKept(), static_cast<int>(std::lround(recomputed * tokensIn)));
-    }
-};
-
-/// All measurements of a minute or an hour.
-struct Bucket {
-    Millis time{0};  ///< beginning
-    std::int64_t count = 0, nights = 0;
-    double tokensMean = 0,
-           tokensSquares = 0;  ///< of the tokens computed; mean of the squares, for the spread
-    int tokensLeast = 0, tokensMost = 0;
-    double dayTokens = 0, nightTokens = 0;  ///< means; 0 if there was no day or night
-    double luminance = 0, latencyMs = 0;    ///< means
-    std::int64_t ages = 0, saves = 0;       ///< readings with an age of tokens, and with a time saved
-    double tokenAge = 0, savedMs = 0;       ///< their means
-};
-
-struct Event {
-    Millis time{0};
-    std::string kind;  ///< "day", "night", "alert", "source", ...
-    std::string text;
 };
 
 /// How long data is kept. Zero: for ever.
@@ -178,11 +113,19 @@ private:
 struct CsvExtras {
     bool reuse = false;  ///< recomputed, token_age
     bool saved = false;  ///< saved_ms
+
+    bool has(const ReadingField& field) const {
+        return field.when == ReadingField::When::Always ||
+               (field.when == ReadingField::When::Reuse ? reuse : saved);
+    }
 };
 
 /// The columns of exportCsv, and of `mpm run`'s tokens.csv: a line without the line break.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
+
+/// A value of the field, whole if the field is.
+std::string fieldText(const ReadingField& field, double value);
 
 /// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 become the nearest time within.
 std::string timeText(Millis time);

@@ -84,7 +84,7 @@ void ReuseTest::stillSceneIsReused() {
     const auto rows =
         kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
     const auto with =
-        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.recomputed >= 0; });
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.recomputed.has_value(); });
     QVERIFY(with > 2 && std::size_t(with) < rows.size());
 }
 

@@ -6,6 +6,7 @@
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
+using mpm::pipeline::Summed;
 
 namespace {
 
@@ -174,7 +175,7 @@ void TimelineTest::showsTimeSavedOfMinutes() {
         mpm::pipeline::Bucket bucket;
         bucket.time = mpm::pipeline::Millis(kStart + minute * kMinute);
         bucket.count = 10, bucket.tokensMean = 50;
-        bucket.saves = minute < 100 ? 10 : 0, bucket.savedMs = 20;
+        bucket.of(Summed::SavedMs) = {minute < 100 ? 10 : 0, 20};
         history.minutes.push_back(bucket);
     }
     TimelineData data;
@@ -184,10 +185,10 @@ void TimelineTest::showsTimeSavedOfMinutes() {
     data.add(m);
     data.add(readingAt(kStart + 200 * kMinute + 1));  // without a comparison
     const auto columns = data.columns(kStart, kTo, 300);
-    QVERIFY(columns[50].saved.any() && !columns[150].saved.any());
-    QCOMPARE(columns[50].saved.mean(), 20.0);
-    QVERIFY(!columns[50].age.any());
-    QCOMPARE(columns[200].saved.mean(), 40.0);
+    QVERIFY(columns[50].of(Summed::SavedMs).any() && !columns[150].of(Summed::SavedMs).any());
+    QCOMPARE(columns[50].of(Summed::SavedMs).mean(), 20.0);
+    QVERIFY(!columns[50].of(Summed::TokenAge).any());
+    QCOMPARE(columns[200].of(Summed::SavedMs).mean(), 40.0);
 }
 
 MPM_GUI_TEST(TimelineTest);

@@ -237,7 +237,7 @@ void ViewsTest::stageChangesTheMergeMap() {
     const auto noteFor = [this](int tokens) {
         return QStringLiteral("%1 of %2").arg(tokens).arg(m_is->last->tokensIn());
     };
-    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), noteFor(m_is->last->stageTokens().at(0)),
+    QTRY_COMPARE_WITH_TIMEOUT(merge->note(), noteFor(m_is->last->merged.tokens.stages.at(0).tokens),
                               test::patience(10'000));
     QTest::keyClick(m_is->window.get(), Qt::Key_S, Qt::ShiftModifier);
     QCOMPARE(controls.stage(), kUnmerged);

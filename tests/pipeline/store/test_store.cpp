@@ -120,7 +120,7 @@ TEST(Store, BucketsEqualSumsOverTheReadings) {
         EXPECT_DOUBLE_EQ(minute.tokensSquares, squares / 60);
         EXPECT_EQ(minute.tokensLeast, 500);
         EXPECT_EQ(minute.tokensMost, 506);
-        EXPECT_DOUBLE_EQ(minute.latencyMs, 74);
+        EXPECT_DOUBLE_EQ(minute.of(Summed::Latency).mean, 74);
     }
     const auto hours = store.buckets(id, Store::Span::Hour, Millis(0), Millis(3'600'000));
     ASSERT_EQ(hours.size(), 1u);
@@ -199,16 +199,15 @@ TEST(Store, ReuseIsKeptAndExported) {
     EXPECT_EQ(rows[0].savedMs, -2.25);
     EXPECT_EQ(rows[0].tokensKept(), 1024);
     EXPECT_EQ(rows[0].tokensComputed(), 128);
-    EXPECT_EQ(rows[1].recomputed, -1);
-    EXPECT_FALSE(rows[1].tokenAge || rows[1].savedMs);
+    EXPECT_FALSE(rows[1].recomputed || rows[1].tokenAge || rows[1].savedMs);
     EXPECT_EQ(rows[1].tokensComputed(), 600);
     const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000));
     ASSERT_EQ(minutes.size(), 1u);
     EXPECT_EQ(minutes[0].tokensLeast, 128) << "the timeline shows the tokens that were computed";
-    EXPECT_EQ(minutes[0].ages, 1) << "of two readings one is with reuse";
-    EXPECT_EQ(minutes[0].tokenAge, 7.5);
-    EXPECT_EQ(minutes[0].saves, 1);
-    EXPECT_EQ(minutes[0].savedMs, -2.25);
+    EXPECT_EQ(minutes[0].of(Summed::TokenAge).count, 1) << "of two readings one is with reuse";
+    EXPECT_EQ(minutes[0].of(Summed::TokenAge).mean, 7.5);
+    EXPECT_EQ(minutes[0].of(Summed::SavedMs).count, 1);
+    EXPECT_EQ(minutes[0].of(Summed::SavedMs).mean, -2.25);
     DayNightStatistics statistics;
     store.addTo(statistics, id, reused.setup, Millis(0), Millis(10'000));
     EXPECT_EQ(statistics.day().kept.mean(), 128);
@@ -352,6 +351,34 @@ TEST(Store, ExportsWhatStandsBesideAListThatIsNoJson) {
     EXPECT_NE(csv.str().find(",4,0.25,0.75\n"), std::string::npos) << csv.str();
     EXPECT_EQ(store.exportJson(json, id, Millis(0), Millis(10'000), {}), 2);
     EXPECT_TRUE(nlohmann::json::accept(json.str()));
+}
+
+/// The store and its exports follow the table of fields.
+TEST(ReadingFields, AreKeptAndExported) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement m = reading(1000, 600);
+    double value = 0;
+    for (const ReadingField& field : readingFields())
+        if (field.set != nullptr) field.set(m, ++value);
+    store.add(id, {m});
+    const Measurement read = store.measurements(id, Millis(0), Millis(10'000)).at(0);
+    std::ostringstream csv, json;
+    store.exportCsv(csv, id, Millis(0), Millis(10'000));
+    store.exportJson(json, id, Millis(0), Millis(10'000));
+    const std::string head = "," + csv.str().substr(0, csv.str().find('\n')) + ",";
+    const auto row = nlohmann::json::parse(json.str())["readings"][0];
+    const Bucket minute = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000)).at(0);
+    for (const ReadingField& field : readingFields()) {
+        SCOPED_TRACE(field.name);
+        EXPECT_EQ(field.get(read), field.get(m));
+        EXPECT_EQ(head.find("," + std::string(field.name) + ",") != std::string::npos, field.csv);
+        EXPECT_EQ(row.contains(field.name), field.json);
+        if (field.json) EXPECT_EQ(row[field.name].get<double>(), field.get(m));
+        if (field.json) EXPECT_EQ(row[field.name].is_number_integer(), field.whole);
+        if (field.summed.field) EXPECT_EQ(minute.of(*field.summed.field).mean, field.get(m));
+    }
 }
 
 TEST(NumberList, IsReadWithOrWithoutSpaces) {

@@ -1,0 +1,130 @@
+#include "pipeline/store/reading.hpp"
+
+#include <limits>
+
+#include <opencv2/core.hpp>
+
+namespace mpm::pipeline {
+
+namespace {
+
+using When = ReadingField::When;
+
+/// A row of the table. The methods add to it.
+struct Row : ReadingField {
+    Row(const char* column, Value (*getter)(const Measurement&)) : ReadingField{column, getter} {}
+
+    Row& occurs(When which) { return when = which, *this; }
+    Row& notInCsv() { return csv = false, *this; }
+    Row& notExported() { return csv = json = false, *this; }
+    Row& published(double absent = NAN) { return mqtt = true, otherwise = absent, *this; }
+    Row& summedAs(Summed field, const char* sum, const char* count = nullptr) {
+        return summed = {field, sum, count}, *this;
+    }
+    Row& onPage(const char* metric, const char* help, double scale = 1) {
+        return prometheus = {metric, help, scale}, *this;
+    }
+    Row& announced(const char* id, const char* title, const char* unit) {
+        return sensor = {id, title, unit}, *this;
+    }
+};
+
+template <typename T>
+T numberOf(double value, const T&) {
+    if constexpr (std::is_integral_v<T>) {
+        // A value in a file may exceed the type.
+        if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
+            return std::numeric_limits<T>::min();
+        if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(value);
+}
+
+template <typename T>
+double numberOf(double value, const std::optional<T>&) {
+    return value;
+}
+
+template <auto Member>
+Row stored(const char* column) {
+    Row row(column, [](const Measurement& m) { return ReadingField::Value(m.*Member); });
+    row.set = [](Measurement& m, double value) { m.*Member = numberOf(value, m.*Member); };
+    using Type = std::decay_t<decltype(std::declval<Measurement>().*Member)>;
+    row.whole = std::is_integral_v<Type>;
+    return row;
+}
+
+// lupdate finds the titles by the name of this macro.
+#define QT_TRANSLATE_NOOP(context, text) text
+
+std::vector<ReadingField> makeFields() {
+    using M = Measurement;
+    Row kept("tokens_kept", [](const M& m) { return ReadingField::Value(m.tokensKept()); });
+    kept.whole = true;
+    return {
+        stored<&M::luminance>("luminance")
+            .summedAs(Summed::Luminance, "luminance_sum")
+            .published()
+            .onPage("mpm_luminance", "Median luminance, 0 to 1")
+            .announced("luminance", QT_TRANSLATE_NOOP("ReadingField", "Luminance"), "%"),
+        stored<&M::tokensIn>("tokens_in")
+            .published()
+            .onPage("mpm_tokens_in", "Image tokens of the last image"),
+        kept.published()
+            .onPage("mpm_tokens_kept", "Tokens left after the last merge")
+            .announced("tokens", QT_TRANSLATE_NOOP("ReadingField", "Tokens kept"), "tokens"),
+        stored<&M::captureMs>("capture_ms"),
+        stored<&M::networkMs>("network_ms")
+            .published()
+            .announced("network", QT_TRANSLATE_NOOP("ReadingField", "Network time"), "ms"),
+        stored<&M::encoderMs>("encoder_ms"),
+        stored<&M::mergeMs>("merge_ms"),
+        stored<&M::drawMs>("draw_ms"),
+        stored<&M::dropped>("dropped"),
+        stored<&M::pass>("pass").notInCsv(),
+        Row("latency_ms",
+            [](const M& m) { return ReadingField::Value(m.captureMs + m.networkMs + m.drawMs); })
+            .notExported()
+            .summedAs(Summed::Latency, "latency_sum"),
+        stored<&M::recomputed>("recomputed")
+            .occurs(When::Reuse)
+            .published(1)
+            .onPage("mpm_tokens_recomputed_share", "Share of tokens computed with reuse, 0 to 1; 1 without")
+            .announced("computed", QT_TRANSLATE_NOOP("ReadingField", "Tokens computed"), "%"),
+        stored<&M::tokenAge>("token_age")
+            .occurs(When::Reuse)
+            .summedAs(Summed::TokenAge, "age_sum", "ages")
+            .published()
+            .onPage("mpm_token_age_frames", "Mean age of the tokens in frames, with reuse"),
+        stored<&M::savedMs>("saved_ms")
+            .occurs(When::Compared)
+            .summedAs(Summed::SavedMs, "saved_sum", "saves")
+            .published()
+            .onPage("mpm_network_saved_seconds", "Time saved against all tokens, if compared lately", 1e-3)
+            .announced("saved", QT_TRANSLATE_NOOP("ReadingField", "Time saved"), "ms"),
+    };
+}
+
+}  // namespace
+
+const std::vector<ReadingField>& readingFields() {
+    static const std::vector<ReadingField> all = makeFields();
+    return all;
+}
+
+Measurement measurementOf(const Segmentation& segmentation) {
+    Measurement m;
+    m.tokensIn = static_cast<int>(segmentation.tokens.map.total());
+    for (const mpm::Stage& stage : segmentation.tokens.stages)
+        m.stageTokens.push_back(stage.tokens);
+    m.networkMs = segmentation.totalMs();
+    m.encoderMs = segmentation.encoder.whole;
+    m.mergeMs = segmentation.encoder.merge;
+    const ReuseReport& reuse = segmentation.tokens.reuse;
+    if (reuse.state == ReuseState::Off) return m;
+    m.recomputed = reuse.recomputed;
+    if (!reuse.ages.empty()) m.tokenAge = cv::mean(reuse.ages)[0];
+    return m;
+}
+
+}  // namespace mpm::pipeline
