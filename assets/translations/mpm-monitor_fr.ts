@@ -292,10 +292,6 @@
         <translation>Ne rien fusio&amp;nner</translation>
     </message>
     <message>
-        <source>&amp;Keyboard short cuts</source>
-        <translation>&amp;Raccourcis clavier</translation>
-    </message>
-    <message>
         <source>&amp;Whole image</source>
         <translation>Image &amp;entière</translation>
     </message>
@@ -342,6 +338,10 @@
     <message>
         <source>&amp;Fade unsure classes</source>
         <translation>&amp;Estomper les classes incertaines</translation>
+    </message>
+    <message>
+        <source>&amp;Keyboard shortcuts</source>
+        <translation>Raccourcis &amp;clavier</translation>
     </message>
 </context>
 <context>
@@ -681,6 +681,45 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::GuideStrip</name>
+    <message>
+        <source>Turn &amp;reuse on</source>
+        <translation>Activer la &amp;réutilisation</translation>
+    </message>
+    <message>
+        <source>&amp;See what merged</source>
+        <translation>&amp;Voir la fusion</translation>
+    </message>
+    <message>
+        <source>Open your &amp;camera…</source>
+        <translation>Ouvrir votre &amp;caméra…</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>Fermer</translation>
+    </message>
+    <message>
+        <source>Dismiss; this line does not come back</source>
+        <translation>Fermer ; cette ligne ne revient pas</translation>
+    </message>
+    <message>
+        <source>Left: every patch computed. Right: only patches that changed, %1 % of them.</source>
+        <translation>À gauche : tous les pavés sont calculés. À droite : seulement ceux qui ont changé, %1 %.</translation>
+    </message>
+    <message>
+        <source>Every patch is computed. Choose blocks in the schedule to merge similar ones.</source>
+        <translation>Tous les pavés sont calculés. Choisissez des blocs pour fusionner les pavés semblables.</translation>
+    </message>
+    <message>
+        <source>Left: every patch computed. Right: similar patches merged, %1 of %2 tokens kept.</source>
+        <translation>À gauche : tous les pavés sont calculés. À droite : les pavés semblables sont fusionnés, %1 jetons gardés sur %2.</translation>
+    </message>
+    <message>
+        <source> %1 % of the pixels agree, %2 times as fast.</source>
+        <translation> %1 % des pixels concordent, %2 fois plus vite.</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::HeaderBar</name>
     <message>
         <source>tokens in → kept</source>
@@ -701,14 +740,6 @@
     <message>
         <source>%1 ms</source>
         <translation>%1 ms</translation>
-    </message>
-    <message>
-        <source>waiting for night</source>
-        <translation>en attente de la nuit</translation>
-    </message>
-    <message>
-        <source>waiting for day</source>
-        <translation>en attente du jour</translation>
     </message>
     <message>
         <source>%1: trained on the built-in street only</source>
@@ -757,6 +788,22 @@
     <message>
         <source>tokens, too many change for reuse</source>
         <translation>jetons, trop changent pour le réemploi</translation>
+    </message>
+    <message>
+        <source>● Recording: end (R)</source>
+        <translation>● Enregistrement : arrêter (R)</translation>
+    </message>
+    <message>
+        <source>The source in front is recorded to a video</source>
+        <translation>La source affichée est enregistrée en vidéo</translation>
+    </message>
+    <message>
+        <source>as fast as all tokens</source>
+        <translation>aussi rapide que tous les jetons</translation>
+    </message>
+    <message>
+        <source>%1×</source>
+        <translation>%1×</translation>
     </message>
 </context>
 <context>
@@ -1183,14 +1230,6 @@
         <translation>%1 est refusé</translation>
     </message>
     <message>
-        <source>%1
-
-If it is the ONNX export of a vision transformer, it can be converted now. The present model stays in use meanwhile.</source>
-        <translation>%1
-
-Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être converti maintenant. Le modèle présent reste en service pendant ce temps.</translation>
-    </message>
-    <message>
         <source>Convert</source>
         <translation>Convertir</translation>
     </message>
@@ -1201,6 +1240,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>No model</source>
         <translation>Aucun modèle</translation>
+    </message>
+    <message>
+        <source>%1 cannot be used: %2</source>
+        <translation>%1 est inutilisable : %2</translation>
+    </message>
+    <message>
+        <source>%1 is an export that is not converted yet.</source>
+        <translation>%1 est un export qui n’est pas encore converti.</translation>
+    </message>
+    <message>
+        <source>It can be converted now, as by mpm convert. The present model stays in use meanwhile.</source>
+        <translation>Il peut être converti maintenant, comme par mpm convert. Le modèle actuel reste en service.</translation>
     </message>
 </context>
 <context>
@@ -1250,6 +1301,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>Source</source>
         <translation>Source</translation>
+    </message>
+    <message>
+        <source>Share of %1</source>
+        <translation>Part de %1</translation>
     </message>
 </context>
 <context>
@@ -1476,8 +1531,12 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>%1 / %2</translation>
     </message>
     <message>
-        <source>pass %1: %2 ± %3 tokens, %4 frames</source>
-        <translation>passage %1 : %2 ± %3 jetons, %4 images</translation>
+        <source>pass %1: %2 ± %3 tokens computed, %4 frames</source>
+        <translation>passage %1 : %2 ± %3 jetons calculés, %4 images</translation>
+    </message>
+    <message>
+        <source>pass %1: %2 ± %3 tokens kept, %4 frames</source>
+        <translation>passage %1 : %2 ± %3 jetons gardés, %4 images</translation>
     </message>
 </context>
 <context>
@@ -1485,10 +1544,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>MQTT, with discovery for Home Assistant</source>
         <translation>MQTT, avec découverte par Home Assistant</translation>
-    </message>
-    <message>
-        <source>A page for Prometheus</source>
-        <translation>Une page pour Prometheus</translation>
     </message>
     <message>
         <source>Broker</source>
@@ -1534,6 +1589,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>127.0.0.1: this machine alone; 0.0.0.0: every machine that reaches this one</source>
         <translation>127.0.0.1 : cette machine seule ; 0.0.0.0 : toute machine qui atteint celle-ci</translation>
     </message>
+    <message>
+        <source>Metrics for Prometheus</source>
+        <translation>Mesures pour Prometheus</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::Questions</name>
@@ -1554,23 +1613,23 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <name>mpm::gui::ReadingField</name>
     <message>
         <source>Luminance</source>
-        <translation type="unfinished">Luminance</translation>
+        <translation>Luminance</translation>
     </message>
     <message>
         <source>Tokens kept</source>
-        <translation type="unfinished">Jetons gardés</translation>
+        <translation>Jetons gardés</translation>
     </message>
     <message>
         <source>Network time</source>
-        <translation type="unfinished">Temps du réseau</translation>
+        <translation>Temps du réseau</translation>
     </message>
     <message>
         <source>Tokens computed</source>
-        <translation type="unfinished">Jetons calculés</translation>
+        <translation>Jetons calculés</translation>
     </message>
     <message>
         <source>Time saved</source>
-        <translation type="unfinished">Temps gagné</translation>
+        <translation>Temps gagné</translation>
     </message>
 </context>
 <context>
@@ -1867,10 +1926,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
 <context>
     <name>mpm::gui::ShortcutSheet</name>
     <message>
-        <source>Short cuts</source>
-        <translation>Raccourcis</translation>
-    </message>
-    <message>
         <source>Mouse and focus</source>
         <translation>Souris et focus</translation>
     </message>
@@ -1913,6 +1968,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>one image large, and back</source>
         <translation>une image en grand, et retour</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Raccourcis clavier</translation>
     </message>
 </context>
 <context>
@@ -2262,10 +2321,6 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>%1 ± %2</translation>
     </message>
     <message>
-        <source>%1 flips</source>
-        <translation>%1 bascules</translation>
-    </message>
-    <message>
         <source>Night against day, in percent of the day&apos;s mean; single frames spread by %1 %</source>
         <translation>La nuit par rapport au jour, en pour cent de la moyenne du jour ; les images isolées s&apos;écartent de %1 %</translation>
     </message>
@@ -2310,8 +2365,12 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <translation>Réemployés</translation>
     </message>
     <message>
-        <source>1 flip</source>
-        <translation>1 bascule</translation>
+        <source>1 change</source>
+        <translation>1 changement</translation>
+    </message>
+    <message>
+        <source>%1 changes</source>
+        <translation>%1 changements</translation>
     </message>
 </context>
 <context>
@@ -2434,6 +2493,10 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
         <source>, %1 ms lost</source>
         <translation>, %1 ms perdues</translation>
     </message>
+    <message>
+        <source>tokens computed: mean, and from least to most</source>
+        <translation>jetons calculés : moyenne, minimum et maximum</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::VideoRecorder</name>
@@ -2487,6 +2550,18 @@ Si c&apos;est l&apos;export ONNX d&apos;un vision transformer, il peut être con
     <message>
         <source>three principal components</source>
         <translation>trois composantes principales</translation>
+    </message>
+    <message>
+        <source>Compute only the patches that changed (U): for a camera that does not move</source>
+        <translation>Ne calculer que les pavés qui ont changé (U) : pour une caméra fixe</translation>
+    </message>
+    <message>
+        <source>Turn reuse off</source>
+        <translation>Désactiver la réutilisation</translation>
+    </message>
+    <message>
+        <source>Turn reuse on</source>
+        <translation>Activer la réutilisation</translation>
     </message>
 </context>
 <context>

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Updates every .ts from the sources: new texts are added as unfinished, removed texts are deleted.
-#   sh assets/translations/update.sh           then edit the .ts, with Qt Linguist or by hand
-#   sh assets/translations/update.sh --check   changes nothing; fails if a text of the sources has no translation
+#   sh assets/translations/update.sh             then edit the .ts, with Qt Linguist or by hand
+#   sh assets/translations/update.sh --check     fails if a translation lacks a placeholder (%1) of its text, or adds one
+#   sh assets/translations/update.sh --complete  for a release: fails if a text of the sources has no translation
+# A text without a translation is shown in English.
 # lupdate ignores the namespaces of `namespace mpm::gui {`, which are part of a context's name at run time: the script
 # removes them before and adds them again after.
 set -eu
@@ -15,7 +17,36 @@ update() {
     sed -i 's|<name>mpm::gui::|<name>|; s|<name>|<name>mpm::gui::|' "$1"
 }
 
-if [ "${1:-}" = --check ]; then
+# placeholders FILE: prints each message whose text and translation have different placeholders.
+placeholders() {
+    awk '
+    function marks(text, sorted, i) {
+        sorted = ""
+        for (i = 1; i <= 9; ++i)
+            if (index(text, "%" i)) sorted = sorted i
+        return sorted
+    }
+    { text = text $0 "\n" }
+    /<\/message>/ {
+        source = text; sub(/.*<source>/, "", source); sub(/<\/source>.*/, "", source)
+        translation = text; sub(/.*<translation[^>]*>/, "", translation); sub(/<\/translation>.*/, "", translation)
+        if (translation != "" && translation !~ /^ *<message>/ && marks(source) != marks(translation)) {
+            print FILENAME ": " source " -> " translation
+            wrong = 1
+        }
+        text = ""
+    }
+    END { exit wrong }' "$1"
+}
+
+case "${1:-}" in
+--check)
+    for file in assets/translations/*.ts; do
+        placeholders "$file" || { echo "update: $file: the placeholders above differ" >&2; exit 1; }
+    done
+    exit 0
+    ;;
+--complete)
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     for file in assets/translations/*.ts; do
@@ -29,7 +60,8 @@ if [ "${1:-}" = --check ]; then
         fi
     done
     exit 0
-fi
+    ;;
+esac
 for file in assets/translations/*.ts; do
     update "$file"
 done
