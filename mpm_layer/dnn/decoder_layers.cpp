@@ -1,9 +1,11 @@
 #include "mpm_layer/dnn/decoder_layers.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/decoder/selection.hpp"
 #include "mpm_layer/decoder/share.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
@@ -31,6 +33,14 @@ decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
         rejectAttribute(params, "mode", "bilinear, linear or nearest");
     if (!isOneOf(padding, {"zeros", "border"})) rejectAttribute(params, "padding_mode", "zeros or border");
     return {mode == "nearest", padding == "border", switchAttribute(params, "align_corners")};
+}
+
+// f32 has all whole numbers up to this one.
+constexpr int kLargestIndex = kInteger == CV_32F ? 1 << 24 : std::numeric_limits<int>::max();
+
+int countFrom(const cv::dnn::LayerParams& params) {
+    if (!params.has("k")) rejectAttribute(params, "k", "given");
+    return wholeAttribute(params, "k", 0, 1, std::numeric_limits<int>::max());
 }
 
 }  // namespace
@@ -152,6 +162,90 @@ void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
         }
         const std::vector<int> map = decoder::sharedMap(shared, m_rows, m_columns);
         if (out.size() > 1) writeIntegers(map.data(), patches, out[1], static_cast<size_t>(i) * patches);
+    }
+}
+
+TopKLayer::TopKLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params), m_count(countFrom(params)), m_flatten(switchAttribute(params, "flatten")) {}
+
+std::vector<Shape> TopKLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 1, 1);
+    const std::vector<int> scores = operandShape(in, 0);
+    if ((scores.size() != 2 && scores.size() != 3) || scores.back() < 1) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 "mpm: MpmTopK takes scores [batch, S] or [batch, S, classes], not empty; got " +
+                     textOf(toShape(scores)));
+    }
+    const int count = m_flatten && scores.size() == 3 ? checkedProduct<int>(scores[1], scores[2]) : scores[1];
+    if (m_count > count) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: MpmTopK's attribute k is %d, but there are %d scores", m_count, count));
+    }
+    if (count - 1 > kLargestIndex) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: MpmTopK's indices are f32 here, exact up to %d; there are %d scores",
+                            kLargestIndex, count));
+    }
+    return {toShape({scores[0], m_count}), toShape({scores[0], m_count})};
+}
+
+void TopKLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    cv::Mat scores = operand(in, 0);
+    const int images = scores.size[0], rows = scores.size[1];
+    if (scores.dims == 3 && !m_flatten) {
+        cv::Mat largest(images, rows, CV_32F);
+        decoder::largestOfRows(scores.ptr<float>(), checkedProduct<int>(images, rows), scores.size[2],
+                               largest.ptr<float>());
+        scores = largest;
+    }
+    const int count = images == 0 ? 0 : checkedCast<int>(scores.total() / images);
+    for (int i = 0; i < images; ++i) {
+        const float* own = scores.ptr<float>() + static_cast<size_t>(i) * count;
+        const std::vector<int> best = decoder::bestScores(own, count, m_count);
+        const size_t at = static_cast<size_t>(i) * m_count;
+        std::transform(best.begin(), best.end(), out[0].ptr<float>() + at, [&](int b) { return own[b]; });
+        if (out.size() > 1) writeIntegers(best.data(), m_count, out[1], at);
+    }
+}
+
+size_t GatherRowsLayer::dataAt(const std::vector<Shape>& in) const {
+    return operandShape(in, 0).size() == 3 ? 0 : 1;
+}
+
+std::vector<Shape> GatherRowsLayer::outputShapes(const std::vector<Shape>& in) const {
+    checkOperands(in.size(), 2, 2);
+    const size_t at = dataAt(in);
+    const std::vector<int> data = operandShape(in, at), indices = operandShape(in, 1 - at);
+    if (data.size() != 3 || indices.size() != 2 || (data[0] != 1 && data[0] != indices[0])) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 "mpm: MpmGatherRows takes data [1 or batch, S, dim] and indices [batch, k]; got " +
+                     textOf(toShape(data)) + " and " + textOf(toShape(indices)));
+    }
+    return {toShape({indices[0], indices[1], data[2]})};
+}
+
+void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    std::vector<Shape> shapes;
+    for (const cv::Mat& m : in)
+        shapes.push_back(shapeOf(m));
+    const size_t at = dataAt(shapes), other = 1 - at;
+    const cv::Mat data = operand(in, at);
+    const std::vector<int> indices =
+        readIntegers(other < in.size() ? in[other] : blobs[other - in.size()], "MpmGatherRows' indices");
+    const int rows = data.size[1], width = data.size[2];
+    const auto outside =
+        std::find_if(indices.begin(), indices.end(), [&](int i) { return i < 0 || i >= rows; });
+    if (outside != indices.end()) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: MpmGatherRows' index %d must be a whole number of 0..%d",
+                            static_cast<int>(outside - indices.begin()), rows - 1));
+    }
+    if (out[0].empty()) return;
+    const int images = out[0].size[0], count = out[0].size[1];
+    for (int i = 0; i < images; ++i) {
+        const size_t first = static_cast<size_t>(i) * count;
+        decoder::gatherRows(data.ptr<float>(data.size[0] == 1 ? 0 : i), width, indices.data() + first, count,
+                            out[0].ptr<float>() + first * width);
     }
 }
 

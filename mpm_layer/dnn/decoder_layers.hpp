@@ -1,4 +1,4 @@
-// Small operators of mask decoders and of token sharing.
+// Small operators of mask decoders, of detectors and of token sharing.
 #pragma once
 
 #include <optional>
@@ -68,6 +68,33 @@ protected:
 private:
     int m_special, m_rows, m_columns;
     std::shared_ptr<SharingControl> m_control;
+};
+
+class TopKLayer : public SmallLayer {
+public:
+    explicit TopKLayer(const cv::dnn::LayerParams& params);
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int outputType(int index) const override { return index == 0 ? CV_32F : kInteger; }
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    const int m_count;
+    const bool m_flatten;
+};
+
+class GatherRowsLayer : public SmallLayer {
+public:
+    explicit GatherRowsLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    /// Where the data are among the operands: a constant follows the runtime input.
+    size_t dataAt(const std::vector<Shape>& in) const;
 };
 
 }  // namespace mpm::dnn

@@ -69,6 +69,8 @@ const std::vector<dnn::Operator>& dnn::operators() {
         entry<GridSampleLayer>("MpmGridSample"),
         entry<MaskedSoftmaxLayer>("MpmMaskedSoftmax"),
         entry<ShareLayer>("MpmShare"),
+        entry<TopKLayer>("MpmTopK"),
+        entry<GatherRowsLayer>("MpmGatherRows"),
     };
     return all;
 }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLatestDomainVersion = 2;
+constexpr std::uint64_t kLatestDomainVersion = 3;
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // No value is nested deeper: "[[r, g, b], ..." is a list of lists.
 constexpr int kDeepest = 2;

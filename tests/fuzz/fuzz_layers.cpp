@@ -58,6 +58,8 @@ const std::vector<Operator>& operators() {
         {"MpmGridSample",
          {{"mode", Kind::Text}, {"padding_mode", Kind::Text}, {"align_corners", Kind::Whole}}},
         {"MpmShare", {{"shared", Kind::Whole}, {"grid", Kind::List}, {"special_tokens", Kind::Whole}}},
+        {"MpmTopK", {{"k", Kind::Whole}, {"flatten", Kind::Whole}}},
+        {"MpmGatherRows", {}},
         {"MpmDeformable", {{"heads", Kind::Whole}, {"points", Kind::Whole}, {"levels", Kind::List}}},
         {"MpmResize",
          {{"size", Kind::List},

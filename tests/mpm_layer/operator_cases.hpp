@@ -88,6 +88,13 @@ inline std::vector<OperatorCase> decoderCases() {
         makeCase("MpmResize", {{}, {{"size", {8, 9}}}}, {}, {{values({1, 3, 4, 4})}, {values({2, 2, 5, 3})}}),
         makeCase("MpmResize", {{}, {{"size", {8, 9}}, {"argmax", {1}}}}, {},
                  {{values({1, 3, 4, 4})}, {values({2, 2, 5, 3})}}),
+        makeCase("MpmTopK", {{}, {{"k", {2}}}}, {},
+                 {{values({1, 9})}, {values({2, 5, 3})}, {values({3, 2})}}),
+        makeCase("MpmTopK", {{}, {{"k", {4}}, {"flatten", {1}}}}, {},
+                 {{values({1, 2, 3})}, {values({2, 4})}}),
+        makeCase("MpmGatherRows", {}, {},
+                 {{values({1, 9, 8}), ids({1, 4}, 9)}, {values({1, 3, 5}), ids({2, 7}, 3)}}),
+        makeCase("MpmGatherRows", {}, {values({1, 6, 4})}, {{ids({1, 4}, 6)}, {ids({3, 2}, 5)}}),
         makeCase("MpmShare", {{}, {{"grid", {4, 4}}, {"shared", {2}}}}, {},
                  {{values({1, 2, 2, 2}), values({1, 17, 8}), values({1, 4, 8})},
                   {values({2, 2, 2, 2}), values({2, 17, 5}), values({2, 4, 5})}})};

@@ -36,10 +36,19 @@ bool isOfVersion2(const Node& node) {
     return std::any_of(node.attributes.begin(), node.attributes.end(), isNew) || takesMap(node);
 }
 
+bool isOfVersion3(const Node& node) {
+    if (node.domain != "mpm") return false;
+    if (node.op == "MpmTopK" || node.op == "MpmGatherRows") return true;
+    return node.op == "MpmEncoder" && node.attributes.count("window") != 0;
+}
+
 }  // namespace
 
 int domainVersion(const Graph& graph) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), isOfVersion2) ? 2 : 1;
+    const auto has = [&](bool (*isNew)(const Node&)) {
+        return std::any_of(graph.nodes.begin(), graph.nodes.end(), isNew);
+    };
+    return has(isOfVersion3) ? 3 : has(isOfVersion2) ? 2 : 1;
 }
 
 }  // namespace mpm::models

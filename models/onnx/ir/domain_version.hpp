@@ -5,7 +5,7 @@
 
 namespace mpm::models {
 
-constexpr int kLatestDomainVersion = 2;
+constexpr int kLatestDomainVersion = 3;
 
 /// The lowest version that has all operators, inputs and attributes of the graph.
 int domainVersion(const Graph& graph);

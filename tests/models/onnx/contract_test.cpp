@@ -201,7 +201,7 @@ TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
 }
 
 // Files of earlier versions stay unchanged.
-TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
+TEST_F(ConverterContract, NewOperatorsAndOnlyTheyRaiseTheDomainVersion) {
     models::convertModel(base + ".onnx", in("fused.onnx"), {});
     models::Graph graph = models::readModel(in("fused.onnx"));
     EXPECT_EQ(models::domainVersion(graph), 1);
@@ -209,6 +209,19 @@ TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
         if (node.op == "MpmEncoder") node.attributes["trailing_tokens"] = models::Attribute::of(int64_t{2});
     }
     EXPECT_EQ(models::domainVersion(graph), 2);
+    models::Node selection;
+    selection.domain = "mpm";
+    for (const char* op : {"MpmTopK", "MpmGatherRows"}) {
+        models::Graph other = graph;
+        selection.op = op;
+        other.nodes.push_back(selection);
+        EXPECT_EQ(models::domainVersion(other), 3) << op;
+    }
+    for (models::Node& node : graph.nodes) {
+        if (node.op == "MpmEncoder")
+            node.attributes["window"] = models::Attribute::of(models::List<int64_t>{2, 2});
+    }
+    EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
 TEST_F(ConverterContract, AcceptsTheLayersFormToo) {
