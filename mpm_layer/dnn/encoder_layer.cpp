@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/encoder/control.hpp"
 #include "mpm_layer/encoder/weight_names.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
@@ -97,6 +98,7 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));
     config.merges = mergesFrom(textAttribute(params, "role", "backbone"));
     config.grid = gridFrom(params);
+    if (config.merges) config.method = methodFrom(textAttribute(params, "method", "mpm"));
     readChain(params, config);
     checkConfig(config);
     checkWeightNames({names.begin() + inputs.firstWeight, names.end()}, config);

@@ -22,6 +22,7 @@ bool Segments::takes(const EncoderConfig& next) const {
 
 void Segments::add(const EncoderConfig& next) {
     m_ranges.push_back({next.firstBlock, next.lastBlock()});
+    m_methods.push_back(next.method);
     std::vector<int> all;
     std::set_union(m_schedule.begin(), m_schedule.end(), next.schedule.begin(), next.schedule.end(),
                    std::back_inserter(all));
@@ -30,6 +31,12 @@ void Segments::add(const EncoderConfig& next) {
 
 void Segments::check() const {
     if (m_chainBlocks == 0) return;
+    for (const std::string& other : m_methods) {
+        if (other == method()) continue;
+        CV_Error(cv::Error::StsBadArg, "mpm: the segments of chain '" + printable(m_chain, 80) +
+                                           "' must have one method; there are '" + printable(method(), 80) +
+                                           "' and '" + printable(other, 80) + "'");
+    }
     int next = 0;
     bool whole = true;
     std::string found;

@@ -24,7 +24,8 @@ public:
     int count() const { return static_cast<int>(m_ranges.size()); }
     /// Of all segments.
     const std::vector<int>& schedule() const { return m_schedule; }
-    /// Throws if the segments do not cover the chain or overlap.
+    const std::string& method() const { return m_methods.front(); }
+    /// Throws if the segments do not cover the chain, overlap, or have different methods.
     void check() const;
 
 private:
@@ -36,6 +37,7 @@ private:
     int m_chainBlocks;
     std::vector<Range> m_ranges;  ///< by their first blocks
     std::vector<int> m_schedule;
+    std::vector<std::string> m_methods;
 };
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps

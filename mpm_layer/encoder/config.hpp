@@ -23,10 +23,11 @@ struct EncoderConfig {
     int trailingTokens = 0;  ///< behind the image tokens; never merged either
     int dim = 0;             ///< 0 until the weights are seen
     std::vector<int> schedule;
-    std::vector<int> taps;     ///< blocks after which tokens are handed out
-    std::vector<int> tapNorm;  ///< per tap: with the final norm
-    NormRule norm;             ///< before attention and MLP
-    NormRule innerNorm;        ///< within them
+    std::string method = "mpm";  ///< as Encoder::setMethod takes it
+    std::vector<int> taps;       ///< blocks after which tokens are handed out
+    std::vector<int> tapNorm;    ///< per tap: with the final norm
+    NormRule norm;               ///< before attention and MLP
+    NormRule innerNorm;          ///< within them
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     bool parallel = false;  ///< attention and MLP of a block read the same tokens

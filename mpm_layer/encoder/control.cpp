@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
 namespace {
@@ -61,13 +62,20 @@ void Settings::scheduleFromEnvironment() {
     if (readVariable("MPM_BLOCKS", schedule, scheduleFrom)) scheduleOrigin = "MPM_BLOCKS";
 }
 
+void Settings::methodFromEnvironment() {
+    readVariable("MPM_METHOD", method, methodFrom);
+}
+
 void Settings::deviceFromEnvironment() {
     readVariable("MPM_DEVICE", device,
                  [this](const std::string& text) { return deviceFrom(text, deviceIndex); });
 }
 
 void Settings::fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile) {
-    if (withSchedule) scheduleFromEnvironment();
+    if (withSchedule) {
+        scheduleFromEnvironment();
+        methodFromEnvironment();
+    }
     deviceFromEnvironment();
     readVariable("MPM_PRECISION", precision, precisionFrom);
     readVariable("MPM_BATCH_INDEPENDENT", batchIndependent,
@@ -153,6 +161,11 @@ std::vector<int> scheduleFrom(const std::string& text) {
     return blocks;
 }
 
+std::string methodFrom(const std::string& text) {
+    if (text != "none") makeReducer(text);
+    return text;
+}
+
 EncoderControl::EncoderControl(const EncoderConfig& segment)
     : m_config(segment.ofChain()), m_segments(segment), m_dim(segment.dim) {}
 
@@ -176,6 +189,11 @@ void EncoderControl::checkSegments() const {
 std::vector<int> EncoderControl::scheduleOfFile() const {
     const std::lock_guard<std::mutex> lock(m_guard);
     return m_segments.schedule();
+}
+
+std::string EncoderControl::methodOfFile() const {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    return m_segments.method();
 }
 
 void EncoderControl::setReuseOfFile(const Reuse& reuse) {
@@ -225,6 +243,12 @@ std::vector<int> EncoderControl::schedule() const {
     return settings.schedule ? *settings.schedule : scheduleOfFile();
 }
 
+std::string EncoderControl::method() const {
+    Settings settings = ownOrProcess(nullptr);
+    if (m_config.merges) settings.methodFromEnvironment();
+    return settings.method ? *settings.method : methodOfFile();
+}
+
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, reuseOfFile());
@@ -232,7 +256,8 @@ Settings EncoderControl::effective(const EncoderControl* backbone) const {
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;
     if (!settings.batchIndependent) settings.batchIndependent = false;
-    if (!settings.method) settings.method = "mpm";
+    // A reducer with blocks of its own would merge in spite of an empty schedule.
+    if (!settings.method) settings.method = settings.schedule->empty() ? "none" : methodOfFile();
     if (!settings.reuse) settings.reuse = std::optional<Reuse>();
     return settings;
 }

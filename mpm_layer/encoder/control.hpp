@@ -38,6 +38,7 @@ struct Settings {
     /// only if its entry is absent here: others may have any value.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
+    void methodFromEnvironment();
     void deviceFromEnvironment();
 };
 
@@ -51,6 +52,7 @@ Device deviceFrom(const std::string& name, int& index);
 Precision precisionFrom(const std::string& name);
 bool switchFrom(const std::string& name, const std::string& text);  ///< "on" or "off"
 std::vector<int> scheduleFrom(const std::string& text);             ///< "2,5", increasing, or "none"
+std::string methodFrom(const std::string& text);                    ///< "none" or a known reducer
 
 class EncoderRunner;
 
@@ -82,6 +84,7 @@ public:
     /// handle: its device and precision are those of the handle of `backbone`, if that is not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
+    std::string method() const;         ///< likewise
 
     /// The runner of this encoder, so that the handle can start a forward.
     void setRunner(std::weak_ptr<EncoderRunner> runner);
@@ -96,6 +99,7 @@ public:
 private:
     Settings ownOrProcess(const EncoderControl* backbone) const;
     std::vector<int> scheduleOfFile() const;
+    std::string methodOfFile() const;
     Reuse reuseOfFile() const;
 
     const EncoderConfig m_config;

@@ -7,7 +7,6 @@
 #include "mpm_layer/encoder/control.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/encoder/runner.hpp"
-#include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
 
@@ -32,8 +31,11 @@ std::vector<int> Encoder::schedule() const {
 }
 
 void Encoder::setMethod(const std::string& method) {
-    if (method != "none") makeReducer(method);
-    control().change([&](Settings& s) { s.method = method; });
+    control().change([method = methodFrom(method)](Settings& s) { s.method = method; });
+}
+
+std::string Encoder::method() const {
+    return control().method();
 }
 
 void Encoder::setDevice(Device device, int index) {

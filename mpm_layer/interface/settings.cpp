@@ -51,6 +51,14 @@ int mpm_set_blocks(const char* blocks) {
     });
 }
 
+int mpm_set_method(const char* method) {
+    return guarded([&] {
+        const auto value = method ? std::make_optional(mpm::methodFrom(method)) : std::nullopt;
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.method = value; });
+        return 0;
+    });
+}
+
 int mpm_set_device(const char* device) {
     return guarded([&] {
         int index = 0;

@@ -140,19 +140,21 @@ def readNet(path: Path) -> Any:
 def configure(
     *,
     blocks: Union[Sequence[int], str, None] = None,
+    method: Optional[str] = None,
     device: Optional[str] = None,
     precision: Optional[str] = None,
     reuse: Union[bool, str, None] = None,
 ) -> None:
     """Settings of networks read by cv2, for their next forward; None: those of the environment or the file.
 
-    blocks: before which tokens merge, or "none". A Model has settings of its own.
+    blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model has settings of its own.
     """
     if blocks is not None and not isinstance(blocks, str):
         blocks = ",".join(str(block) for block in blocks) or "none"
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"
     _mpm.set_blocks(blocks)
+    _mpm.set_method(method)
     _mpm.set_device(device)
     _mpm.set_precision(precision)
     _mpm.set_reuse(reuse)

@@ -201,6 +201,9 @@ void bindOperators(py::module_& module) {
         "set_blocks", [](const std::optional<std::string>& v) { set(mpm_set_blocks, v); }, py::arg("blocks"),
         "mpm_set_blocks()");
     module.def(
+        "set_method", [](const std::optional<std::string>& v) { set(mpm_set_method, v); }, py::arg("method"),
+        "mpm_set_method()");
+    module.def(
         "set_device", [](const std::optional<std::string>& v) { set(mpm_set_device, v); }, py::arg("device"),
         "mpm_set_device()");
     module.def(

@@ -22,10 +22,11 @@ protected:
     void SetUp() override { registerLayers(); }
 
     void TearDown() override {
-        for (const char* name :
-             {"MPM_BLOCKS", "MPM_DEVICE", "MPM_PRECISION", "MPM_BATCH_INDEPENDENT", "MPM_REUSE"})
+        for (const char* name : {"MPM_BLOCKS", "MPM_METHOD", "MPM_DEVICE", "MPM_PRECISION",
+                                 "MPM_BATCH_INDEPENDENT", "MPM_REUSE"})
             unsetenv(name);
         mpm_set_blocks(nullptr);
+        mpm_set_method(nullptr);
         mpm_set_device(nullptr);
         mpm_set_precision(nullptr);
         mpm_set_batch_independent(nullptr);

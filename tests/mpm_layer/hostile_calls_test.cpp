@@ -165,7 +165,8 @@ TEST(HostileCalls, HandlesThatWereMovedFrom) {
 
 TEST(HostileCalls, TheCInterfaceAnswersWithCodes) {
     const std::string longText(1 << 20, '\x1b');
-    for (const auto set : {mpm_set_blocks, mpm_set_device, mpm_set_precision, mpm_set_batch_independent}) {
+    for (const auto set :
+         {mpm_set_blocks, mpm_set_method, mpm_set_device, mpm_set_precision, mpm_set_batch_independent}) {
         EXPECT_EQ(set(longText.c_str()), -1);
         EXPECT_LT(std::string(mpm_last_error()).size(), 600u);
         EXPECT_EQ(std::string(mpm_last_error()).find('\x1b'), std::string::npos);

@@ -69,9 +69,12 @@ assert mpm.report()[0]["tokens"] == [16, 16, 16]
 mpm.configure(blocks=(1,))
 merged = forward(net)
 assert mpm.report()[0]["tokens"][1] < 16 and not numpy.array_equal(merged, every)
+mpm.configure(blocks=(1,), method="mpm:pairs=1")
+forward(net)
+assert mpm.report()[0]["tokens"][1] == 15
 mpm.configure(blocks="none")
 assert numpy.array_equal(forward(net), every)
-for wrong in ({"blocks": "two"}, {"device": "abacus"}, {"precision": "f8"}, {"reuse": "often"}):
+for wrong in ({"blocks": "two"}, {"method": "best"}, {"device": "abacus"}, {"precision": "f8"}, {"reuse": "often"}):
     try:
         mpm.configure(**wrong)
     except ValueError:

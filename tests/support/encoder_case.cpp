@@ -94,6 +94,7 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     config.chain = o.chain;
     config.chainBlocks = o.chainBlocks;
     config.schedule = o.schedule;
+    if (!o.method.empty()) config.method = o.method;
     config.taps = o.taps.empty() ? std::vector<int>{config.lastBlock()} : o.taps;
     config.tapNorm = o.tapNorm.empty() ? std::vector<int>(config.taps.size(), o.finalNorm) : o.tapNorm;
     config.activation = activationFrom(o.activation);

@@ -14,6 +14,7 @@ namespace mpm::test {
 struct EncoderOptions {
     int blocks = 3, heads = 3, headSize = 8, hidden = 48, special = 1, trailing = 0, firstBlock = 0;
     std::vector<int> schedule;
+    std::string method;  ///< empty: the attribute is absent
     std::vector<int> taps;
     std::vector<int> tapNorm;
     std::string activation = "gelu";

@@ -175,6 +175,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::s
     if (o.scale != 0) model.attribute("scale", o.scale);
     if (o.trailing != 0) model.attribute("trailing_tokens", o.trailing);
     if (o.mapOutput) model.attribute("map_output", 1);
+    if (!o.method.empty()) model.attribute("method", o.method);
     if (!o.chain.empty()) model.attribute("chain", o.chain);
     if (o.chainBlocks != 0) model.attribute("chain_blocks", o.chainBlocks);
 }

@@ -26,6 +26,8 @@ MPM_C_API const char* mpm_last_error(void);
  * blocks: the blocks before which tokens merge, counted from 0 and strictly increasing, such as "2,5"; or
  * "none". */
 MPM_C_API int mpm_set_blocks(const char* blocks);
+/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". The blocks stay. */
+MPM_C_API int mpm_set_method(const char* method);
 /* device: "cpu", "cuda", "cuda:1" or "auto". Fails also if that GPU cannot be used. */
 MPM_C_API int mpm_set_device(const char* device);
 /* precision: "f32", "tf32", "bf16", "f16", "i8", "auto" or "auto-fast". If the device has no such precision,

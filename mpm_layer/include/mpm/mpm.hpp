@@ -118,10 +118,12 @@ public:
     /// @return the blocks of the next forward: those set here, by the process, or by the model file
     std::vector<int> schedule() const;
 
-    /// @param method how tokens are reduced: "mpm" (default), "none", or another reducer with parameters
-    ///     ("tome:r=13"), see docs/reference/reducers.md
+    /// @param method how tokens are reduced: "mpm", "none", or another reducer with parameters
+    ///     ("tome:r=13"), see docs/reference/reducers.md. The schedule stays
     /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of range
     void setMethod(const std::string& method);
+    /// @return the method of the next forward: that set here, by the process, or by the model file
+    std::string method() const;
 
     /// @param device Auto (the default) uses the GPU `index` if it is usable, else the CPU
     /// @param index number of the GPU, from 0; not used on a CPU
