@@ -58,8 +58,9 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
         if (product)
             sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) *
                    shapes.of(node.inputs[0]).back();
-        if (node.op == "Conv") {
-            const Shape& weight = shapes.of(node.inputs[1]);
+        if (node.op == "Conv" || node.op == "MpmConv") {
+            const bool added = node.getString("residual", "none") != "none";
+            const Shape& weight = shapes.of(node.inputs[added ? 2 : 1]);
             sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) * weight[1] *
                    weight[2] * weight[3];
         }

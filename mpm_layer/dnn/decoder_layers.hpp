@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "mpm_layer/cpu/convolution.hpp"
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/decoder/grid_sample.hpp"
 #include "mpm_layer/decoder/share_control.hpp"
@@ -31,6 +32,34 @@ protected:
 
 private:
     decoder::GridSampling m_sampling;
+};
+
+/// A convolution with what follows it.
+class ConvLayer : public SmallLayer {
+public:
+    explicit ConvLayer(const cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    enum class Residual { None, First, Last };  ///< before the activation, behind it
+
+    size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
+    cpu::ConvShape shapeFrom(const std::vector<Shape>& in) const;
+    const cpu::ConvWeights& packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape);
+
+    const std::vector<int> m_stride, m_padding, m_dilation;
+    const int m_groups;
+    const kernels::Activation m_activation;
+    Residual m_residual;
+    bool m_rectified;  ///< negative values of the input count as zero
+    bool m_followsEncoder;
+    std::optional<cpu::ConvWeights> m_weights;
+    Precision m_precision = Precision::F32;  ///< that was wanted
+    cv::Mat m_packed;                        ///< what the weights were packed from
 };
 
 /// A transposed convolution whose windows touch but do not overlap, as a product and a shuffle.

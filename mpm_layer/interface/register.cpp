@@ -56,6 +56,7 @@ const std::vector<dnn::Operator>& dnn::operators() {
         entry<RestoreLayer>("MpmRestore"),
         entry<EncoderLayer>("MpmEncoder"),
         entry<EmbedLayer>("MpmEmbed"),
+        entry<ConvLayer>("MpmConv"),
         entry<ConvTransposeLayer>("MpmConvTranspose"),
         entry<DeformableLayer>("MpmDeformable"),
         entry<LayerNormLayer>("MpmLayerNorm"),

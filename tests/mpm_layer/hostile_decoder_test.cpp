@@ -31,6 +31,48 @@ TEST(HostileDecoder, MasksAndClassesFitEachOther) {
     expectRefusal([&] { runLayer(layer, {mat({2, 5, 8, 6}), mat({2, 5, 4})}, out); }, "another shape");
 }
 
+TEST(HostileDecoder, ConvolutionsFitTheirImages) {
+    const auto shapes = [](const LayerParams& params, const std::vector<Sizes>& in, const Sizes& weight) {
+        const cv::Ptr<Layer> layer = make("MpmConv", params);
+        layer->blobs = {mat(weight)};
+        return shapesFor(layer, in);
+    };
+    const Sizes x = {2, 6, 9, 8}, weight = {4, 3, 3, 2};
+    LayerParams params = with("groups", DictValue(2));
+    EXPECT_EQ(shapes(params, {x}, weight)[0], toShape({2, 4, 7, 7}));
+    for (const Sizes& bad : {Sizes{2, 6, 9}, {2, 5, 9, 8}, {2, 4, 9, 8}, {2, 0, 9, 8}})
+        expectRefusal([&] { shapes(params, {bad}, weight); }, "MpmConv takes images");
+    for (const Sizes& bad : {Sizes{4, 3, 3}, {5, 3, 3, 2}, {4, 6, 3, 2}, {0, 3, 3, 2}, {4, 3, 0, 2}})
+        expectRefusal([&] { shapes(params, {x}, bad); }, "MpmConv takes images");
+    for (const Sizes& bad : {Sizes{2, 6, 2, 8}, {2, 6, 9, 1}, {2, 6, 0, 8}})
+        expectRefusal([&] { shapes(params, {bad}, weight); }, "windows of");
+    EXPECT_EQ(shapes(params, {{0, 6, 9, 8}}, weight)[0], toShape({0, 4, 7, 7}));
+    params.set("padding", listOf({3, 0, 0, 0}));
+    expectRefusal([&] { shapes(params, {x}, weight); }, "padding must be smaller");
+    params.set("padding", listOf({0, 0, 0, 0}));
+    params.set("dilation", listOf({65535, 1}));
+    expectRefusal([&] { shapes(params, {x}, weight); }, "windows of");
+    // Windows that fit, of more pixels than a band may have.
+    params.set("padding", listOf({65535, 30000, 65535, 30000}));
+    params.set("dilation", listOf({65535, 30001}));
+    expectRefusal([&] { shapes(params, {{1, 6, 1, 1}}, weight); }, "cover too many pixels");
+    for (const char* name : {"stride", "dilation"}) {
+        for (const Sizes& bad : {Sizes{1}, {1, 1, 1}, {0, 1}, {1, -1}, {65536, 1}})
+            expectRefusal([&] { make("MpmConv", with(name, listOf(bad))); }, name);
+    }
+    for (const Sizes& bad : {Sizes{1, 1}, {0, 0, 0, -1}, {0, 0, 0, 65536}})
+        expectRefusal([&] { make("MpmConv", with("padding", listOf(bad))); }, "attribute padding must be");
+    for (const int bad : {0, -1})
+        expectRefusal([&] { make("MpmConv", with("groups", DictValue(bad))); }, "attribute groups must be");
+    for (const char* name : {"input_activation", "residual", "precision"})
+        expectRefusal([&] { make("MpmConv", with(name, DictValue(cv::String("both")))); }, name);
+    LayerParams added = with("residual", DictValue(cv::String("first")));
+    added.set("groups", DictValue(2));
+    EXPECT_NO_THROW(shapes(added, {x, {2, 4, 7, 7}}, weight));
+    expectRefusal([&] { shapes(added, {x, {1, 4, 7, 7}}, weight); }, "residual must be");
+    expectRefusal([&] { shapes(added, {x}, weight); }, "takes 3 to 4 inputs");
+}
+
 LayerParams deformable(const Sizes& levels = {4, 3, 2, 2}) {
     LayerParams params = with("levels", listOf(levels));
     params.set("heads", DictValue(2));

@@ -217,11 +217,13 @@ TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
 }
 
 // Products of operators around an encoder are in the encoder's precision.
-OnnxModel transposedConvolution(int) {
+OnnxModel convolutions(int) {
     OnnxModel model;
-    model.input("x", {1, 16, 6, 8});
+    model.input("x", {1, 16, 8, 10});
+    model.constant("window", randomMatrix(16, 16 * 9, 4), {16, 16, 3, 3});
     model.constant("weight", randomMatrix(12 * 4, 16, 3));
-    model.node("MpmConvTranspose", {"x", "weight"}, {"y"}, "mpm").ints("window", {2, 2});
+    model.node("MpmConv", {"x", "window"}, {"z"}, "mpm");
+    model.node("MpmConvTranspose", {"z", "weight"}, {"y"}, "mpm").ints("window", {2, 2});
     model.output("y", {1, 12, 12, 16});
     return model;
 }
@@ -255,7 +257,7 @@ cv::Mat randomInput(const std::vector<int>& sizes) {
 TEST_P(Networks, APrecisionIsThatOfOneNetwork) {
     const auto dim = backboneOptions().dim();
     const std::vector<std::pair<std::function<OnnxModel(int)>, std::vector<int>>> kinds = {
-        {transposedConvolution, {1, 16, 6, 8}},
+        {convolutions, {1, 16, 8, 10}},
         {masks, {1, 4, 32}},
         {embedding, {1, 3, 4 * kPatch, 6 * kPatch}},
         {decoderAlone, {1, kRows, dim}},

@@ -59,6 +59,27 @@ void linearShape(Call& c) {
         y.writeF()[k] += bias.f()[k % width];
 }
 
+void conv(Call& c) {
+    const Shape& shape = c.input(0).shape();
+    const Shape& weight = c.input(c.node.getString("residual", "none") == "none" ? 1 : 2).shape();
+    const auto listOf = [&](const char* name, const List<int64_t>& usual) {
+        return c.node.has(name) ? c.node.getInts(name) : usual;
+    };
+    const List<int64_t> stride = listOf("stride", {1, 1}), dilation = listOf("dilation", {1, 1}),
+                        padding = listOf("padding", {0, 0, 0, 0});
+    const bool whole = stride.size() == 2 && dilation.size() == 2 && padding.size() == 4;
+    if (shape.size() != 4 || weight.size() != 4 || !whole) throw Refusal("its weight does not fit");
+    Shape out{shape[0], weight[0], 0, 0};
+    for (size_t k = 0; k < 2; ++k) {
+        const int64_t reach = checkedProduct<int64_t>(weight[2 + k] - 1, dilation[k]);
+        const int64_t span = checkedSum<int64_t>(shape[2 + k], padding[k], padding[2 + k], -reach, -1);
+        if (stride[k] < 1 || dilation[k] < 1 || reach < 0 || span < 0)
+            throw Refusal("its window does not fit");
+        out[2 + k] = span / stride[k] + 1;
+    }
+    c.shape(0, Type::Float, out);
+}
+
 void convTranspose(Call& c) {
     const Shape& shape = c.input(0).shape();
     const std::vector<int64_t> window = c.node.getInts("window");
@@ -133,6 +154,7 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmLayerNorm"] = asInput;
     table["mpm.MpmFunction"] = asInput;
     table["mpm.MpmEmbed"] = embed;
+    table["mpm.MpmConv"] = conv;
     table["mpm.MpmConvTranspose"] = convTranspose;
     table["mpm.MpmLinear"] = linearShape;
     table["mpm.MpmMaskLabels"] = maskLabels;

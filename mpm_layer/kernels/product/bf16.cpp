@@ -199,10 +199,17 @@ void interleaveRows(const float* first, const float* second, int width, Bf16Pair
     HWY_DYNAMIC_DISPATCH(InterleaveRows)(first, second, width, pairs);
 }
 
-PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns)
-    : m_depth(depth), m_columns(columns) {
-    const int width = panelColumns(), panels = (columns + width - 1) / width, pairs = pairsOf(depth);
-    auto* to = reinterpret_cast<Bf16Pair*>(m_data.reserve(static_cast<size_t>(panels) * width * pairs));
+void PackedWeightsBf16::reshape(int depth, int columns) {
+    m_depth = depth;
+    m_columns = columns;
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    m_data.reserve(static_cast<size_t>(panels) * width * pairsOf(depth));
+}
+
+PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns) {
+    reshape(depth, columns);
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    Bf16Pair* to = panel(0);
     for (int p = 0; p < panels; ++p) {
         const int present = std::min(width, columns - p * width);
         for (int k = 0; k < depth; k += 2, to += width) {

@@ -36,6 +36,10 @@ public:
     bool empty() const { return m_columns == 0; }
     const Bf16Pair* panel(int index) const;
 
+    /// As those of PackedWeights.
+    void reshape(int depth, int columns);
+    Bf16Pair* panel(int index) { return const_cast<Bf16Pair*>(std::as_const(*this).panel(index)); }
+
 private:
     int m_depth = 0, m_columns = 0;
     Buffer m_data;

@@ -1,4 +1,4 @@
-// Applied to a sum before it is stored: bias, activation, gate, LayerScale, residual.
+// Applied to a sum before it is stored: biases, activation, gate, LayerScale, residuals.
 
 #if defined(MPM_KERNELS_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_EPILOGUE_INL_H_
@@ -53,7 +53,8 @@ struct Silu {
 };
 
 struct Relu {
-    static HWY_INLINE Float of(Float x) { return hn::Max(x, hn::Zero(FloatTag())); }
+    /// NaN stays: x86 takes the second operand then, Arm the NaN.
+    static HWY_INLINE Float of(Float x) { return hn::Max(hn::Zero(FloatTag()), x); }
 };
 
 template <class Function>
@@ -101,19 +102,41 @@ HWY_INLINE void multiplyRow(const ColumnPair& by, Float (&sums)[2]) {
     sums[1] = hn::Mul(sums[1], by.right);
 }
 
-/// All of an epilogue but the adding, on `rows` rows of a block whose first element belongs at (row, column);
-/// `columns` of the output's columns are left.
+HWY_INLINE void addRow(const ColumnPair& addend, Float (&sums)[2]) {
+    sums[0] = hn::Add(sums[0], addend.left);
+    sums[1] = hn::Add(sums[1], addend.right);
+}
+
+HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, int columns,
+                            Block<kGroup>& block) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        if (r >= rows) break;
+        addRow(ColumnPair(e.residual + (row + r) * e.residualStride + column, columns), block.sum[r]);
+    }
+}
+
+/// All of an epilogue but the adding to the output, on `rows` rows of a block whose first element belongs at
+/// (row, column); `columns` of the output's columns are left.
 template <class ErfGelu>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
                               Block<kGroup>& block) {
     if (e.bias) {
         const ColumnPair bias(e.bias + column, columns);
 #pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r)
+            addRow(bias, block.sum[r]);
+    }
+    if (e.rowBias) {
+#pragma GCC unroll 16
         for (int r = 0; r < kGroup; ++r) {
-            block.sum[r][0] = hn::Add(block.sum[r][0], bias.left);
-            block.sum[r][1] = hn::Add(block.sum[r][1], bias.right);
+            if (r >= rows) break;
+            const Float bias = hn::Set(FloatTag(), e.rowBias[row + r]);
+            block.sum[r][0] = hn::Add(block.sum[r][0], bias);
+            block.sum[r][1] = hn::Add(block.sum[r][1], bias);
         }
     }
+    if (e.residual && !e.residualLast) addResidual(e, row, rows, column, columns, block);
     activate<ErfGelu>(e.activation, block);
     if (e.gate) {
 #pragma GCC unroll 16
@@ -128,6 +151,7 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
         for (int r = 0; r < kGroup; ++r)
             multiplyRow(scale, block.sum[r]);
     }
+    if (e.residual && e.residualLast) addResidual(e, row, rows, column, columns, block);
 }
 
 /// Stores sums as f32.
@@ -148,11 +172,7 @@ struct FloatTarget {
 
     static HWY_INLINE void store(Float (&sums)[2], bool add, float* to, int columns) {
         const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
-        if (add) {
-            const ColumnPair before(to, columns);
-            sums[0] = hn::Add(sums[0], before.left);
-            sums[1] = hn::Add(sums[1], before.right);
-        }
+        if (add) addRow(ColumnPair(to, columns), sums);
         storePart(sums[0], to, columns);
         if (columns > lanes) storePart(sums[1], to + lanes, columns - lanes);
     }

@@ -28,18 +28,26 @@ HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int r
     if (e.bias) bias = ColumnPair(e.bias + column, columns);
     if (e.scale) scale = ColumnPair(e.scale + column, columns);
     const float* gate = e.gate ? e.gate + row * e.gateStride + column : nullptr;
+    const float* residual = e.residual ? e.residual + row * e.residualStride + column : nullptr;
+    const auto addResidual = [&](int r, Float(&sums)[2]) HWY_ATTR {
+        addRow(ColumnPair(residual + r * e.residualStride, columns), sums);
+    };
     float* to = target.output + row * target.stride + column;
     for (int r = 0; r < rows; ++r, to += target.stride) {
         Float sums[2];
         read(r, sums);
-        if (e.bias) {
-            sums[0] = hn::Add(sums[0], bias.left);
-            sums[1] = hn::Add(sums[1], bias.right);
+        if (e.bias) addRow(bias, sums);
+        if (e.rowBias) {
+            const Float rowBias = hn::Set(FloatTag(), e.rowBias[row + r]);
+            sums[0] = hn::Add(sums[0], rowBias);
+            sums[1] = hn::Add(sums[1], rowBias);
         }
+        if (residual && !e.residualLast) addResidual(r, sums);
         sums[0] = Function::of(sums[0]);
         sums[1] = Function::of(sums[1]);
         if (gate) multiplyRow(ColumnPair(gate + r * e.gateStride, columns), sums);
         if (e.scale) multiplyRow(scale, sums);
+        if (residual && e.residualLast) addResidual(r, sums);
         FloatTarget::store(sums, e.add, to, columns);
     }
 }

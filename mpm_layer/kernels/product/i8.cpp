@@ -39,6 +39,43 @@ float PackQuads(const float* row, int width, I8Quad* quads) {
     });
 }
 
+float LargestMagnitude(const float* row, int width) {
+    return largestOf(row, width);
+}
+
+void InterleaveQuads(const float* const (&rows)[4], int width, float inverse, I8Quad* quads,
+                     std::int32_t* sums) {
+    const FloatTag d;
+    const IntTag di;
+    const Float by = hn::Set(d, inverse), magic = hn::Set(d, 12582912.0f);  // as in roundToQuads
+    const Int whole = hn::BitCast(di, magic), low = hn::Set(di, 0xFF);
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    for (int k = 0; k < width; k += lanes) {
+        const int count = std::min(lanes, width - k);
+        const auto steps = [&](int r) HWY_ATTR {
+            const Float v = rows[r] ? loadPart(rows[r] + k, count) : hn::Zero(d);
+            return hn::BitCast(di, hn::MulAdd(v, by, magic));
+        };
+        const Int s0 = steps(0), s1 = steps(1), s2 = steps(2), s3 = steps(3);
+        const Int sum = hn::Sub(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), hn::ShiftLeft<2>(whole));
+        const Int lower = hn::Or(hn::And(s0, low), hn::ShiftLeft<8>(hn::And(s1, low)));
+        const Int upper = hn::Or(hn::And(s2, low), hn::ShiftLeft<8>(s3));
+        const Int quad = hn::Or(lower, hn::ShiftLeft<16>(upper));
+        auto* const to = reinterpret_cast<std::int32_t*>(quads) + k;
+        if (count == lanes) {
+            hn::StoreU(quad, di, to);
+            hn::StoreU(hn::Add(sum, hn::LoadU(di, sums + k)), di, sums + k);
+        } else {
+            HWY_ALIGN std::int32_t part[2][HWY_MAX_BYTES / sizeof(std::int32_t)];
+            hn::Store(quad, di, part[0]);
+            hn::Store(sum, di, part[1]);
+            std::copy_n(part[0], count, to);
+            for (int i = 0; i < count; ++i)
+                sums[k + i] += part[1][i];
+        }
+    }
+}
+
 /// A group of rows and a panel of weights, which begins at `column`.
 struct GroupI8 {
     const I8Quad* rows;
@@ -188,6 +225,8 @@ namespace mpm::kernels {
 
 HWY_EXPORT(HasI8);
 HWY_EXPORT(OffsetI8);
+HWY_EXPORT(LargestMagnitude);
+HWY_EXPORT(InterleaveQuads);
 HWY_EXPORT(PackQuads);
 HWY_EXPORT(ProductI8);
 
@@ -218,6 +257,11 @@ float wholeSteps(float value, float inverse) {
     return (value * inverse + kMagic) - kMagic;
 }
 
+/// Steps that a value of `largest` has; finite however small it is.
+float inverseOf(float largest) {
+    return largest > 0 ? std::min(kColumnLevels / largest, 0x1p126f) : 0.0f;
+}
+
 }  // namespace
 
 bool hasI8() {
@@ -227,6 +271,34 @@ bool hasI8() {
 
 float packQuads(const float* row, int width, I8Quad* quads) {
     return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, quads);
+}
+
+float largestMagnitude(const float* row, int width) {
+    return HWY_DYNAMIC_DISPATCH(LargestMagnitude)(row, width);
+}
+
+void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
+                     std::int32_t* sums) {
+    if (!(largest == largest)) return (void)std::fill_n(quads, width, 0u);
+    HWY_DYNAMIC_DISPATCH(InterleaveQuads)(rows, width, inverseOf(largest), quads, sums);
+}
+
+void PackedWeightsI8::reshape(int depth, int columns) {
+    m_depth = depth;
+    m_columns = columns;
+    const int width = panelColumns(), panels = (columns + width - 1) / width;
+    m_data.reserve(static_cast<size_t>(panels) * width * quadsOf(depth));
+    m_scales.assign(static_cast<size_t>(panels) * width, 0.0f);
+    m_offsets.assign(m_scales.size(), 0);
+}
+
+void PackedWeightsI8::setColumns(int first, int count, float largest, const std::int32_t* sums) {
+    const float inverse = inverseOf(largest);
+    // NaN stays: then every product of the column is NaN.
+    std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
+    static const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)();
+    for (int n = 0; n < count; ++n)
+        m_offsets[first + n] = -offset * sums[n];
 }
 
 size_t PackedWeightsI8::bytes() const {

@@ -27,6 +27,13 @@ constexpr int kLargestI8Depth = 65536;
 /// NaN if a value is not finite, and then every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads);
 
+/// The largest absolute value, or NaN if a value is not finite.
+float largestMagnitude(const float* row, int width);
+/// Rows of a right operand whose largest absolute value is `largest` as quads of their columns; the last rows
+/// may be null: zeros. Adds each column's steps to `sums`.
+void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
+                     std::int32_t* sums);
+
 class PackedWeightsI8 {
 public:
     PackedWeightsI8() = default;
@@ -41,6 +48,12 @@ public:
     /// To be added to the sums of each column: left operands are bytes above zero on most processors, and
     /// this removes the offset from the sum.
     const std::int32_t* offsets() const { return m_offsets.data(); }
+
+    /// As those of PackedWeights; setColumns comes after it.
+    void reshape(int depth, int columns);
+    I8Quad* panel(int index) { return const_cast<I8Quad*>(std::as_const(*this).panel(index)); }
+    /// Columns `first`.. by interleaveQuads: `sums` of the steps of each one.
+    void setColumns(int first, int count, float largest, const std::int32_t* sums);
 
 private:
     int m_depth = 0, m_columns = 0;

@@ -53,9 +53,13 @@ private:
 enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 /// Applied to a sum before it is stored, in this order. Null members do nothing; all pointers are per
-/// column but `gate`, which is a matrix.
+/// column but `rowBias` and the matrices, `residual` and `gate`.
 struct Epilogue {
     const float* bias = nullptr;
+    const float* rowBias = nullptr;   ///< of each row
+    const float* residual = nullptr;  ///< is added; its rows are residualStride apart
+    size_t residualStride = 0;
+    bool residualLast = false;  ///< behind all others
     Activation activation = Activation::None;
     const float* gate = nullptr;  ///< multiplies; its rows are gateStride apart
     size_t gateStride = 0;

@@ -1,5 +1,6 @@
-// MpmConvTranspose: see docs/reference/operators.md.
+// MpmConv and MpmConvTranspose: see docs/reference/operators.md.
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
@@ -13,15 +14,24 @@
 namespace mpm::dnn {
 namespace {
 
+std::vector<int> listOf(const cv::dnn::LayerParams& params, const char* name, std::vector<int> usual,
+                        const char* expected) {
+    const std::vector<int> values = wholeAttributes(params, name, usual[0], kLongestSide);
+    if (values.empty() && !params.has(name)) return usual;
+    if (values.size() != usual.size()) rejectAttribute(params, name, expected);
+    return values;
+}
+
+bool choiceOf(const cv::dnn::LayerParams& params, const char* name, const char* usual, const char* other) {
+    const std::string value = textAttribute(params, name, usual);
+    if (value != usual && value != other) rejectAttribute(params, name, std::string(usual) + " or " + other);
+    return value == other;
+}
+
 cv::Size windowOf(const cv::dnn::LayerParams& params) {
     const std::vector<int> window = wholeAttributes(params, "window", 1, kLongestSide);
     if (window.size() != 2) rejectAttribute(params, "window", "two sizes, rows and columns");
     return {window[1], window[0]};
-}
-
-kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
-    const std::string name = textAttribute(params, "activation", "none");
-    return name == "none" ? kernels::Activation::None : activationFrom(name);
 }
 
 // Places the products of neighbouring pixels: row (channel, i, j) of a piece, column p, is pixel (i, j) of
@@ -81,7 +91,112 @@ private:
     cv::Mat& m_out;
 };
 
+kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
+    const std::string name = textAttribute(params, "activation", "none");
+    return name == "none" ? kernels::Activation::None : activationFrom(name);
+}
+
 }  // namespace
+
+ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params),
+      m_stride(listOf(params, "stride", {1, 1}, "two numbers, rows and columns")),
+      m_padding(listOf(params, "padding", {0, 0, 0, 0}, "four numbers: top, left, bottom, right")),
+      m_dilation(listOf(params, "dilation", {1, 1}, "two numbers, rows and columns")),
+      m_groups(wholeAttribute(params, "groups", 1, 1, std::numeric_limits<int>::max())),
+      m_activation(activationOf(params)),
+      m_residual(Residual::None),
+      m_rectified(choiceOf(params, "input_activation", "none", "relu")),
+      m_followsEncoder(!choiceOf(params, "precision", "encoder", "f32")) {
+    const std::string residual = textAttribute(params, "residual", "none");
+    if (residual == "first") m_residual = Residual::First;
+    if (residual == "last") m_residual = Residual::Last;
+    if (residual != "none" && m_residual == Residual::None)
+        rejectAttribute(params, "residual", "none, first or last");
+}
+
+cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Shape>& in) const {
+    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, weightIndex());
+    const bool valid = x.size() == 4 && weight.size() == 4 && checkedTotal<size_t>(weight) > 0 &&
+                       weight[0] % m_groups == 0 && x[1] % m_groups == 0 && weight[1] == x[1] / m_groups;
+    if (!valid) {
+        CV_Error(
+            cv::Error::StsUnmatchedSizes,
+            "mpm: MpmConv takes images [B, C, rows, columns] and a weight [D, C / groups, rows, columns], "
+            "got " +
+                textOf(toShape(x)) + " and " + textOf(toShape(weight)));
+    }
+    const auto axis = [&](int k) {
+        const cpu::ConvAxis one{x[2 + k],      weight[2 + k], m_stride[k],
+                                m_dilation[k], m_padding[k],  m_padding[2 + k]};
+        const int64 reach = checkedProduct<int64>(one.kernel - 1, one.dilation) + 1;
+        const int64 padded = checkedSum<int64>(one.size, one.before, one.after);
+        if (padded > kMostElements || reach > padded || one.before >= reach || one.after >= reach) {
+            CV_Error(
+                cv::Error::StsUnmatchedSizes,
+                cv::format("mpm: MpmConv's windows of %lld pixels do not fit %d with padding of %d and %d; "
+                           "padding must be smaller than a window",
+                           static_cast<long long>(reach), one.size, one.before, one.after));
+        }
+        return one;
+    };
+    const cpu::ConvShape shape{x[0], x[1], weight[0], m_groups, axis(0), axis(1)};
+    cpu::checkShape(shape);
+    return shape;
+}
+
+std::vector<Shape> ConvLayer::outputShapes(const std::vector<Shape>& in) const {
+    const size_t weight = weightIndex();
+    checkOperands(in.size(), weight + 1, weight + 2);
+    const cpu::ConvShape shape = shapeFrom(in);
+    const std::vector<int> out{shape.images, shape.outs, shape.y.outputs(), shape.x.outputs()};
+    if (operands(in.size()) > weight + 1 &&
+        checkedTotal<size_t>(operandShape(in, weight + 1)) != static_cast<size_t>(shape.outs)) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmConv's bias must have %d elements", shape.outs));
+    }
+    if (weight > 1 && operandShape(in, 1) != out) {
+        CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmConv's residual must be " + textOf(toShape(out)) +
+                                                   ", got " + textOf(toShape(operandShape(in, 1))));
+    }
+    return {toShape(out)};
+}
+
+int64 ConvLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (in.empty() || out.empty()) return 0;
+    const std::vector<int> weight = operandShape(in, weightIndex());
+    return weight.size() != 4 ? 0
+                              : checkedProduct<int64>(2, checkedTotal<int64>(sizesOf(out[0])), weight[1],
+                                                      weight[2], weight[3]);
+}
+
+const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
+    const Precision precision = m_followsEncoder ? network()->precisionBefore() : Precision::F32;
+    if (!constant || !isSame(m_packed, weight) || m_precision != precision) {
+        m_weights.emplace(weight.ptr<float>(), shape, precision);
+        m_precision = precision;
+        m_packed = weight;
+    }
+    return *m_weights;
+}
+
+void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    std::vector<Shape> shapes;
+    for (const cv::Mat& m : in)
+        shapes.push_back(shapeOf(m));
+    const size_t at = weightIndex();
+    const cv::Mat x = operand(in, 0), weight = operand(in, at);
+    const cv::Mat bias = operands(in.size()) > at + 1 ? operand(in, at + 1) : cv::Mat();
+    const cv::Mat residual = at > 1 ? operand(in, 1) : cv::Mat();
+    const cpu::ConvShape shape = shapeFrom(shapes);
+    cpu::ConvEnd end;
+    end.bias = bias.empty() ? nullptr : bias.ptr<float>();
+    end.residual = residual.empty() ? nullptr : residual.ptr<float>();
+    end.residualLast = m_residual == Residual::Last;
+    end.activation = m_activation;
+    cpu::convolve(x.ptr<float>(), m_rectified, shape, packed(weight, isConstant(in, at), shape), end,
+                  out[0].ptr<float>());
+}
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params), m_window(windowOf(params)), m_activation(activationOf(params)) {}

@@ -1,0 +1,114 @@
+// Convolutions beside OpenCV's own: milliseconds and GFLOP/s of each shape, medians of rounds in turn.
+//
+//   mpm_bench_conv [ROUNDS=5] [SHAPE...]        SHAPE: channels,outs,kernel,stride,size[,groups]
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <opencv2/dnn.hpp>
+
+#include "mpm_layer/cpu/convolution.hpp"
+
+namespace {
+
+using mpm::Precision;
+
+struct Shape {
+    int channels, outs, kernel, stride, size, groups = 1;
+};
+
+const std::vector<Shape> kShapes = {
+    {256, 256, 3, 1, 128},     {64, 64, 3, 1, 296},       {64, 64, 3, 1, 148},  {64, 64, 3, 1, 74},
+    {64, 64, 3, 1, 37},        {64, 64, 3, 1, 19},        {48, 64, 3, 1, 148},  {96, 64, 3, 1, 74},
+    {192, 64, 3, 1, 37},       {384, 64, 3, 1, 19},       {384, 384, 3, 2, 37}, {64, 64, 1, 1, 148},
+    {384, 48, 1, 1, 37},       {384, 384, 1, 1, 37},      {64, 32, 3, 1, 296},  {32, 32, 3, 1, 518},
+    {32, 1, 1, 1, 518},        {256, 256, 1, 1, 64},      {128, 128, 3, 1, 32}, {512, 512, 3, 1, 16},
+    {3, 64, 3, 2, 512},        {64, 64, 3, 2, 128},       {16, 16, 3, 1, 64},   {8, 8, 3, 1, 128},
+    {256, 256, 3, 1, 32, 256}, {128, 128, 7, 1, 64, 128}, {512, 256, 1, 1, 32}, {768, 512, 1, 1, 16},
+    {512, 150, 1, 1, 128}};
+
+double timeOf(const std::function<void()>& run) {
+    const int64 start = cv::getTickCount();
+    run();
+    return static_cast<double>(cv::getTickCount() - start) / cv::getTickFrequency() * 1e3;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+cv::Mat randomMat(const std::vector<int>& sizes) {
+    cv::Mat m(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
+    cv::randn(m, 0, 1);
+    return m;
+}
+
+void compare(const Shape& s, int rounds) {
+    const int pad = s.kernel / 2, each = s.channels / s.groups;
+    const cv::Mat x = randomMat({1, s.channels, s.size, s.size}),
+                  weight = randomMat({s.outs, each, s.kernel, s.kernel});
+    cv::dnn::LayerParams params;
+    for (const auto& [name, value] : {std::pair("kernel_size", s.kernel),
+                                      {"stride", s.stride},
+                                      {"pad", pad},
+                                      {"group", s.groups},
+                                      {"num_output", s.outs}})
+        params.set(name, value);
+    params.set("bias_term", false);
+    params.blobs = {weight};
+    cv::dnn::Net net;
+    net.addLayerToPrev("conv", "Convolution", params);
+    net.setInput(x);
+    const mpm::cpu::ConvAxis axis{s.size, s.kernel, s.stride, 1, pad, pad};
+    const mpm::cpu::ConvShape shape{1, s.channels, s.outs, s.groups, axis, axis};
+    std::vector<mpm::cpu::ConvWeights> weights;
+    std::vector<Precision> precisions{Precision::F32, Precision::BF16, Precision::I8};
+    if (!mpm::kernels::hasBf16()) precisions.erase(precisions.begin() + 1);
+    std::vector<std::vector<double>> times(precisions.size() + 1);
+    std::vector<std::unique_ptr<mpm::cpu::ConvWeights>> packed;
+    for (const Precision precision : precisions)
+        packed.push_back(std::make_unique<mpm::cpu::ConvWeights>(weight.ptr<float>(), shape, precision));
+    cv::Mat y = net.forward().clone();
+    for (int round = 0; round <= rounds; ++round) {
+        const double theirs = timeOf([&] { net.setInput(x), net.forward(); });
+        if (round > 0) times[0].push_back(theirs);
+        for (size_t k = 0; k < packed.size(); ++k) {
+            const double ours = timeOf(
+                [&] { mpm::cpu::convolve(x.ptr<float>(), false, shape, *packed[k], {}, y.ptr<float>()); });
+            if (round > 0) times[1 + k].push_back(ours);
+        }
+    }
+    const double operations = 2.0 * shape.outs * shape.depth() * shape.pixels();
+    std::printf("%4d %4d %dx%d/%d %4d g%-3d", s.channels, s.outs, s.kernel, s.kernel, s.stride, s.size,
+                s.groups);
+    for (const std::vector<double>& column : times)
+        std::printf("  %8.3f ms %6.0f G (%5.2f)", median(column), operations / median(column) * 1e-6,
+                    median(times[0]) / median(column));
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
+    std::printf("channels, outs, kernel, size, groups; OpenCV, ours in f32, bf16 (if there is), i8\n");
+    for (int k = 2; k < argc; ++k) {
+        std::vector<int> numbers;
+        std::istringstream text(argv[k]);
+        for (std::string part; std::getline(text, part, ',');)
+            numbers.push_back(std::atoi(part.c_str()));
+        if (numbers.size() < 5) return std::fprintf(stderr, "mpm_bench_conv: %s is no shape\n", argv[k]), 2;
+        compare(
+            {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers.size() > 5 ? numbers[5] : 1},
+            rounds);
+    }
+    for (const Shape& shape : kShapes)
+        if (argc <= 2) compare(shape, rounds);
+}

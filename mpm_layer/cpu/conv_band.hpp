@@ -1,0 +1,68 @@
+// A band of an image's rows as cells: what a few rows of a convolution's output are computed from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mpm_layer/cpu/convolution.hpp"
+#include "mpm_layer/kernels/product/cells.hpp"
+
+namespace mpm::cpu {
+
+/// Where cells are. A row of cells has every stride-th pixel from the first on, then those from the second
+/// on: so a tap's pixels of neighbouring outputs are neighbours.
+class ConvLayout {
+public:
+    ConvLayout(const ConvShape& shape, int planes);
+
+    int bandRows() const { return m_bandRows; }  ///< of output
+    int bands() const { return m_bands; }
+    int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
+    int strideX() const { return m_strideX; }
+    int strideY() const { return m_strideY; }
+    int phase() const { return m_phase; }  ///< cells of each start of the stride
+    size_t row() const { return m_row; }   ///< cells
+    size_t plane() const { return inputRows() * m_row; }
+    const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
+    /// The first tap of output (y, x) of a band.
+    std::ptrdiff_t at(int y, int x) const { return y * m_strideY * static_cast<std::ptrdiff_t>(m_row) + x; }
+
+private:
+    int m_strideX, m_strideY, m_reachY, m_phase = 0, m_bandRows = 0, m_bands = 0;
+    size_t m_row = 0;
+    std::vector<std::ptrdiff_t> m_taps;
+};
+
+class ConvBand {
+public:
+    ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
+
+    /// The band that begins at output row `top`, from the channels of a group.
+    void fill(const float* channels, bool rectified, int top);
+
+    /// The largest absolute value, if cells are bytes; NaN if a value is not finite.
+    float largest() const { return m_largest; }
+    kernels::CellGrid cells() const;
+    kernels::CellGrid sums() const;  ///< of each cell's bytes
+
+private:
+    bool joinsLines() const;
+    const float* pixels(int channel, int y, int lines);
+    void measure(int begin, int end);
+    void fillLines(int y, int lines, int line);
+    void convert(const float* const (&rows)[4], int width, kernels::Cell* to, std::int32_t* sums) const;
+    void spread(const kernels::Cell* line, kernels::Cell* to) const;
+
+    const ConvShape& m_shape;
+    const ConvLayout& m_layout;
+    const Precision m_precision;
+    const int m_planes;
+    int m_width;  ///< pixels of a line that are read
+    const float* m_channels = nullptr;
+    bool m_rectified = false;
+    float m_largest = 0;
+    kernels::Buffer m_memory, m_line, m_rectifiedLines[4];
+    kernels::Cell* m_cells;
+};
+
+}  // namespace mpm::cpu

@@ -1,0 +1,274 @@
+#include "mpm_layer/cpu/convolution.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/loops.hpp"
+#include "mpm_layer/cpu/conv_band.hpp"
+#include "mpm_layer/kernels/tokens/activations.hpp"
+
+namespace mpm::cpu {
+namespace {
+
+constexpr int kFewOuts = 4;       // of a group: they do not fill a row group
+constexpr int kCellsOfTile = 16;  // of the depth, if tiles multiply
+constexpr size_t kTileBytes = size_t{1} << 19, kRowBytes = size_t{1} << 19;
+constexpr size_t kMostPanels = 8;
+constexpr int kRows = 96;  // whole row groups and tiles
+
+int roundUp(int value, int to) {
+    return divideUp(value, to) * to;  // fits: sizes leave room for it
+}
+
+bool sumsByRow(const ConvShape& shape) {
+    return shape.outsEach() < kFewOuts;
+}
+
+int valuesOf(Precision precision) {
+    return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
+}
+
+bool losesTooMuch(const float* weights, const ConvShape& shape) {
+    const int depth = shape.depth();
+    if (depth > kernels::kLargestI8Depth / 2) return true;  // with the cells that complete tiles
+    const cv::Mat rows(shape.outs, depth, CV_32F, const_cast<float*>(weights)), columns = rows.t();
+    return !(kernels::lossOfI8(columns.ptr<float>(), shape.outs, depth, shape.outs) <= kLargestI8Loss);
+}
+
+// Right operands of a tile of pixels, in each precision.
+class Tile {
+public:
+    Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
+        : m_weights(weights), m_layout(layout), m_outputs(shape.x.outputs()) {}
+
+    /// Pixels first.. of the band.
+    void gather(const ConvBand& band, int first, int count) {
+        const Precision precision = m_weights.precision();
+        const int depth = m_weights.cells() * valuesOf(precision), width = kernels::panelColumns();
+        if (precision == Precision::F32) m_floats.reshape(depth, count);
+        if (precision == Precision::BF16) m_pairs.reshape(depth, count);
+        if (precision == Precision::I8) m_quads.reshape(depth, count);
+        for (int p = 0; p * width < count; ++p) {
+            placeRuns(first + p * width);
+            const int here = std::min(width, count - p * width);
+            if (precision == Precision::F32) gatherPanel(band, m_floats.panel(p));
+            if (precision == Precision::BF16) gatherPanel(band, m_pairs.panel(p));
+            if (precision == Precision::I8) {
+                gatherPanel(band, m_quads.panel(p));
+                setColumns(band, p * width, here);
+            }
+        }
+    }
+
+    /// Rows of the weights with the tile.
+    void multiply(int row, int rows, const kernels::Epilogue& epilogue, float* to, size_t stride) const {
+        const LeftRows& left = m_weights.rows();
+        const size_t at = row * left.stride();
+        if (left.precision() == Precision::BF16) {
+            kernels::productBf16(left.pairs() + at, left.stride(), rows, m_pairs, epilogue, to, stride);
+        } else if (left.precision() == Precision::I8) {
+            kernels::productI8(left.quads() + at, left.stride(), left.scales() + row, rows, m_quads, epilogue,
+                               to, stride);
+        } else {
+            kernels::product(left.floats() + at, left.stride(), rows, m_floats, epilogue, to, stride);
+        }
+    }
+
+private:
+    // Outputs of one row of the image are neighbours.
+    void placeRuns(int pixel) {
+        const int lanes = kernels::panelColumns() / 2;
+        for (int v = 0; v < 2; ++v) {
+            m_runs[v].clear();
+            for (int lane = 0; lane < lanes;) {
+                const int y = pixel / m_outputs, x = pixel % m_outputs;
+                m_runs[v].push_back({lane, m_layout.at(std::min(y, m_layout.bandRows() - 1), x) - lane});
+                const bool joined = m_layout.at(1, 0) == m_outputs;
+                const int here = joined ? lanes : std::min(m_outputs - x, lanes - lane);
+                lane += here;
+                pixel += here;
+            }
+        }
+    }
+
+    void gatherPanel(const ConvBand& band, void* panel) const {
+        const kernels::CellGrid grid = band.cells();
+        kernels::gatherPanel(grid, m_runs, panel);
+        const size_t width = kernels::panelColumns(), filled = static_cast<size_t>(grid.planes) * grid.count;
+        std::fill_n(static_cast<kernels::Cell*>(panel) + filled * width, (m_weights.cells() - filled) * width,
+                    kernels::Cell{0});
+    }
+
+    void setColumns(const ConvBand& band, int first, int count) {
+        const kernels::CellGrid grid = band.sums();
+        const int width = kernels::panelColumns();
+        m_tapSums.resize(static_cast<size_t>(grid.count + 1) * width);
+        std::int32_t* const sums = m_tapSums.data();
+        kernels::gatherPanel(grid, m_runs, sums + width);
+        std::fill_n(sums, width, 0);
+        for (int tap = 1; tap <= grid.count; ++tap) {
+            for (int n = 0; n < width; ++n)
+                sums[n] += sums[tap * width + n];
+        }
+        m_quads.setColumns(first, count, band.largest(), sums);
+    }
+
+    const ConvWeights& m_weights;
+    const ConvLayout& m_layout;
+    const int m_outputs;  ///< of a row
+    std::vector<kernels::CellRun> m_runs[2];
+    std::vector<std::int32_t> m_tapSums;
+    kernels::PackedWeights m_floats;
+    kernels::PackedWeightsBf16 m_pairs;
+    kernels::PackedWeightsI8 m_quads;
+};
+
+class Convolution {
+public:
+    Convolution(const ConvShape& shape, const ConvWeights& weights, const ConvEnd& end, float* output)
+        : m_shape(shape),
+          m_weights(weights),
+          m_end(end),
+          m_output(output),
+          m_layout(shape, weights.planes()),
+          m_pixels(static_cast<size_t>(shape.pixels())) {}
+
+    void run(const float* images, bool rectified) const {
+        const int parts = partsOf(), bands = m_layout.bands() * parts, groups = m_shape.groups * bands;
+        const size_t plane = static_cast<size_t>(m_shape.y.size) * m_shape.x.size;
+        parallelRanges(checkedProduct<int>(m_shape.images, groups), [&](const cv::Range& range) {
+            ConvBand band(m_shape, m_layout, m_weights.precision(), m_weights.planes());
+            Tile tile(m_weights, m_layout, m_shape);
+            int filled = -1;
+            for (int k = range.start; k < range.end; ++k) {
+                const Task task{k / groups, k % groups / bands, k % bands / parts * m_layout.bandRows(),
+                                k % parts, parts};
+                const size_t channel = static_cast<size_t>(task.image) * m_shape.channels +
+                                       static_cast<size_t>(task.group) * m_shape.channelsEach();
+                if (k / parts != filled) band.fill(images + channel * plane, rectified, task.top);
+                filled = k / parts;
+                sumsByRow(m_shape) ? sumRows(band, task) : multiply(band, tile, task);
+            }
+        });
+    }
+
+private:
+    struct Task {
+        int image, group, top, part, parts;
+    };
+
+    // Few bands are divided by rows of the weights, too.
+    int partsOf() const {
+        const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
+        const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);
+        return std::clamp(wanted, 1, std::max(1, m_shape.outsEach() / kRows));
+    }
+
+    size_t channelOf(const Task& task, int row) const {
+        return static_cast<size_t>(task.image) * m_shape.outs +
+               static_cast<size_t>(task.group) * m_shape.outsEach() + row;
+    }
+
+    int pixelsOf(const Task& task) const {
+        return std::min(m_layout.bandRows(), m_shape.y.outputs() - task.top) * m_shape.x.outputs();
+    }
+
+    void multiply(const ConvBand& band, Tile& tile, const Task& task) const {
+        const int width = kernels::panelColumns(), pixels = pixelsOf(task);
+        const size_t panel = static_cast<size_t>(m_weights.cells()) * width * sizeof(kernels::Cell);
+        const size_t row = m_weights.rows().stride() * sizeof(float);
+        const int panels = static_cast<int>(std::clamp<size_t>(kTileBytes / panel, 1, kMostPanels));
+        const int tiles = divideUp(pixels, panels * width), step = roundUp(divideUp(pixels, tiles), width);
+        const int share = roundUp(divideUp(m_shape.outsEach(), task.parts), kRows);
+        const int begin = share * task.part, end = std::min(begin + share, m_shape.outsEach());
+        const int chunk = std::max(kRows, static_cast<int>(kRowBytes / row) / kRows * kRows);
+        for (int first = 0; first < pixels; first += step) {
+            tile.gather(band, first, std::min(step, pixels - first));
+            for (int r = begin; r < end; r += chunk)
+                finish(tile, task, r, std::min(chunk, end - r), first);
+        }
+    }
+
+    void finish(const Tile& tile, const Task& task, int row, int rows, int first) const {
+        const int weight = task.group * m_shape.outsEach() + row;
+        const size_t at =
+            channelOf(task, row) * m_pixels + static_cast<size_t>(task.top) * m_shape.x.outputs() + first;
+        kernels::Epilogue epilogue;
+        epilogue.rowBias = m_end.bias ? m_end.bias + weight : nullptr;
+        epilogue.residual = m_end.residual ? m_end.residual + at : nullptr;
+        epilogue.residualStride = m_pixels;
+        epilogue.residualLast = m_end.residualLast;
+        epilogue.activation = m_end.activation;
+        tile.multiply(weight, rows, epilogue, m_output + at, m_pixels);
+    }
+
+    void sumRows(const ConvBand& band, const Task& task) const {
+        const int width = m_shape.x.outputs(), rows = pixelsOf(task) / width;
+        for (int c = 0; c < m_shape.outsEach(); ++c) {
+            const int weight = task.group * m_shape.outsEach() + c;
+            for (int y = 0; y < rows; ++y) {
+                kernels::CellGrid grid = band.cells();
+                grid.cells += m_layout.at(y, 0);
+                const size_t at = channelOf(task, c) * m_pixels + static_cast<size_t>(task.top + y) * width;
+                kernels::sumTaps(grid, m_weights.rows().floats() + weight * m_weights.rows().stride(),
+                                 m_end.bias ? m_end.bias[weight] : 0, width, m_output + at);
+                finishRow(at, width);
+            }
+        }
+    }
+
+    void finishRow(size_t at, int width) const {
+        float* const to = m_output + at;
+        const auto add = [&] {
+            for (int x = 0; x < width; ++x)
+                to[x] += m_end.residual[at + x];
+        };
+        if (m_end.residual && !m_end.residualLast) add();
+        kernels::activate(m_end.activation, to, width, to);
+        if (m_end.residual && m_end.residualLast) add();
+    }
+
+    const ConvShape& m_shape;
+    const ConvWeights& m_weights;
+    const ConvEnd& m_end;
+    float* const m_output;
+    const ConvLayout m_layout;
+    const size_t m_pixels;
+};
+
+}  // namespace
+
+void checkShape(const ConvShape& shape) {
+    ConvLayout(shape, shape.channelsEach());
+}
+
+ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision precision) {
+    if (sumsByRow(shape) || (precision == Precision::I8 && losesTooMuch(weights, shape)))
+        precision = Precision::F32;
+    const int values = valuesOf(precision), taps = shape.taps(), channels = shape.channelsEach();
+    m_planes = (channels + values - 1) / values;
+    m_cells = checkedProduct<int>(m_planes, taps);
+    if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
+    // Whole groups and tiles of rows are read, from the first row of each group of channels on.
+    const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
+    m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values));
+    for (int row = 0; row < shape.outs; ++row) {
+        const float* const from = weights + static_cast<size_t>(row) * shape.depth();
+        m_rows->fill(row, [&](float* to) {
+            std::fill_n(to, static_cast<size_t>(m_cells) * values, 0.f);
+            for (int c = 0; c < channels; ++c) {
+                for (int tap = 0; tap < taps; ++tap)
+                    to[(static_cast<size_t>(c / values) * taps + tap) * values + c % values] =
+                        from[static_cast<size_t>(c) * taps + tap];
+            }
+        });
+    }
+}
+
+void convolve(const float* images, bool rectified, const ConvShape& shape, const ConvWeights& weights,
+              const ConvEnd& end, float* output) {
+    if (shape.images == 0) return;
+    Convolution(shape, weights, end, output).run(images, rectified);
+}
+
+}  // namespace mpm::cpu

@@ -1,0 +1,68 @@
+// A convolution as products of its weights with tiles of pixels, which are gathered on the fly.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "mpm_layer/cpu/linear.hpp"
+
+namespace mpm::cpu {
+
+inline int divideUp(int value, int by) {
+    return value / by + (value % by != 0);
+}
+
+/// Along one axis of the image. The window covers `reach` pixels.
+struct ConvAxis {
+    int size, kernel, stride = 1, dilation = 1, before = 0, after = 0;
+
+    int reach() const { return (kernel - 1) * dilation + 1; }
+    int outputs() const { return (size + before + after - reach()) / stride + 1; }
+};
+
+struct ConvShape {
+    int images, channels, outs, groups;
+    ConvAxis y, x;
+
+    int channelsEach() const { return channels / groups; }
+    int outsEach() const { return outs / groups; }
+    int taps() const { return y.kernel * x.kernel; }
+    int pixels() const { return y.outputs() * x.outputs(); }
+    int depth() const { return channelsEach() * taps(); }
+};
+
+/// Throws cv::Exception if a window does not fit, or what it covers does not fit the memory of a band.
+void checkShape(const ConvShape& shape);
+
+/// Weights in the order of the cells that they meet.
+class ConvWeights {
+public:
+    /// weights[outs][channels of a group][taps]. In int8 those that lose too much stay in f32, as do
+    /// convolutions of few channels in a group.
+    ConvWeights(const float* weights, const ConvShape& shape, Precision precision);
+
+    Precision precision() const { return m_rows->precision(); }
+    const LeftRows& rows() const { return *m_rows; }
+    int planes() const { return m_planes; }  ///< of cells, of a group's channels
+    int cells() const { return m_cells; }    ///< of the depth: those that complete tiles are zero
+
+private:
+    kernels::Buffer m_memory;
+    std::optional<LeftRows> m_rows;
+    int m_planes, m_cells;
+};
+
+/// What happens to the sums: bias, residual and activation. Null pointers do nothing.
+struct ConvEnd {
+    const float* bias = nullptr;      ///< of each output channel
+    const float* residual = nullptr;  ///< of the output's shape
+    bool residualLast = false;        ///< added behind the activation
+    kernels::Activation activation = kernels::Activation::None;
+};
+
+/// output = end(convolution of `images`, of which negative values count as zero with `rectified`). On
+/// OpenCV's threads; the bits depend neither on them nor on the batch.
+void convolve(const float* images, bool rectified, const ConvShape& shape, const ConvWeights& weights,
+              const ConvEnd& end, float* output);
+
+}  // namespace mpm::cpu

@@ -1,0 +1,352 @@
+// Convolutions against sums in f64, of random shapes and in all precisions.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <opencv2/dnn.hpp>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/cpu/convolution.hpp"
+
+namespace {
+
+using mpm::Precision;
+using mpm::cpu::ConvEnd;
+using mpm::cpu::ConvShape;
+using mpm::kernels::Activation;
+
+using Values = std::vector<float>;
+
+Values randomValues(size_t count, std::mt19937& random) {
+    std::normal_distribution<float> normal;
+    Values values(count);
+    for (float& v : values)
+        v = normal(random);
+    return values;
+}
+
+int pick(std::mt19937& random, int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+}
+
+mpm::cpu::ConvAxis randomAxis(std::mt19937& random) {
+    mpm::cpu::ConvAxis axis{pick(random, 1, 40), pick(random, 1, 5)};
+    if (random() % 3 == 0) axis.kernel = random() % 2 ? 1 : 3;
+    axis.stride = random() % 2 ? 1 : pick(random, 1, 4);
+    axis.dilation = random() % 3 ? 1 : pick(random, 1, 3);
+    axis.before = pick(random, 0, axis.reach() - 1);
+    axis.after = pick(random, 0, axis.reach() - 1);
+    axis.size = std::max(axis.size, axis.reach() - axis.before - axis.after);
+    return axis;
+}
+
+ConvShape randomShape(std::mt19937& random) {
+    ConvShape shape{pick(random, 1, 2), 0, 0, random() % 3 ? 1 : pick(random, 1, 5), {1, 1}, {1, 1}};
+    shape.channels = shape.groups * pick(random, 1, random() % 4 ? 9 : 40);
+    shape.outs = shape.groups * pick(random, 1, random() % 4 ? 9 : 110);
+    shape.y = randomAxis(random);
+    shape.x = randomAxis(random);
+    return shape;
+}
+
+struct Case {
+    ConvShape shape;
+    Values images, weights, bias;
+
+    Case(const ConvShape& s, std::mt19937& random)
+        : shape(s),
+          images(randomValues(static_cast<size_t>(s.images) * s.channels * s.y.size * s.x.size, random)),
+          weights(randomValues(static_cast<size_t>(s.outs) * s.depth(), random)),
+          bias(randomValues(s.outs, random)) {}
+
+    size_t outputs() const { return static_cast<size_t>(shape.images) * shape.outs * shape.pixels(); }
+};
+
+struct Sum {
+    double value = 0, weights = 0, pixels = 0, both = 0;  // the others of absolute values
+    int count = 0;
+};
+
+Sum sumOf(const Case& c, int image, int out, int y, int x, bool rectified) {
+    const ConvShape& s = c.shape;
+    Sum sum;
+    for (int k = 0; k < s.depth(); ++k) {
+        const int tap = k % s.taps(), channel = out / s.outsEach() * s.channelsEach() + k / s.taps();
+        const int py = y * s.y.stride + tap / s.x.kernel * s.y.dilation - s.y.before,
+                  px = x * s.x.stride + tap % s.x.kernel * s.x.dilation - s.x.before;
+        if (py < 0 || py >= s.y.size || px < 0 || px >= s.x.size) continue;
+        double pixel =
+            c.images[((static_cast<size_t>(image) * s.channels + channel) * s.y.size + py) * s.x.size + px];
+        if (rectified && pixel < 0) pixel = 0;
+        const double weight = c.weights[static_cast<size_t>(out) * s.depth() + k];
+        sum.value += weight * pixel;
+        sum.weights += std::abs(weight);
+        sum.pixels += std::abs(pixel);
+        sum.both += std::abs(weight * pixel);
+        ++sum.count;
+    }
+    return sum;
+}
+
+double largest(const float* values, size_t count) {
+    double most = 0;
+    for (size_t k = 0; k < count; ++k)
+        most = std::max<double>(most, std::abs(values[k]));
+    return most;
+}
+
+// The most by which rounding of the operands, and of the sums, can change a sum.
+double boundOf(const Case& c, int out, const Sum& sum, Precision precision) {
+    const double rounding = sum.both * sum.count * 0x1p-23 + 1e-6;
+    if (precision == Precision::BF16) return rounding + sum.both * 0x1p-7;
+    if (precision != Precision::I8) return rounding;
+    const double pixel = largest(c.images.data(), c.images.size()) / 127,
+                 weight =
+                     largest(c.weights.data() + static_cast<size_t>(out) * c.shape.depth(), c.shape.depth()) /
+                     63;
+    return rounding + sum.weights * pixel / 2 + sum.pixels * weight / 2 + sum.count * pixel * weight / 4;
+}
+
+Values convolve(const Case& c, Precision precision, const ConvEnd& end, bool rectified = false) {
+    Values output(c.outputs());
+    mpm::cpu::checkShape(c.shape);
+    const mpm::cpu::ConvWeights weights(c.weights.data(), c.shape, precision);
+    mpm::cpu::convolve(c.images.data(), rectified, c.shape, weights, end, output.data());
+    return output;
+}
+
+std::vector<Precision> precisions() {
+    std::vector<Precision> all{Precision::F32, Precision::I8};
+    if (mpm::kernels::hasBf16()) all.push_back(Precision::BF16);
+    return all;
+}
+
+std::string textOf(const ConvShape& s) {
+    const auto text = [](const mpm::cpu::ConvAxis& a) {
+        return cv::format("%d k%d s%d d%d p%d,%d ", a.size, a.kernel, a.stride, a.dilation, a.before,
+                          a.after);
+    };
+    return cv::format("%d images, %d to %d channels in %d groups, ", s.images, s.channels, s.outs, s.groups) +
+           text(s.y) + text(s.x);
+}
+
+TEST(Convolution, IsTheSumOfItsProducts) {
+    std::mt19937 random(1);
+    for (int n = 0; n < 4000; ++n) {
+        const Case c(randomShape(random), random);
+        ConvEnd end;
+        if (n % 3) end.bias = c.bias.data();
+        const Precision precision = precisions()[n % precisions().size()];
+        const bool rectified = n % 5 == 0;
+        const Values y = convolve(c, precision, end, rectified);
+        const int pixels = c.shape.pixels(), width = c.shape.x.outputs();
+        for (int check = 0; check < 60; ++check) {
+            const size_t at = check < 3 ? y.size() - 1 - check % y.size() : random() % y.size();
+            const int image = static_cast<int>(at / pixels / c.shape.outs),
+                      out = static_cast<int>(at / pixels % c.shape.outs);
+            const int p = static_cast<int>(at % pixels);
+            const Sum sum = sumOf(c, image, out, p / width, p % width, rectified);
+            const double expected = sum.value + (end.bias ? end.bias[out] : 0);
+            ASSERT_NEAR(y[at], expected, boundOf(c, out, sum, precision))
+                << textOf(c.shape) << "at " << at << " in precision " << static_cast<int>(precision);
+        }
+    }
+}
+
+TEST(Convolution, EndsWithActivationAndResidual) {
+    std::mt19937 random(2);
+    for (int n = 0; n < 200; ++n) {
+        const Case c(randomShape(random), random);
+        const Values residual = randomValues(c.outputs(), random);
+        for (const Precision precision : precisions()) {
+            ConvEnd end;
+            end.bias = c.bias.data();
+            const Values plain = convolve(c, precision, end);
+            end.residual = residual.data();
+            for (const bool last : {false, true}) {
+                end.residualLast = last;
+                end.activation = Activation::Relu;
+                const Values y = convolve(c, precision, end);
+                for (size_t k = 0; k < y.size(); ++k) {
+                    const float expected =
+                        last ? std::max(0.f, plain[k]) + residual[k] : std::max(0.f, plain[k] + residual[k]);
+                    ASSERT_EQ(y[k], expected) << textOf(c.shape);
+                }
+            }
+        }
+    }
+}
+
+// Each image has the bits that it has alone, by any number of threads.
+TEST(Convolution, BitsDependNeitherOnBatchNorThreads) {
+    std::mt19937 random(3);
+    const int threads = cv::getNumThreads();
+    for (int n = 0; n < 100; ++n) {
+        ConvShape shape = randomShape(random);
+        shape.images = 3;
+        if (n % 4 == 0) shape.outs = shape.groups * 300;
+        const Case c(shape, random);
+        Case one = c;
+        one.shape.images = 1;
+        const size_t image = c.images.size() / 3;
+        one.images.assign(c.images.begin() + image, c.images.begin() + 2 * image);
+        for (const Precision precision : precisions()) {
+            cv::setNumThreads(threads);
+            const Values all = convolve(c, precision, {});
+            for (const int count : {1, 2, 7}) {
+                cv::setNumThreads(count);
+                const Values alone = convolve(one, precision, {});
+                ASSERT_TRUE(std::equal(alone.begin(), alone.end(), all.begin() + alone.size()))
+                    << textOf(shape) << count;
+            }
+        }
+    }
+    cv::setNumThreads(threads);
+}
+
+TEST(Convolution, KeepsNan) {
+    std::mt19937 random(4);
+    for (const int groups : {1, 6}) {
+        for (const Precision precision : precisions()) {
+            for (const float value :
+                 {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+                Case c({1, 6, 12, groups, {9, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, random);
+                c.images[3 * 9 + 4] = value;  // row 3, column 4 of the first channel
+                ConvEnd end;
+                end.activation = Activation::Relu;
+                const Values y = convolve(c, precision, end, true);
+                for (int p : {2 * 9 + 3, 3 * 9 + 4, 4 * 9 + 5}) {
+                    if (std::isnan(value))
+                        EXPECT_TRUE(std::isnan(y[p])) << groups;
+                    else
+                        EXPECT_FALSE(std::isfinite(y[p]) && y[p] != 0) << groups;
+                }
+                EXPECT_TRUE(precision == Precision::I8 || std::isfinite(y[6 * 9 + 4]));
+            }
+        }
+    }
+}
+
+// Weights that lose too much in int8 stay in f32, as do those of few channels in a group.
+TEST(Convolution, KeepsWeightsThatLoseTooMuch) {
+    std::mt19937 random(6);
+    const ConvShape shape{1, 32, 16, 1, {4, 3}, {4, 3}};
+    Case c(shape, random);
+    const auto precisionOf = [&](Precision wanted) {
+        return mpm::cpu::ConvWeights(c.weights.data(), c.shape, wanted).precision();
+    };
+    EXPECT_EQ(precisionOf(Precision::I8), Precision::I8);
+    EXPECT_EQ(precisionOf(Precision::F32), Precision::F32);
+    for (int out = 0; out < shape.outs; ++out)
+        c.weights[static_cast<size_t>(out) * shape.depth()] = 500;
+    EXPECT_EQ(precisionOf(Precision::I8), Precision::F32);
+    c = Case({1, 16, 16, 8, {4, 3}, {4, 3}}, random);
+    EXPECT_EQ(precisionOf(Precision::I8), Precision::F32);
+}
+
+// In int8 a tile is quantised by its own largest value, and nothing is infinite.
+TEST(Convolution, ExtremeValuesStayInRange) {
+    for (const Precision precision : precisions()) {
+        for (const float size : {1e-40f, 1e-30f, 1e-10f, 1e10f, 1e30f}) {
+            std::mt19937 random(5);
+            Case c({1, 8, 16, 1, {20, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, random);
+            const Values plain = convolve(c, precision, {});
+            for (float& v : c.images)
+                v *= size;
+            const Values y = convolve(c, precision, {});
+            for (size_t k = 0; k < y.size(); ++k) {
+                ASSERT_TRUE(std::isfinite(y[k]));
+                ASSERT_TRUE(size < 1e-38f || std::abs(y[k] / size - plain[k]) < 0.5) << size;
+            }
+        }
+    }
+}
+
+cv::Mat run(cv::dnn::LayerParams params, const std::vector<cv::Mat>& inputs,
+            const std::vector<cv::Mat>& constants) {
+    mpm::registerLayers();
+    params.blobs = constants;
+    cv::dnn::Net net;
+    const int layer = net.addLayer("layer", "mpm.MpmConv", params);
+    std::vector<cv::String> names;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+        names.push_back("x" + std::to_string(k));
+        net.connect(0, static_cast<int>(k), layer, static_cast<int>(k));
+    }
+    net.setInputsNames(names);
+    for (size_t k = 0; k < inputs.size(); ++k)
+        net.setInput(inputs[k], names[k]);
+    return net.forward().clone();
+}
+
+cv::Mat matOf(const std::vector<int>& sizes, int seed) {
+    cv::Mat m(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
+    cv::RNG(seed).fill(m, cv::RNG::NORMAL, 0, 1);
+    return m;
+}
+
+cv::dnn::DictValue numbers(const std::vector<int>& values) {
+    return cv::dnn::DictValue::arrayInt(values.data(), static_cast<int>(values.size()));
+}
+
+// As OpenCV's own convolution.
+TEST(ConvLayer, HasItsAttributes) {
+    const cv::Mat x = matOf({2, 6, 17, 23}, 1), weight = matOf({8, 3, 3, 5}, 2), bias = matOf({8, 1}, 3);
+    cv::dnn::LayerParams own, other;
+    own.set("stride", numbers({2, 1}));
+    own.set("padding", numbers({1, 2, 1, 2}));
+    own.set("dilation", numbers({1, 2}));
+    own.set("groups", 2);
+    other.set("kernel_size", numbers({3, 5}));
+    other.set("stride", numbers({2, 1}));
+    other.set("pad", numbers({1, 2}));
+    other.set("dilation", numbers({1, 2}));
+    other.set("group", 2);
+    other.set("num_output", 8);
+    other.set("bias_term", true);
+    other.blobs = {weight, bias};
+    cv::dnn::Net net;
+    net.addLayerToPrev("conv", "Convolution", other);
+    net.setInput(x);
+    const cv::Mat expected = net.forward().clone(), y = run(own, {x}, {weight, bias});
+    ASSERT_TRUE(y.size == expected.size);
+    EXPECT_LT(cv::norm(y.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), 1e-4);
+    const cv::Mat residual = matOf(std::vector<int>(y.size.p, y.size.p + 4), 4);
+    own.set("residual", "last");
+    own.set("activation", "silu");
+    const cv::Mat z = run(own, {x, residual}, {weight, bias});
+    for (size_t k = 0; k < z.total(); ++k) {
+        const float v = expected.ptr<float>()[k];
+        ASSERT_NEAR(z.ptr<float>()[k], v / (1 + std::exp(-v)) + residual.ptr<float>()[k], 1e-4);
+    }
+}
+
+TEST(ConvLayer, RejectsWhatDoesNotFit) {
+    const cv::Mat x = matOf({1, 4, 6, 6}, 1), weight = matOf({8, 4, 3, 3}, 2);
+    const auto with = [](const char* name, auto value) {
+        cv::dnn::LayerParams params;
+        params.set(name, value);
+        return params;
+    };
+    EXPECT_NO_THROW(run({}, {x}, {weight}));
+    for (const auto& params :
+         {with("stride", numbers({0, 1})), with("stride", numbers({1})),
+          with("padding", numbers({3, 0, 0, 0})), with("padding", numbers({1, 1})),
+          with("padding", numbers({-1, 0, 0, 0})), with("dilation", numbers({65535, 65535})),
+          with("dilation", numbers({0, 0})), with("groups", numbers({2})), with("groups", numbers({0})),
+          with("groups", numbers({-1}))}) {
+        EXPECT_THROW(run(params, {x}, {weight}), cv::Exception);
+    }
+    for (const char* name : {"activation", "input_activation", "residual", "precision"})
+        EXPECT_THROW(run(with(name, cv::String("sine")), {x}, {weight}), cv::Exception) << name;
+    EXPECT_THROW(run({}, {x}, {}), cv::Exception);
+    EXPECT_THROW(run({}, {x}, {weight, matOf({7, 1}, 3)}), cv::Exception);
+    EXPECT_THROW(run({}, {x}, {matOf({8, 3, 3, 3}, 3)}), cv::Exception);
+    EXPECT_THROW(run({}, {x}, {matOf({8, 4, 7, 3}, 3)}), cv::Exception);
+    EXPECT_THROW(run(with("residual", cv::String("last")), {x, matOf({1, 8, 4, 5}, 3)}, {weight}),
+                 cv::Exception);
+}
+
+}  // namespace
