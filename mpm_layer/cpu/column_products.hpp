@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "base/checked.hpp"
 #include "mpm_layer/cpu/linear.hpp"
@@ -28,6 +30,31 @@ inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }
 
+/// Columns first.. of `right` as bytes, by the largest absolute value of all of them.
+inline void packColumns(const ColumnOperand& right, int first, int columns,
+                        kernels::PackedWeightsI8& packed) {
+    const int width = kernels::panelColumns();
+    packed.reshape(right.depth, columns);
+    const auto row = [&](int k) { return right.values + k * right.stride + first; };
+    float largest = 0;
+    for (int k = 0; k < right.depth && !std::isnan(largest); ++k) {
+        const float here = kernels::largestMagnitude(row(k), columns);
+        if (!(here <= largest)) largest = here;
+    }
+    std::vector<std::int32_t> sums(columns, 0);
+    for (int n = 0; n < columns; n += width) {
+        for (int k = 0; k < right.depth; k += 4) {
+            const float* rows[4] = {};
+            for (int i = 0; i < 4 && k + i < right.depth; ++i)
+                rows[i] = row(k + i) + n;
+            kernels::interleaveQuads(rows, std::min(width, columns - n), largest,
+                                     packed.panel(n / width) + static_cast<size_t>(k / 4) * width,
+                                     sums.data() + n);
+        }
+    }
+    packed.setColumns(0, columns, largest, sums.data());
+}
+
 /// Multiplies columns first.. of `right` with all rows of `left`; use(piece, products) for pieces of a whole
 /// multiple of `unit` rows.
 template <class Use>
@@ -36,10 +63,13 @@ void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, i
     const int columns = std::min(tileColumns(), right.columns - first);
     const std::int64_t whole = std::lcm<std::int64_t>(unit, std::lcm(kTileRows, kernels::rowGroup()));
     const int step = static_cast<int>(std::min<std::int64_t>(whole, left.count()));
-    const bool pairs = left.precision() == Precision::BF16;
+    const bool pairs = left.precision() == Precision::BF16, quads = left.precision() == Precision::I8;
     kernels::PackedWeights packed;
     kernels::PackedWeightsBf16 packedPairs;
-    if (pairs) {
+    kernels::PackedWeightsI8 packedQuads;
+    if (quads) {
+        packColumns(right, first, columns, packedQuads);
+    } else if (pairs) {
         packedPairs = kernels::PackedWeightsBf16(right.values + first, right.stride, right.depth, columns);
     } else {
         packed = kernels::PackedWeights(right.values + first, right.stride, right.depth, columns);
@@ -48,7 +78,10 @@ void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, i
     for (int row = 0; row < left.count(); row += step) {
         const int rows = std::min(step, left.count() - row);
         const size_t at = row * left.stride();
-        if (pairs) {
+        if (quads) {
+            kernels::productI8(left.quads() + at, left.stride(), left.scales() + row, rows, packedQuads, {},
+                               products.data(), columns);
+        } else if (pairs) {
             kernels::productBf16(left.pairs() + at, left.stride(), rows, packedPairs, {}, products.data(),
                                  columns);
         } else {

@@ -28,13 +28,6 @@ int valuesOf(Precision precision) {
     return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
 }
 
-bool losesTooMuch(const float* weights, const ConvShape& shape) {
-    const int depth = shape.depth();
-    if (depth > kernels::kLargestI8Depth / 2) return true;  // with the cells that complete tiles
-    const cv::Mat rows(shape.outs, depth, CV_32F, const_cast<float*>(weights)), columns = rows.t();
-    return !(kernels::lossOfI8(columns.ptr<float>(), shape.outs, depth, shape.outs) <= kLargestI8Loss);
-}
-
 // Right operands of a tile of pixels, in each precision.
 class Tile {
 public:
@@ -242,8 +235,14 @@ void checkShape(const ConvShape& shape) {
     ConvLayout(shape, shape.channelsEach());
 }
 
+bool losesTooMuch(const float* weights, int outs, int depth) {
+    if (depth > kernels::kLargestI8Depth / 2) return true;  // with the cells that complete tiles
+    const cv::Mat rows(outs, depth, CV_32F, const_cast<float*>(weights)), columns = rows.t();
+    return !(kernels::lossOfI8(columns.ptr<float>(), outs, depth, outs) <= kLargestI8Loss);
+}
+
 ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision precision) {
-    if (sumsByRow(shape) || (precision == Precision::I8 && losesTooMuch(weights, shape)))
+    if (sumsByRow(shape) || (precision == Precision::I8 && losesTooMuch(weights, shape.outs, shape.depth())))
         precision = Precision::F32;
     const int values = valuesOf(precision), taps = shape.taps(), channels = shape.channelsEach();
     m_planes = (channels + values - 1) / values;

@@ -34,6 +34,9 @@ struct ConvShape {
 /// Throws cv::Exception if a window does not fit, or what it covers does not fit the memory of a band.
 void checkShape(const ConvShape& shape);
 
+/// Whether weights[outs][depth] lose too much if they are quantised by output channel.
+bool losesTooMuch(const float* weights, int outs, int depth);
+
 /// Weights in the order of the cells that they meet.
 class ConvWeights {
 public:

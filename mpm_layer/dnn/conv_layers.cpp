@@ -228,11 +228,12 @@ int64 ConvTransposeLayer::getFLOPS(const std::vector<Shape>& in, const std::vect
 }
 
 void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
-    const bool pairs = network()->precisionBefore() == Precision::BF16;
-    const Precision precision = pairs ? Precision::BF16 : Precision::F32;
+    Precision precision = network()->precisionBefore();
     const int rows = weight.size[0], depth = weight.size[1];
-    const bool same = isSame(m_packed, weight) && m_rows->precision() == precision;
-    if (same && constant) return;
+    if (isSame(m_packed, weight) && m_precision == precision && constant) return;
+    m_precision = precision;
+    if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
+        precision = Precision::F32;
     m_rows.emplace(m_memory, precision, rows, depth);
     m_depth = depth;
     m_packed = weight;

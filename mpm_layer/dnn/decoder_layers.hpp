@@ -80,6 +80,7 @@ private:
     std::optional<cpu::LeftRows>
         m_rows;                ///< of the weight, in the precision of the backbone before the layer
     kernels::Buffer m_memory;  ///< of m_rows
+    Precision m_precision = Precision::F32;  ///< that was wanted
     int m_depth = 0;
     cv::Mat m_packed;  ///< what the rows were packed from
 };

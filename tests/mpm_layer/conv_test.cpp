@@ -8,6 +8,7 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/cpu/column_products.hpp"
 #include "mpm_layer/cpu/convolution.hpp"
 
 namespace {
@@ -259,6 +260,38 @@ TEST(Convolution, ExtremeValuesStayInRange) {
             for (size_t k = 0; k < y.size(); ++k) {
                 ASSERT_TRUE(std::isfinite(y[k]));
                 ASSERT_TRUE(size < 1e-38f || std::abs(y[k] / size - plain[k]) < 0.5) << size;
+            }
+        }
+    }
+}
+
+// As transposed convolutions multiply.
+TEST(ColumnProducts, AreInThePrecisionOfTheirRows) {
+    std::mt19937 random(7);
+    for (int n = 0; n < 300; ++n) {
+        const ConvShape shape{1,      pick(random, 1, 150),     pick(random, 1, 40), 1,
+                              {1, 1}, {pick(random, 1, 200), 1}};
+        const Case c(shape, random);
+        const int columns = shape.x.size, depth = shape.channels;
+        for (const Precision precision : precisions()) {
+            mpm::kernels::Buffer memory;
+            mpm::cpu::LeftRows left(memory, precision, shape.outs, depth);
+            for (int r = 0; r < shape.outs; ++r)
+                left.fill(r, [&](float* to) {
+                    std::copy_n(c.weights.data() + static_cast<size_t>(r) * depth, depth, to);
+                });
+            const mpm::cpu::ColumnOperand right{c.images.data(), static_cast<size_t>(columns), depth,
+                                                columns};
+            for (int first = 0; first < columns; first += mpm::cpu::tileColumns()) {
+                mpm::cpu::multiplyTile(
+                    left, right, first, 1, [&](const mpm::cpu::ProductPiece& piece, const float* products) {
+                        for (int k = 0; k < piece.rows * piece.columns; ++k) {
+                            const int row = piece.row + k / piece.columns;
+                            const Sum sum = sumOf(c, 0, row, 0, piece.column + k % piece.columns, false);
+                            ASSERT_NEAR(products[k], sum.value, boundOf(c, row, sum, precision))
+                                << textOf(shape);
+                        }
+                    });
             }
         }
     }
