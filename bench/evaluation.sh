@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures everything in docs/reference/evaluation.md again and updates its tables and plots.
+# Measures everything in docs/reference/evaluation.md again and updates the tables and plots.
 #   bench/evaluation.sh MPM CAMVID WORK_DIR
 # SWEEP=N measures the depth sweep (79 schedules) on the first N images only.
 # Results that WORK_DIR already holds are not measured again: for new weights or another machine use an empty folder.
@@ -10,7 +10,7 @@ mpm=$(realpath "$1") root=$(realpath "$2") work=$3
 mkdir -p "$work" "$docs/plots"
 cd "$work"
 
-# evaluate NAME METHODS [OPTION...]: NAME.counts, NAME.md, NAME.csv and its plots
+# evaluate NAME METHODS [OPTION...]: NAME.counts, NAME.md, NAME.csv and the plots
 evaluate() {
     name=$1 methods=$2
     shift 2

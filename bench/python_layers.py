@@ -12,7 +12,7 @@ import time
 
 
 def forwards(kind, model, size):
-    """One line of milliseconds for each line of input."""
+    """A line of milliseconds for each line of input."""
     import cv2
     import mpm
     import numpy

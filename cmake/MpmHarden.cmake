@@ -14,8 +14,8 @@ add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
 # loops run over plain pointers, which their callers have checked.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>")
 
-# A compiler may have a level of its own, and defining another beside it is a warning: hence -U first. Sanitizers check these
-# calls themselves, and without optimization there is nothing to check by.
+# A compiler may define a level already, and defining another is a warning: hence -U first. Sanitizers check these calls
+# themselves, and without optimization there is nothing to check by.
 if(NOT MPM_SANITIZE)
   add_compile_options(
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")

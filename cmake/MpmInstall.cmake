@@ -10,7 +10,7 @@ set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 set_target_properties(mpm PROPERTIES EXPORT_NAME layer VERSION ${PROJECT_VERSION} SOVERSION 0)
 set_target_properties(mpm_static PROPERTIES EXPORT_NAME layer_static OUTPUT_NAME mpm)
 
-# Two export sets: a user of the shared library needs none of the libraries the static one drags in.
+# Two export sets: a user of the shared library needs no library that the static library depends on.
 install(TARGETS mpm EXPORT mpmSharedTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -25,7 +25,7 @@ endforeach()
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/mpmConfig.cmake.in" "${PROJECT_BINARY_DIR}/mpmConfig.cmake"
   INSTALL_DESTINATION "${MPM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-# Relative to the file's own folder, so that it is right in a .deb and with `cmake --install --prefix`.
+# Relative to the file's folder, so that it is right in a .deb and with `cmake --install --prefix`.
 file(RELATIVE_PATH MPM_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" MPM_PC_TO_PREFIX "${MPM_PC_TO_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.pc" @ONLY)

@@ -1,5 +1,5 @@
-# What the OpenCV found has, for mpm_layer/dnn/opencv.hpp: features, no version numbers. Each test that succeeds adds a
-# definition of its name.
+# The features of the OpenCV that was found, for mpm_layer/dnn/opencv.hpp: no version numbers. Each test that succeeds
+# adds a definition of the test's name.
 include(CheckCXXSourceCompiles)
 
 function(mpm_test_opencv name header code)

@@ -40,7 +40,7 @@ if(MPM_BUILD_GUI)
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SECTION graphics)
   # The shipped model, and "mpm info" and "mpm doctor", which messages of the monitor name.
   set(CPACK_COMPONENT_MONITOR_DEPENDS tools)
-  # The words of Qt's own buttons.
+  # The words of Qt's buttons.
   set(CPACK_DEBIAN_MONITOR_PACKAGE_RECOMMENDS "qt6-translations-l10n")
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SUGGESTS "mosquitto, prometheus")
   set(CPACK_COMPONENT_MONITOR_DESCRIPTION "Watch fixed cameras with merged vision transformers")
@@ -60,7 +60,7 @@ if(TARGET mpm_python)
   list(APPEND components PYTHON)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-mpm)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-  # The module is built for one version of the interpreter.
+  # The module is built for a single version of the interpreter.
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "python3 (>= ${MPM_PYTHON_VERSION}~), python3 (<< ${MPM_NEXT_PYTHON_VERSION}), python3-numpy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-opencv, mpm")

@@ -29,7 +29,7 @@ add_library(mpm_warnings INTERFACE)
 target_compile_options(mpm_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> $<$<BOOL:${MPM_WERROR}>:-Werror>)
 
 foreach(sanitizer IN LISTS MPM_SANITIZE)
-  # Instrumented, GCC 12 takes members of the standard library and of Qt for uninitialized where none is.
+  # Instrumented, GCC 12 takes members of the standard library and of Qt for uninitialized, although none is.
   add_compile_options(-fsanitize=${sanitizer} -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${sanitizer})
@@ -56,9 +56,9 @@ function(mpm_program_headers name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
 endfunction()
 
-# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ... [HEADERS library]): one GoogleTest program, one entry of ctest.
-# HEADERS names the library whose precompiled headers it takes instead of those all tests share; OFF takes none.
-# Where MPM_TESTS_NEVER_SKIP is set, a skipped case fails it.
+# mpm_add_test(NAME fast|long|gpu SOURCES ... LIBRARIES ... [HEADERS library]): a GoogleTest program and an entry of
+# ctest. HEADERS names the library whose precompiled headers the test uses instead of those that all tests share; OFF
+# uses none. If MPM_TESTS_NEVER_SKIP is set, a skipped case fails the test.
 function(mpm_add_test name label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADERS" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
@@ -85,8 +85,8 @@ function(mpm_add_test name label)
   endif()
 endfunction()
 
-# The shipped model, for the programs and modules of this folder: where installed ones look for it too, in share/mpm of the
-# prefix. So none holds a path of the machine it was built on.
+# The shipped model, for the programs and modules of this folder: in share/mpm of the prefix, as after installation. So
+# no program contains a path of the build machine.
 function(mpm_place_models)
   if(NOT EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
     return()

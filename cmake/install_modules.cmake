@@ -1,9 +1,9 @@
-# At installation, by cmake or by cpack: MPM_PLACE becomes the folder below the prefix where the program that loads the module
-# looks for it. MPM_KIND: python or gstreamer. MPM_CHOSEN: the user's own choice.
+# At installation, by cmake or by cpack: MPM_PLACE becomes the folder below the prefix in which the loading program
+# searches for the module. MPM_KIND: python or gstreamer. MPM_CHOSEN: the user's choice.
 cmake_policy(VERSION 3.25)
 set(MPM_PLACE "${MPM_CHOSEN}")
 if(NOT MPM_PLACE AND MPM_KIND STREQUAL "python")
-  # Debian's interpreter has a folder for /usr, another for /usr/local, and a third for the user's own packages.
+  # Debian's interpreter has a folder for /usr, another for /usr/local, and a third for the user's packages.
   execute_process(COMMAND "${MPM_PYTHON}" -E -c [[
 import re, site, sys
 prefix = sys.argv[1].rstrip("/")

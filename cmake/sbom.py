@@ -67,7 +67,7 @@ def ours(deb):
 
 
 def debian(name):
-    """A package of Debian, as it is installed here; None where it is not."""
+    """A package of Debian, as it is installed here; else None."""
     query = subprocess.run(["dpkg-query", "-W", "-f=${Version} ${Architecture}", name], capture_output=True, text=True)
     words = query.stdout.split()
     if query.returncode != 0 or len(words) < 2:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks with readelf that every built program and library is hardened.
 #   tests/check_binaries.sh BUILD       checks the folder BUILD and its installed files (in a scratch folder)
-#   tests/check_binaries.sh --self-test plants one fault of each kind in a small program and checks that each is found
+#   tests/check_binaries.sh --self-test plants a fault of each kind in a small program and checks that each is found
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -20,12 +20,12 @@ elves() {
     done
 }
 
-# search_path FILE: its RUNPATH or RPATH, between brackets.
+# search_path FILE: the RUNPATH or RPATH, between brackets.
 search_path() {
     readelf -dW "$1" | sed -n 's/.*(RU\{0,1\}N\{0,1\}PATH).*: \(\[.*\]\)$/\1/p'
 }
 
-# The layout of a file: where it can be loaded, and which parts can be written or executed.
+# The layout of a file: the addresses for loading, and which parts can be written or executed.
 check_shape() {
     readelf -hldW "$1" >"$scratch/shape"
     grep -q 'Type: *DYN' "$scratch/shape" || fault "$1" "not position-independent (PIE)"
@@ -35,7 +35,7 @@ check_shape() {
     ! grep -qE 'GNU_STACK.* RWE ' "$scratch/shape" || fault "$1" "its stack may hold code"
 }
 
-# An empty entry means the current folder; a relative one depends on it.
+# An empty entry means the current folder; a relative entry depends on it.
 check_search_path() {
     path=$(search_path "$1" | tr -d '[]')
     [ -n "$path" ] || { [ -z "$(search_path "$1")" ] || fault "$1" "an empty RUNPATH"; return 0; }
@@ -47,8 +47,8 @@ check_search_path() {
     done
 }
 
-# Run-time checks of the compiler. A file that prints into a buffer calls some of FORTIFY's functions; if it calls plain ones
-# only, it was built without (std::to_string takes the address of a plain one anyway).
+# Run-time checks of the compiler. A file that prints into a buffer calls some of FORTIFY's functions; if it calls plain
+# functions only, it was built without (std::to_string takes the address of a plain function anyway).
 check_calls() {
     nm -D --undefined-only "$1" 2>/dev/null | sed 's/.* //;s/@.*//' >"$scratch/calls"
     grep -qx '__stack_chk_fail' "$scratch/calls" || fault "$1" "no stack protector"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks that every source is formatted as in .clang-format. Releases of clang-format differ, so only the one of Debian 12
+# Checks that every source is formatted as in .clang-format. Releases of clang-format differ, so only that of Debian 12
 # is used; without it the check is skipped with a message.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Is every function and every file short enough to read? functions.awk describes how they are measured. The vector kernels
 # are left out: unrolled code is long.
-#   tests/check_functions.sh [ROOT]        checks the tree (default: this one)
-#   tests/check_functions.sh --self-test   plants long and short ones of each kind and sees each judged right
+#   tests/check_functions.sh [ROOT]        checks the tree (default: this tree)
+#   tests/check_functions.sh --self-test   plants long and short functions of each kind and checks each result
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer street models pipeline cli gui python gstreamer"
 
-# check ROOT: exit status 1 and one line per violation: FILE:LINE: why. Functions of tests and benchmarks may be long.
+# check ROOT: exit status 1 and a line per violation: FILE:LINE: why. Functions of tests and benchmarks may be long.
 check() {
     result=0
     measure "$1" 60 $rooms || result=1

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Do the arrows between the rooms hold? Reads the #include and target_link_libraries lines of every room.
-#   tests/check_layering.sh [ROOT]        checks the tree (default: this one)
-#   tests/check_layering.sh --self-test   plants one violation of each kind in a copy and sees each caught
+# Checks the allowed dependencies between folders. Reads the #include and target_link_libraries lines of every folder.
+#   tests/check_layering.sh [ROOT]        checks the tree (default: this tree)
+#   tests/check_layering.sh --self-test   plants a violation of each kind in a copy and checks that each is found
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer street pipeline models cli gui python gstreamer"
 
-# check ROOT [FOLDER...]: exit status 1 and one line per violation: FILE:LINE: what points where.
+# check ROOT [FOLDER...]: exit status 1 and a line per violation: FILE:LINE: the two folders.
 check() {
     (cd "$1" && shift && find ${*:-$rooms} -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' \
         -o -name '*.cu' -o -name '*.cuh' -o -name CMakeLists.txt \) | sort | xargs awk -f "$here/layering.awk")
@@ -19,7 +19,7 @@ check_folders() {
         xargs awk -v most=30 -f "$here/folders.awk")
 }
 
-# plant FILE LINE: the line, added to a copy of the file or to a new one, must be reported for that very file.
+# plant FILE LINE: the line, added to a copy of the file or to a new file, must be reported for that file.
 plant() {
     copy=$scratch/copy
     rm -rf "$copy"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Checks that links in documents lead to files and headings that exist, and so do the paths they mention in `code`.
-#   tests/check_links.sh [ROOT]        checks the tree (default: this one)
+#   tests/check_links.sh [ROOT]        checks the tree (default: this tree)
 #   tests/check_links.sh --self-test   checks that each kind of broken link is found
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-# targets FILE: "kind target" of each link (link) and each path from the root in `code` (path), one per line.
+# targets FILE: "kind target" of each link (link) and each path from the root in `code` (path), a line each.
 targets() {
     awk '/^```/ { code = !code } !code' "$1" | awk '
         {
@@ -28,7 +28,7 @@ anchors() {
         sub(/^#+ /, ""); $0 = tolower($0); gsub(/[^a-z0-9_ -]/, ""); gsub(/ /, "-"); print }' "$1"
 }
 
-# check ROOT: one line per broken link; exit status 1 if there is any.
+# check ROOT: a line per broken link; exit status 1 if there is any.
 check() (
     cd "$1"
     find ./*.md docs models -name '*.md' | sort | while read -r file; do

@@ -1,18 +1,18 @@
 #!/bin/sh
 # Checks that products of dimensions cannot overflow. sizes.awk defines which products count and when they are safe.
-#   tests/check_sizes.sh [ROOT]        checks the tree (default: this one)
-#   tests/check_sizes.sh --self-test   checks that unsafe products of each kind are found and safe ones pass
+#   tests/check_sizes.sh [ROOT]        checks the tree (default: this tree)
+#   tests/check_sizes.sh --self-test   checks that unsafe products of each kind are found and safe products pass
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer street models/onnx models/torch pipeline cli gui python gstreamer"
 
-# Exit status 1 and one line per violation: FILE:LINE: why.
+# Exit status 1 and a line per violation: FILE:LINE: why.
 check() {
     (cd "$1" && find $rooms -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
         sort | xargs awk -f "$here/sizes.awk")
 }
 
-# Checks one line.
+# Checks a line.
 judge() {
     rm -rf "$scratch/tree"
     for room in $rooms; do

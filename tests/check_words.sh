@@ -1,13 +1,13 @@
 #!/bin/sh
 # Counts words that plain English avoids: "picture" for image or frame, and "what" as a noun (CONTRIBUTING.md, "Language").
-#   tests/check_words.sh [ROOT]        rates of documents, comments and strings; fails if one is too high
+#   tests/check_words.sh [ROOT]        rates of documents, comments and strings; fails if a rate is too high
 #   tests/check_words.sh --list        the same, with each place
 #   tests/check_words.sh --self-test   checks that words are found in documents, comments and strings
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer models/onnx models/torch models/zoo pipeline street cli gui python gstreamer tests bench cmake .ci"
 
-# files KIND FOLDER...: the files that hold this kind of text, one per line. Tests may quote anything in strings.
+# files KIND FOLDER...: the files that hold this kind of text, a line each. Tests may quote anything in strings.
 files() {
     kind=$1
     shift
@@ -22,7 +22,7 @@ files() {
     esac
 }
 
-# rates KIND LIST FOLDER...: prints the rates; exit status 1 if one is too high.
+# rates KIND LIST FOLDER...: prints the rates; exit status 1 if a rate is too high.
 rates() {
     kind=$1 list=$2
     shift 2
@@ -38,7 +38,7 @@ existing() {
     done
 }
 
-# check ROOT LIST: one line for each kind.
+# check ROOT LIST: a line for each kind.
 check() (
     cd "$1"
     status=0

@@ -1,8 +1,8 @@
-# The length of every function and file given: a function has at most `mostLines` lines, from its opening brace to its
-# closing one, a file at most `mostFile`.
+# The length of every function and file given: a function has at most `mostLines` lines, from the opening to the closing
+# brace, a file at most `mostFile`.
 #
-# Braces are matched over text without comments, strings and preprocessor lines; of #if and #else the first branch counts.
-# A brace outside of functions opens a function where the text before it has a parameter list.
+# Braces are matched over text without comments, strings and preprocessor lines; of #if and #else the first branch
+# counts. A brace outside of functions opens a function if the text before it has a parameter list.
 function report(where, message) { print where ": " message; bad = 1 }
 
 # The text before a brace is the head of a function?

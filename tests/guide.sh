@@ -2,12 +2,12 @@
 # Runs the commands of docs/guide against the built programs, in a scratch folder.
 #   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run, and the time of each; with --long also ```sh run long
 #   tests/guide.sh --self-test       checks that a failing command is found
-# A block with "file NAME" in its first line is written to NAME. Pages share the folder, in this order:
+# A block with "file NAME" in the first line is written to NAME. Pages share the folder, in this order:
 pages="start train convert eomt evaluate monitor program python gstreamer"
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-# extract PAGE LONG: writes the page's files to the current folder, and its runnable blocks to blocks/NUMBER.sh.
+# extract PAGE LONG: writes the page's files to the current folder, and the runnable blocks to blocks/NUMBER.sh.
 extract() {
     rm -rf blocks
     mkdir blocks
@@ -61,7 +61,7 @@ if [ "$1" = --self-test ]; then
 fi
 build=$(cd "$1" && pwd)
 long=${2:+1}
-# The user's own settings and screen are not involved; Debian's Python is the one that has OpenCV.
+# The user's settings and screen are not involved; only Debian's Python has OpenCV.
 mkdir -m 700 "$scratch/home" "$scratch/home/mpm-examples"
 export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
 unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the C and C++ programs of README.md and docs/guide with AddressSanitizer, runs them and compares their output.
 #   tests/guide_programs.sh BUILD CXX CC "FLAGS" "LIBRARIES"
-# A block with `int main` is a program. The others are parts of one: they are compiled in a function each, with the names
-# that they use; README's runs too, on the shipped model.
+# A block with `int main` is a program. The others are parts of a program: each is compiled in a function, with the
+# names that it uses; README's runs too, on the shipped model.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)

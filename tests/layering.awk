@@ -1,6 +1,6 @@
-# The arrows, as data: a room (the longest prefix of a file's path counts) and the folders that it may include or link.
-# A folder stands for all below it; with "=" in front for itself only.
-# Whoever stands above mpm_layer sees its public header only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
+# The allowed dependencies: a folder (the longest prefix of a file's path counts) and the folders that it may include or
+# link. A folder means all below it; with "=" in front itself only. Folders outside mpm_layer use the public header
+# only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
 BEGIN {
     may["base"] = "base"
     may["mpm_layer"] = "base mpm mpm_layer"
@@ -8,9 +8,9 @@ BEGIN {
     may["mpm_layer/kernels"] = "base mpm_layer/kernels"
     may["mpm_layer/decoder"] = "base mpm_layer/decoder mpm_layer/kernels"
     may["mpm_layer/encoder"] = "base mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
-    may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the one switch between devices
+    may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the only switch between devices
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
-    may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than its C entry
+    may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than the C entry
     may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
     may["street"] = "base street"
     may["street/layout"] = "base street/layout"

@@ -1,8 +1,8 @@
 # Finds products of dimensions that a hostile size could overflow: `rows * cols` in int, `total *= size`. Reads C++
 # statement by statement; see check_sizes.sh.
 #
-# A product is reported where two factors look like dimensions and nothing before the second makes it wide: a cast to a
-# 64-bit or floating type, a variable declared as one, a number with a point. If a product cannot overflow for another
+# A product is reported if two factors look like dimensions and nothing before the second makes it wide: a cast to a
+# 64-bit or floating type, a variable of such a type, a number with a point. If a product cannot overflow for another
 # reason, a line of the statement ends with the comment: // fits: the reason
 
 BEGIN {
@@ -62,7 +62,7 @@ function finish() {
     excused = 0
 }
 
-# One pass over the tokens with a stack of brackets. Of each open bracket: the chain of factors at hand.
+# A single pass over the tokens with a stack of brackets. For each open bracket: the present chain of factors.
 function examine(text,    token, line, kind, before) {
     line = first
     level = 0
@@ -136,7 +136,7 @@ function takeFactor(line,    dim, isWideFactor) {
     if (operandPlace[level] != "") place[level] = operandPlace[level]
 }
 
-# Two places of one list, x[2] and x[3]: it is a shape.
+# Two places of the same list, x[2] and x[3]: it is a shape.
 function sameList(a, b,    x, y) {
     if (a == "" || b == "" || a == b) return 0
     split(a, x, " ")
@@ -188,7 +188,7 @@ function step(token, kind, line, rest,    name, isMember, inner, innerWide, inne
         level--
         if (open == "[" || owner == "") operandPlace[level] = innerPlace
         if (open == "(" && (owner == "" || owner ~ /^(std::)?(min|max|abs|narrow)$/)) {
-            # a bracket, or a call that gives one of its arguments back
+            # a bracket, or a call that returns an argument
             present[level] = 1
             if (inner) operandDim[level] = 1
             if (innerWide) operandWide[level] = 1

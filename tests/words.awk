@@ -15,7 +15,7 @@ kind == "documents" { count($0); next }
 script { if (kind == "comments" && match($0, /(^|[ \t])#/)) count(substr($0, RSTART)); next }
 { read_code($0) }
 
-# read_code LINE: counts its comments or its strings, whichever are asked for. A block comment may go on in the next line.
+# read_code LINE: counts comments or strings of the line, by `kind`. A block comment may continue in the next line.
 function read_code(rest,    quote) {
     while (rest != "") {
         if (in_block) {
@@ -29,9 +29,9 @@ function read_code(rest,    quote) {
         rest = substr(rest, RSTART + RLENGTH)
         if (quote == "//") { part("comments", rest); return }
         if (quote == "/*") { in_block = 1; continue }
-        # Up to the closing quote; an escaped one does not close.
+        # Up to the closing quote; an escaped quote does not close.
         if (!(quote == "\"" ? match(rest, /^([^"\\]|\\.)*"/) : match(rest, /^([^'\\]|\\.)*'/))) continue
-        # One word is a name or a key, not a sentence.
+        # A single word is a name or a key, not a sentence.
         if (quote == "\"" && substr(rest, 1, RLENGTH) ~ /[^ ] [^ ]/) part("strings", substr(rest, 1, RLENGTH - 1))
         rest = substr(rest, RLENGTH + 1)
     }

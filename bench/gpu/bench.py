@@ -40,7 +40,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
         alike += sum(v is True for v in verdicts[:1])
         undecided += sum(v is None for v in verdicts[:1])
         wrong += sum(v is False for v in verdicts[:1])
-        # Where margins decide, plain f32 decides as the tensor cores do.
+        # If margins decide, plain f32 decides as the tensor cores do.
         wrong += sum(v is True and other["maps"][0][i] != maps[0][i] for v in verdicts[:1])
     good = worst < TOLERANCE[precision] and wrong == 0 and other["same bits"]
     print(f"{size:6} {precision:5} {images:2} x {tokens:5} blocks {','.join(map(str, schedule)) or 'none':6} "

@@ -32,7 +32,7 @@ def ceilings():
 
 
 def work(size, x, each, schedule):
-    """By part of a kernel's name: (bf16 operations, f32 operations, bytes) of one merged forward in bf16. The
+    """By part of a kernel's name: (bf16 operations, f32 operations, bytes) of a merged forward in bf16. The
     products are cuBLASLt's, under whatever names; bytes are what must move at least."""
     dim, _, blocks = SIZES[size]
     images, tokens = x.shape[0], x.shape[1] - 1
@@ -60,7 +60,7 @@ def part_of(name, parts):
         if part in name:
             return part
     lower = name.lower()
-    # cuBLASLt's kernels by the words that its generations of names have in common.
+    # cuBLASLt's kernels by the words that all generations of names have in common.
     return "products" if any(word in lower for word in ("gemm", "nvjet", "cutlass", "cublas", "splitk")) else "the rest"
 
 

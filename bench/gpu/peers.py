@@ -77,12 +77,12 @@ class Vit(torch.nn.Module):
 
 
 def wide(index, x):
-    """An index of tokens as one of their values."""
+    """An index of tokens as an index of their values."""
     return index[..., None].expand(-1, -1, x.shape[-1])
 
 
 def ranks(index, first=0):
-    """For each entry of a [B, K] index its number in the row."""
+    """For each entry of a [B, K] index the number in the row."""
     return (torch.arange(index.shape[1], device=index.device) + first).expand_as(index).contiguous()
 
 
@@ -108,7 +108,7 @@ def bipartite(x, size, r):
 
 
 def windows(x, size, k):
-    """ALGM's first merge: the k windows of 2 x 2 tokens that are most alike become one token each. x in raster
+    """ALGM's first merge: the k most similar windows of 2 x 2 tokens become a token each. x in raster
     order of a square grid. Its threshold is a number of windows here: shapes stay, which favours it."""
     b, n, d = x.shape
     g = int(n ** 0.5)
@@ -162,7 +162,7 @@ def tome(weights, heads, blocks, schedule, counts):
 
 
 def algm(weights, heads, blocks, counts):
-    """ALGM where its paper has it, the first and the fifth block (the seventh of 24), to the same counts."""
+    """ALGM at the blocks of the paper, the first and the fifth (the seventh of 24), to the same counts."""
     k = round((counts[0] - counts[1]) / 3)
     second = 6 if blocks == 24 else 4
     return ReducingVit(weights, heads, blocks, {0: (windows, k), second: (bipartite, counts[0] - 3 * k - counts[2])})
@@ -192,7 +192,7 @@ def mutual_map(near):
 
 @torch.no_grad()
 def reference(vit, tokens, schedule, maps):
-    """One image through an f64 Vit under the maps that were found. Returns the restored tokens and, for each
+    """An image through an f64 Vit with the maps that were found. Returns the restored tokens and, for each
     stage, whether the map is the one that mutual pairs give (None where margins do not decide)."""
     x, composed, verdicts = tokens[None], None, []
     stage = 0

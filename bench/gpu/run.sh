@@ -7,7 +7,7 @@
 #                           the batch with fixed kernels
 #   sanitize  sanitize.txt  compute-sanitizer memcheck and racecheck
 #   time      times.txt     a table of goals with pass or MISS; all tokens and merged against PyTorch, ToMe and ALGM; share
-#                           of merge and restore; nearest pass; ragged against equal counts; latency of one image;
+#                           of merge and restore; nearest pass; ragged against equal counts; latency of an image;
 #                           memory; graphs, fixed kernels, batches in pairs; each kernel's share of the device's peak
 # Everything takes a few minutes; `time` takes longest, mostly in torch.compile (MPM_SIZES=base shortens it).
 set -eu
@@ -19,7 +19,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$root"
 
-# cuBLASLt is part of the toolkit or, if that is a minimal one, of PyTorch's packages.
+# cuBLASLt is part of the toolkit or, in a minimal toolkit, of PyTorch's packages.
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 toolkit=$(cd "$(dirname "$nvcc")/.." && pwd)
 packages=$(python3 -c 'import glob, os, nvidia; print(os.path.dirname(glob.glob(list(nvidia.__path__)[0] + "/*/include/cublasLt.h")[0]) + "/..")' 2>/dev/null || true)

@@ -1,4 +1,4 @@
-"""Every bar that libmpm_cuda is held to, in one run."""
+"""Every bar for libmpm_cuda, in a single run."""
 
 import statistics
 import threading
@@ -85,7 +85,7 @@ def ragged(table, encoder, label, x, counts):
 
 
 def latency(table, options, size):
-    """One image."""
+    """A single image."""
     dim, heads, blocks = SIZES[size]
     weights, x = random_weights(dim, blocks), tokens_of(size, 1, options.tokens)
     encoder = Encoder(options.library, weights, heads, blocks, "bf16")
@@ -116,7 +116,7 @@ def ways_to_queue(table, options, size):
 
 
 def nearest(table, options):
-    """One merge of N = 4,096, D = 768, all of it: normalising, pairs, means."""
+    """A merge of N = 4,096, D = 768, all of it: normalising, pairs, means."""
     dim, heads, _ = SIZES["base"]
     encoder = Encoder(options.library, random_weights(dim, 1), heads, 1, "bf16")
     x, images = tokens_of("base", 8, 4096), 8
@@ -146,7 +146,7 @@ def memory(table, options, precision):
 
 
 def pipelined(table, options, size):
-    """Batches from and to ordinary memory: one thread after another's end, and two at a time."""
+    """Batches from and to ordinary memory: in turn, and two threads at a time."""
     dim, heads, blocks = SIZES[size]
     encoder = Encoder(options.library, random_weights(dim, blocks), heads, blocks, "bf16")
     batch = picture_tokens(options.images, options.tokens + 1, dim)

@@ -19,7 +19,7 @@ def median_ms(body, seconds=1.5):
 
 
 def graphed(model, x):
-    """One call of a model as a CUDA graph."""
+    """A call of a model as a CUDA graph."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):

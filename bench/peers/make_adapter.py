@@ -89,7 +89,7 @@ def build(size):
             return levels, self.fine(self.smooth(lateral + larger))
 
     class Queries(nn.Module):
-        """Queries look at one level in turn, where the mask of the layer before is."""
+        """Queries read the levels in turn, inside the mask of the last layer."""
 
         guard, mask_of, predict = "index", queries.Mask2Former.mask_of, queries.Mask2Former.predict
 
@@ -148,8 +148,8 @@ def build(size):
         # Patches of like colour give like tokens, as trained filters do: about three quarters stay at each merge.
         model.patch.weight.copy_((torch.randn(DIM, 3, 1, 1) * 0.05).expand_as(model.patch.weight))
         model.pos_embed.mul_(0.05)
-        # A mask near 0 may hide a place in one runtime and not in the other. In a trained model few are near; here such
-        # a place would change all later masks by more than rounding.
+        # A mask near 0 may hide a place in a single runtime. In a trained model few are near; here such a place would
+        # change all later masks by more than rounding.
         for layer in model.decoder.layers:
             layer.cross.out_proj.weight.mul_(0.02)
         for norm in (m for m in model.modules() if isinstance(m, nn.BatchNorm2d)):

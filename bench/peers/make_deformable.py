@@ -1,4 +1,4 @@
-"""One layer of a pixel decoder's deformable attention as exporters write it, one GridSample for each level, for
+"""A layer of a pixel decoder's deformable attention as exporters write it, a GridSample for each level, for
 `peer.py onnxruntime`. The same layer is in bench/deformable_bench.cpp.
 
     make_deformable.py OUT.onnx [SIDE=512] [CHANNELS=256]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An export with the parts of EVA-01 + ViT-Adapter at their real width (random weights, four stages of one block each), to
+"""An export with the parts of EVA-01 + ViT-Adapter at the real width (random weights, four stages of a block each), to
 measure the parts around the blocks.
 
     make_eva.py OUT.onnx [SIZE]      SIZE: of the image, a multiple of 32 (default: 896)
@@ -16,7 +16,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "tests/models/onnx"
 
 
 def load(name, changes):
-    """A module of SCRIPTS with other text: its classes take their sizes from constants when they are defined."""
+    """A module of SCRIPTS with other text: classes in it take sizes from constants when they are defined."""
     text = (SCRIPTS / f"{name}.py").read_text()
     for before, after in changes.items():
         if before not in text:

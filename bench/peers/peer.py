@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other engines as peers: times a model as `mpm bench` times ours, and prints one JSON line.
+"""Other engines as peers: times a model as `mpm bench` times ours, and prints a JSON line.
 
     peer.py ENGINE MODEL.onnx [THREADS=2] [ROUNDS=20] [SIZE=512]
 

@@ -56,7 +56,7 @@ def converted(name, *options):
 
 
 def bench(model, precision, count=10, batch=1, threads=THREADS, env=()):
-    """Rows of one `mpm bench`: all tokens, then merged; the two take turns inside."""
+    """Rows of a run of `mpm bench`: all tokens, then merged; the two run in turn."""
     capture(mpm, "bench", model, "--compare", "none,mpm", "--precision", precision, "--rounds", count, "--batch", batch,
             "--threads", threads, "--device", "cpu", "--json", "round.json", env=env)
     return json.loads(pathlib.Path("round.json").read_text())["results"]
@@ -66,9 +66,9 @@ def medians(rows):
     return [row["ms"]["median"] for row in rows]
 
 
-@functools.lru_cache(maxsize=len(ENGINES))  # those of one model
+@functools.lru_cache(maxsize=len(ENGINES))  # those of a model
 def started(engine, model):
-    """A peer that has loaded the model and waits for its turn."""
+    """A peer that has loaded the model and waits for a turn."""
     command = [sys.executable, HERE / "peer.py", engine, model, THREADS, "-"]
     return subprocess.Popen([str(word) for word in command], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=open(f"{engine}.log", "w"), env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": "inductor"})
@@ -154,7 +154,7 @@ def beside_peers(models):
 
 
 def int8(models):
-    """i8 on processors without bf16, beside our own bf16 on AMX, and beside our own f32 on narrower instruction sets."""
+    """i8 on processors without bf16, beside our bf16 on AMX, and beside our f32 on narrower instruction sets."""
     models = [name for name in models if name.startswith("vit")]
     results["int8"] = []
     if has_avx512_bf16:

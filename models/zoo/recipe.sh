@@ -1,10 +1,10 @@
 #!/bin/sh
 # Trains and exports the shipped weights: eight runs on two CPU cores, about five hours, and the mean of the last three.
 #   models/zoo/recipe.sh MPM_MODELS MPM CAMVID OUT
-# A run that was stopped continues when the script is started again. The learning rates of the third run and from the fifth on
-# fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two points: their third
-# run raised its share of built-in streets from 0.45 over 0.68 to 0.75, with crops of 320x416 in its last quarter; and their fourth
-# was stopped at step 400, when its rate had fallen by half.
+# A run that was stopped continues when the script is started again. The learning rates of the third run and from the
+# fifth on fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two
+# points: their third run raised the share of built-in streets from 0.45 over 0.68 to 0.75, with crops of 320x416 in the
+# last quarter; and their fourth was stopped at step 400, when the rate had fallen by half.
 set -eu
 models=$(realpath "$1") mpm=$(realpath "$2") camvid=$(realpath "$3") out=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +34,7 @@ gentle() {
 }
 gentle 5 "$out/4/best.pt" --seed 11 --minutes 16 --batch 4 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \
     --mean-decay 0.995 --neighbour-share 0.4
-export OMP_NUM_THREADS=2  # with merging, parts run one after another
+export OMP_NUM_THREADS=2  # with merging, parts run in turn
 gentle 6 "$out/5/best.pt" --seed 12 --minutes 27 --batch 3 --scene 0.7 --streets 250 --rate 1e-4 --matrix-rate 4e-4 \
     --mean-decay 0.995 --neighbour-share 1 --train-blocks 2,5
 gentle 7 "$out/6/best.pt" --seed 13 --minutes 15 --batch 3 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Adds token sharing (CTS) to the shipped model: trains a policy, fine-tunes the weights with sharing, exports both in one file.
+# Adds token sharing (CTS) to the shipped model: trains a policy, fine-tunes the weights with sharing, exports both in
+# the same file.
 #   models/zoo/share_recipe.sh MPM_MODELS CAMVID OUT [SUPERPATCHES]
 # Two CPU cores need about half an hour. 120 of 300 superpatches are 30 % fewer tokens. Delete OUT to start again.
 set -eu

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu; counts
-# the instructions of one image. Left out are tests that start a built program, which only qemu can, those of the sandbox,
-# whose system calls qemu does not have, one that must be fast, and those of models of real size, which take an hour.
+# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu;
+# counts the instructions of an image. Left out are tests that start a built program, which only qemu can, those of the
+# sandbox, whose system calls qemu does not have, a test that must be fast, and those of models of real size, which take
+# an hour.
 #
 #   tests/arm/run.sh [test|count] [CTEST-OPTION...]       e.g. tests/arm/run.sh test -R mpm_layer
 #
@@ -22,7 +23,7 @@ install_tools() {
         locales
 }
 
-# apt with its own lists, cache and empty status: for it, this is an arm64 machine without packages.
+# apt with separate lists, cache and empty status, as on an arm64 machine without packages.
 arm_apt() {
     apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$sysroot.apt/state" \
         -o Dir::State::status="$sysroot.apt/status" -o Dir::Cache="$sysroot.apt/cache" -o Debug::NoLocking=1 "$@"

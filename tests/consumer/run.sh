@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh SOURCE PREFIX SCRATCH MODEL OPENCV: configures, builds and runs the program in SOURCE with the package in PREFIX, as a
-# user would: by find_package and by pkg-config, shared and static. All must print the same. OPENCV: the folder of OpenCV's own
-# package, of which a next point release is accepted, and another series is not.
+# run.sh SOURCE PREFIX SCRATCH MODEL OPENCV: configures, builds and runs the program in SOURCE with the package in
+# PREFIX, as a user would: by find_package and by pkg-config, shared and static. All must print the same. OPENCV: the
+# folder of OpenCV's package; the next point release of it is accepted, another series is not.
 set -eu
 source=$1 prefix=$2 scratch=$3 model=$4 opencv=$5
 rm -rf "$scratch"

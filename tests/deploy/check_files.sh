@@ -30,7 +30,7 @@ compose = open("deploy/compose.yml").read()
 targets = set(re.findall(r"^FROM .* AS (\w+)$", open("deploy/Containerfile").read(), re.M))
 if set(re.findall(r"target: (\w+)", compose)) != targets:
     sys.exit(f"check_files: compose.yml does not use the targets {sorted(targets)}")
-# The packages may be of either release, and the base image must be of the same one.
+# The packages may be of either release, and the base image must be of the same release.
 base = re.search(r"^ARG BASE=(\S+)$", open("deploy/Containerfile").read(), re.M).group(1)
 if 'args: &base\n        BASE: "${BASE:-%s}"' % base not in compose or compose.count("args: *base") != len(targets) - 1:
     sys.exit("check_files: compose.yml does not pass BASE to every image")

@@ -24,7 +24,7 @@ needs() {
         command -v "$program" >/dev/null || { echo "$name: skipped: apt-get install $packages" && exit 77; }
     done
 }
-# serve LOG COMMAND...: starts a server; its output is in log/LOG, its process in $served.
+# serve LOG COMMAND...: starts a server; the output is in log/LOG, the process in $served.
 serve() {
     log=$1
     shift
@@ -48,7 +48,7 @@ free_ports() {
 sockets = [socket.create_server(("", 0)) for i in range(int(sys.argv[1]))]
 print(*[s.getsockname()[1] for s in sockets])' "$1"
 }
-# prepare_home: monitors started from here have settings and measurements of their own, and no display or bus.
+# prepare_home: monitors started from here have separate settings and measurements, and no display or bus.
 prepare_home() {
     mkdir -m 700 "$scratch/home" "$scratch/run"
     mkdir -p "$scratch/home/.config/mpm/monitor"
@@ -56,7 +56,7 @@ prepare_home() {
     unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS
     profiles="$scratch/home/.config/mpm/monitor"
 }
-# value URL QUERY: the sum of a query's result in Prometheus; fails where there is none.
+# value URL QUERY: the sum of a query's result in Prometheus; fails if there is none.
 value() {
     curl -sfG "$1/api/v1/query" --data-urlencode "query=$2" | /usr/bin/python3 -c 'import json, sys
 reply = json.load(sys.stdin)

@@ -10,8 +10,8 @@ suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 roots=${MPM_ROOTS:-$tree/build/roots}
 mirror=${MPM_MIRROR:-http://deb.debian.org/debian}
 
-# Its own store, without kernel support for layers; chroot works where no namespaces are allowed. This test runs servers in the
-# network of the machine, hence free ports.
+# A separate store, without kernel support for layers; chroot works even if no namespaces are allowed. This test runs
+# servers in the network of the machine, hence free ports.
 stored="buildah --root $scratch/store --runroot $scratch/state --storage-driver vfs"
 mkdir -p "$roots"
 [ -e "$roots/$suite-minimal.tgz" ] ||
@@ -38,7 +38,7 @@ sed "s/\"host\": \"broker\", \"port\": 1883/\"host\": \"127.0.0.1\", \"port\": $
 sed "s/^listener .*/listener $1 127.0.0.1/" "$tree/deploy/mosquitto/mpm.conf" >"$scratch/settings/mpm.conf"
 sed "s/monitor:9464/127.0.0.1:$2/; s/scrape_interval: .*/scrape_interval: 1s/" "$tree/deploy/prometheus/mpm.yml" >"$scratch/settings/mpm.yml"
 chmod -R a+rX "$scratch/settings" && chmod 711 "$scratch"
-start() {  # IMAGE MOUNT COMMAND...: with the file or folder of settings at its place
+start() {  # IMAGE MOUNT COMMAND...: with the file or folder of settings in place
     image=$1 mount=$2
     shift 2
     container=$($stored from --pull-never "localhost/$image")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# many.sh BUILD: eight monitors without a window, one profile each, and one broker. Their topics do not mix, their numbers add
-# up, and one that is killed is offline while the others continue. With Prometheus, the same for its labels.
+# many.sh BUILD: eight monitors without a window, a profile each, and a broker. Their topics do not mix, their numbers
+# add up, and a killed monitor is offline while the others continue. With Prometheus, the same for its labels.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "mosquitto mosquitto-clients curl" mosquitto_sub curl
@@ -12,7 +12,7 @@ set -- $(free_ports 10)
 broker=$1 url=http://127.0.0.1:$2
 shift 2
 
-# Run by root the broker would change its user.
+# Run by root, the broker would change to another user.
 printf 'listener %s 127.0.0.1\nallow_anonymous true\nuser root\n' "$broker" >"$scratch/broker.conf"
 serve broker "$mosquitto" -c "$scratch/broker.conf"
 until_true 20 mosquitto_pub -h 127.0.0.1 -p "$broker" -t started -n || fail "the broker did not start"
@@ -39,7 +39,7 @@ done
 ! command -v prometheus >/dev/null || serve prometheus prometheus --config.file="$scratch/prometheus.yml" \
     --storage.tsdb.path="$scratch/data" --web.listen-address="${url#http://}"
 
-# topic CAMERA: the beginning of its topics.
+# topic CAMERA: the beginning of the camera's topics.
 topic() { echo "site/$([ "$1" -le 4 ] && echo north || echo south)/cam$1"; }
 # states CAMERA NUMBER: whether at least so many measurements of this camera arrived.
 states() { [ "$(grep -c "^$(topic "$1")/demo/state {" "$messages")" -ge "$2" ]; }
@@ -49,7 +49,7 @@ for camera in $cameras; do
     last "$camera" online || fail "camera $camera is not online"
 done
 [ "$(sed -n 's,^\(site/[^/]*/[^/]*\)/.*,\1,p' "$messages" | sort -u | wc -l)" = 8 ] || fail "not eight cameras"
-# Each profile has its own measurements.
+# Each profile has separate measurements.
 [ "$(ls "$scratch"/home/.local/share/mpm/monitor/cam?.sqlite | wc -l)" = 8 ] || fail "not eight stores"
 
 kill -KILL "$process3"

@@ -9,7 +9,7 @@ ports=$(free_ports 2)
 metrics=${ports% *} url=http://127.0.0.1:${ports#* }
 
 promtool check config --syntax-only "$tree/deploy/prometheus/mpm.yml" >"$scratch/log/promtool" || fail "mpm.yml is not valid"
-# The same settings with another port, no broker, and one region and one alert, which have metrics of their own.
+# The same settings with another port, no broker, and a region and an alert, which have separate metrics.
 /usr/bin/python3 - "$tree/deploy/monitor/camera.watch.json" "$profiles/camera.watch.json" "$metrics" <<'EOF'
 import json, sys
 watch = json.load(open(sys.argv[1]))

@@ -1,7 +1,8 @@
 #!/bin/sh
-# slurm.sh BUILD: deploy/slurm under Debian's slurmctld, slurmd and munge, all started here on free ports, with their files in
-# a scratch folder. Four shards: one runs undisturbed, one is requeued from outside, the program of one is killed, and one is
-# warned of its time limit. The joined result equals that of a whole run, except for the times.
+# slurm.sh BUILD: deploy/slurm under Debian's slurmctld, slurmd and munge, all started here on free ports, with their
+# files in a scratch folder. Four shards: the first runs undisturbed, the second is requeued from outside, the program
+# of the third is killed, and the fourth is warned of the time limit. The joined result equals that of a whole run,
+# except for the times.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "slurmctld slurmd munge" munged slurmctld slurmd sbatch
@@ -10,7 +11,7 @@ needs "slurmctld slurmd munge" munged slurmctld slurmd sbatch
 start_slurm() {
     mkdir "$scratch/munge" "$scratch/state" "$scratch/spool"
     mungekey --create --keyfile "$scratch/munge/key"
-    # munge has its own socket, so that a munge of the machine is not involved. --force: files below /tmp.
+    # munge has a separate socket, so that a munge of the machine is not involved. --force: files below /tmp.
     serve munged munged --foreground --force --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
         --pid-file="$scratch/munge/pid" --seed-file="$scratch/munge/seed"
     ports=$(free_ports 2)
@@ -48,9 +49,9 @@ idle() { [ "$(sinfo --noheader --format=%t 2>/dev/null)" = idle ]; }
 
 # job SHARD: the number under which Slurm runs this task.
 job() { squeue --noheader --array --format='%K %A' | awk -v task="$1" '$1 == task { print $2 }'; }
-# measured SHARD: whether at least two images, but not all, are in its counts.
+# measured SHARD: whether at least two images, but not all, are in the shard's counts.
 measured() { [ -e "results/$1.counts" ] && [ "$(wc -l <"results/$1.counts")" -ge 3 ]; }
-# interrupt SHARD COMMAND...: in the middle of the shard; keeps its counts as SHARD.before.
+# interrupt SHARD COMMAND...: in the middle of the shard; keeps the counts as SHARD.before.
 interrupt() {
     shard=$1
     shift

@@ -142,7 +142,7 @@ def feeds_of(running, image):
 
 
 def resized(path, size):
-    """The same graph that declares another size of its image."""
+    """The same graph with another declared size of the image."""
     model = onnx.load(path)
     for given in model.graph.input:
         extents = given.type.tensor_type.shape.dim
@@ -194,9 +194,9 @@ def main():
         name = line.strip()
         try:
             result = answer(rows[name], pathlib.Path(sys.argv[1]) / name)
-        except Exception as error:  # a row of its own: packages change
+        except Exception as error:  # a separate row: packages change
             traceback.print_exc()
-            while error.__cause__:  # the exporter's own texts are general advice
+            while error.__cause__:  # the exporter's texts are general advice
                 error = error.__cause__
             text = " ".join(str(error).split())
             result = {"error": f"{type(error).__name__}: {text[:300]}"}

@@ -28,7 +28,7 @@ LARGEST_ERROR = 1e-5  # of the largest value, merging off
 
 
 class Exporter:
-    """A process that exports rows in one environment; started again if a row ends it."""
+    """A process that exports rows in an environment; started again if a row ends it."""
 
     def __init__(self, python, out):
         self.command, self.process = [python, HERE / "export.py", out], None
@@ -58,7 +58,7 @@ def as_arrays(path):
 
 
 def difference(expected, found):
-    """The largest of all outputs, each of its largest value."""
+    """The largest of all outputs, each relative to the output's largest value."""
     worst = 0.0
     for want, got in zip(expected, found):
         if want.size != got.size or (want.ndim > 1 and want.shape != got.shape):

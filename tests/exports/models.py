@@ -96,7 +96,7 @@ def joint(model, config, field="image_embeds", wrap=True):
 
 
 class OwnExport:
-    """A package's own command that writes ONNX."""
+    """A package's command that writes ONNX."""
 
     def __init__(self, module, write):
         self.module, self.write = module, write
@@ -123,7 +123,7 @@ def lightly_classes():
 
 
 def guide(page, blocks=1, **config):
-    """The page's first blocks that are marked `python export`, as one program. Only the loaders are replaced: they give tiny
+    """The page's first blocks that are marked `python export`, as a program. Only the loaders are replaced: they give tiny
     models with drawn weights."""
     import timm
     import transformers
@@ -162,7 +162,7 @@ def scale_of(parameter):
 
 
 def draw(model, seed=1):
-    """Normal weights: products keep the size of their input, norms and layer scales are near one, biases and tokens small."""
+    """Normal weights: products keep the size of their input, norms and layer scales are near 1, biases and tokens small."""
     generator = torch.Generator().manual_seed(seed)
     tokens = ("pos", "cls", "token", "query", "queries", "embed", "bias_table", "latent")
     with torch.no_grad():

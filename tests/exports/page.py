@@ -59,7 +59,7 @@ def remark(row):
 
 
 def rows_of(kind, rows, results, cells):
-    """Lines of the rows of one kind; those that differ in their exporter only are one line."""
+    """Lines of the rows of a kind; rows that differ in the exporter only share a line."""
     lines = {}
     for row in rows:
         if kind(row):

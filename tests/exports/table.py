@@ -79,7 +79,7 @@ ROWS = [
         size=(512, 512)),
     Row("guide_eomt_script", f'guide("docs/guide/eomt.md", 2, {EOMT_SIZES})', "script opset17 batch",
         outputs=["masks", "classes"], size=(512, 512)),
-    # One model in every way.
+    # A model in every way.
     Row("timm_vit", vit()),
     Row("timm_vit_batch", vit(), "default batch"),
     Row("timm_vit_dynamic", 'features(timm.create_model("vit_small_patch16_224", dynamic_img_size=True, **TINY_TIMM))',
@@ -197,7 +197,7 @@ ROWS = [
     Row("lightly_classes", "lightly_classes()", "own batch", 2, size=(64, 64), options="--blocks 1"),
     Row("rfdetr_nano", "rfdetr_nano()", "own", 0, size=(128, 128), reason="TopK|detector|window",
         instead="nothing yet: its backbone has windows too"),
-    # optimum, with its own transformers
+    # optimum, with another version of transformers
     Row("optimum_vit", face("ViTForImageClassification", "ViTConfig", num_labels=5), "optimum task=image-classification"),
     Row("optimum_dinov2", face("Dinov2Model", "Dinov2Config", mlp_ratio=2), "optimum task=feature-extraction", run_at=(48, 48)),
     Row("optimum_clip", "joint(hf.CLIPModel, hf.CLIPConfig, wrap=False)", "optimum task=zero-shot-image-classification",

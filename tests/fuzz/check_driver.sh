@@ -40,7 +40,7 @@ finds 'leaves files open' 'open' --rounds 1000
 finds 'ended by Aborted' 'crash only when changed' --seconds 0.5 --state state
 [ "$(awk '$1 == "findings" { print $2 }' state)" = 1 ] || fail "the same fault is counted again and again"
 
-# Continues where it stopped, and adds up.
+# Continues after the last position, and adds up.
 printf 'nothing' >seeds/one
 rm -f state
 "$program" --seconds 0.2 --state state seeds >said || fail "a finding where there is none"

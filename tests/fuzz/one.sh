@@ -1,6 +1,6 @@
 #!/bin/sh
-# one.sh PROGRAM: one fuzz target, for run.sh, which sets time and folders in MPM_FUZZ_... Prints one line on success, and the
-# whole output on failure.
+# one.sh PROGRAM: a fuzz target, for run.sh, which sets time and folders in MPM_FUZZ_... Prints a line on success, and
+# the whole output on failure.
 set -eu
 program=$1 name=${1##*/}
 log=$MPM_FUZZ_KEPT/log/$name state=$MPM_FUZZ_KEPT/state/$name seeds=$MPM_FUZZ_SEEDS/${name#fuzz_}
@@ -17,7 +17,7 @@ ours() {
     "$program" "$@" --findings "$MPM_FUZZ_KEPT/findings" "$seeds" >"$log" 2>&1
 }
 
-# With clang's libFuzzer; its figures are added to those of earlier calls.
+# With clang's libFuzzer; figures are added to those of earlier calls.
 clangs() {
     corpus=$MPM_FUZZ_KEPT/corpus/$name result=0
     mkdir -p "$corpus"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for its share of MINUTES, as many at a time as there are
+# run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for a share of MINUTES, as many at a time as
+# there are
 #                           processors; each continues where it stopped the last time. A busy machine takes longer: the
 #                           driver counts processor time (libFuzzer, which comes with clang, does not)
 # run.sh BUILD --mutants N  replays every seed and N mutants of each (with libFuzzer: the seeds), and of real exports
-#   --only NAME             one target
+#   --only NAME             a single target
 # Progress is kept in build/fuzz/state, inputs that failed in build/fuzz/findings. Exit status 1 if this call found
 # something.
 set -eu

@@ -10,7 +10,7 @@ find_mistakes() {  # FOLDER
         'new QLabel|QLabel [a-z][A-Za-z]*[;({]|new QMessageBox|QMessageBox::(about|information|question|warning|critical)|new QErrorMessage|[>.]setToolTip\(|setStatusTip|setWhatsThis|QToolTip::showText|setHtml|insertHtml|appendHtml|QTextBrowser|QStaticText|Qt::(RichText|AutoText|MarkdownText)|setItemData\(.*ToolTipRole' \
         "$1" --include='*.cpp' --include='*.hpp' |
         grep -v '/plain_widgets\.hpp:' | grep -v '// own words$'
-    # A class that is a label sets its format itself.
+    # A class that is a label sets the format itself.
     grep -rlE 'public QLabel' "$1" --include='*.hpp' | while read -r header; do
         grep -q 'setTextFormat(Qt::PlainText)' "${header%.hpp}.cpp" || echo "$header: a label without Qt::PlainText"
     done

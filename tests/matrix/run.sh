@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and tests the layers, the converter and the pipeline with OpenCV versions that Debian 12 does not have:
-#   4.10 (Debian 13) and 5.0 (sid + experimental), the latter on its classic and on its new engine.
+#   4.10 (Debian 13) and 5.0 (sid + experimental), the latter on the classic and on the new engine.
 #
 #   tests/matrix/run.sh [4.10|5.0]... [-- CTEST-OPTION...]      e.g. tests/matrix/run.sh 5.0 -- -R mpm_layer
 #
@@ -45,9 +45,9 @@ make_root() {
     in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev python3-opencv
 }
 
-# bring_tree ROOT: the sources and the fixtures beside them, as the tests expect them. A file that differs gets the time
-# of now, not its own: it may be older than what was built from the one before. The mounts are gone with this process's
-# namespace.
+# bring_tree ROOT: the sources and the fixtures beside them, as the tests expect them. A file that differs gets the
+# present time, not the file's: it may be older than the build of the file before. The mounts are gone with this
+# process's namespace.
 bring_tree() {
     rm -rf "$1/src/new"
     mkdir -p "$1/src/new" "$1/src/mpm" "$1/src/shared" "$1/build" "$1/ccache"
@@ -73,10 +73,10 @@ bring_tree() {
 }
 
 build() {
-    # GCC 16 reports overflows in OpenCV 5's own headers that are none.
+    # GCC 16 reports overflows in OpenCV 5's headers that are none.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_UNITY_BUILD=ON -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
-        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in one run
+        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in a single run
 }
 
 # check ROOT ENGINE CTEST-OPTION...: in OpenCV 5, ENGINE overrides the program's choice.

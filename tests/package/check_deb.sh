@@ -61,7 +61,7 @@ documented mpm-monitor <"$scratch/help"
 for command in train eval export import mean policy scene; do "$build/models/torch/mpm-models" $command --help; done >"$scratch/help"
 documented mpm-models <"$scratch/help"
 
-# The bill of materials: every package with its digest, and everything that is named is described.
+# The bill of materials: every package with a digest, and everything that is named is described.
 /usr/bin/python3 - "$debs" $packages <<'EOF' || fail "the bill of materials is not right"
 import glob, hashlib, json, sys
 folder, names = sys.argv[1], set(sys.argv[2:])

@@ -27,7 +27,7 @@ def resident():
 
 
 def in_new_process(code, **environment):
-    """Runs `code` in an interpreter of its own and returns its output. Fails with its errors."""
+    """Runs `code` in a separate interpreter and returns the output. Fails with the interpreter's errors."""
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
     if done.returncode != 0:
@@ -36,7 +36,7 @@ def in_new_process(code, **environment):
 
 
 class FolderTest(unittest.TestCase):
-    """Each test has a folder of its own."""
+    """Each test has a separate folder."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()

@@ -10,7 +10,7 @@ from support import SOURCE, TINY, in_new_process
 
 STREET = SOURCE + "/models/zoo/street-vit-tiny.onnx"
 
-# Each runs in a process of its own, since registering changes the whole process.
+# Each runs in a separate process, since registering changes the whole process.
 ALONE = """
 import sys
 sys.path.insert(0, {tests!r})

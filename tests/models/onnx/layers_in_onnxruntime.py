@@ -37,7 +37,7 @@ def check(mpm, base, out):
     command += ["--size", size.read_text().strip().replace(" ", "x")] if size.exists() else []
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        # This form takes one image of the size of the export.
+        # This form takes a single image of the size of the export.
         applies = "the layers form takes one image" not in done.stderr
         return (np.inf, done.stderr.strip()) if applies else None
     references = sorted(base.parent.glob(base.name + ".s2_5.output*.npy"))

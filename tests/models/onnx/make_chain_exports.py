@@ -73,7 +73,7 @@ class Eomt(Vit):
         stream.special += QUERIES
 
     def attended(self, x):
-        """Scores of a query outside of its mask are dropped, as in training."""
+        """Scores of a query outside of the query's mask are dropped, as in training."""
         masks, _ = self.masks(self.norm(x))
         inside = F.interpolate(masks, self.grid, mode="bilinear").flatten(2) > 0
         allowed = torch.ones(x.shape[0], x.shape[1], x.shape[1], dtype=torch.bool)
@@ -118,7 +118,7 @@ class Injected(Vit):
         self.replaced = nn.Parameter(torch.randn(1, 1, DIM))
 
     def added(self, stream, rows):
-        """rows [1, N, D]: a merged token gets the mean over its members."""
+        """rows [1, N, D]: a merged token gets the mean over the members."""
         if stream.map is not None:
             count = int(stream.map.max()) + 1
             sums = torch.zeros(count, DIM).index_add_(0, stream.map, rows[0])
@@ -146,7 +146,7 @@ class Injected(Vit):
 
 
 class Changing(Vit):
-    """Queries and keys are normalised from one block on, as in Depth Anything 3."""
+    """Queries and keys are normalised from some block on, as in Depth Anything 3."""
 
     def __init__(self, at=3):
         super().__init__(blocks())
@@ -181,7 +181,7 @@ class Convolved(Injected):
 
 
 class Behind(Injected):
-    """Class tokens behind the image tokens from one block on, as a decoder has them that shares the width."""
+    """Class tokens behind the image tokens from some block on, as in a decoder of the same width."""
 
     def __init__(self):
         super().__init__(cuts=(4,), kind="none")
@@ -271,7 +271,7 @@ class Aimv2(RmsVit):
 
 
 class ParallelBlock(Block):
-    """Attention and MLP read the same tokens; with one norm or with two."""
+    """Attention and MLP read the same tokens; with 1 norm or with 2."""
 
     def __init__(self, attention, mlp, norms=1):
         super().__init__(attention, mlp)
@@ -283,7 +283,7 @@ class ParallelBlock(Block):
 
 
 class JoinedBlock(nn.Module):
-    """As in timm's ParallelScalingBlock: one product before, with the MLP's columns in front, and a sum of the two results."""
+    """As in timm's ParallelScalingBlock: a product before, with the MLP's columns in front, and a sum of both results."""
 
     def __init__(self, hidden=96, scaled=False):
         super().__init__()

@@ -230,7 +230,7 @@ class MaskLayer(nn.Module):
 
 
 class Mask2Former(PixelDecoded):
-    """Queries look at one level in turn, where the mask of the layer before is."""
+    """Queries read the levels in turn, inside the mask of the last layer."""
 
     def __init__(self, block, style="stack", guard="index", queries=6, classes=5, **options):
         super().__init__(block, style, **options)
@@ -269,7 +269,7 @@ class Mask2Former(PixelDecoded):
 
 
 def as_dynamo(path):
-    """Rewrites an export as the dynamo exporter of PyTorch 2 writes it before its optimiser: opset 20, where GridSample's mode
+    """Rewrites an export as the dynamo exporter of PyTorch 2 writes it before optimisation: opset 20, where GridSample's mode
     is linear and reductions have their axes as an input; sequences for splits and stacks."""
     proto = onnx.load(path)
     nodes, made = proto.graph.node, {o: n for n in proto.graph.node for o in n.output}

@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore")
 SIZE, PATCH, DIM, HEADS, DEPTH = (64, 96), 8, 48, 3, 7
 
 
-# ---- merging, as the method defines it, one image at a time ----
+# ---- merging, as the method defines it, image by image ----
 
 def pair_up(x):
     """x [N, D] -> map [N]: mutual nearest neighbours by cosine share an id."""
@@ -348,7 +348,7 @@ class Vit(nn.Module):
 
 
 class Padded(Vit):
-    """An image that is no multiple of the patch: padded on its way in, cut on its way out, as Segmenter does."""
+    """An image that is no multiple of the patch: padded at the input, cut at the output, as in Segmenter."""
 
     def run(self, image, schedule=()):
         h, w = image.shape[2:]
@@ -516,7 +516,7 @@ class Nhwc(Vit):
 
 
 class Watched(Vit):
-    """Hands out the probabilities of its second block, so that this one is none an encoder can hold."""
+    """Outputs the probabilities of the second block, so that no encoder can contain this block."""
 
     def run(self, image, schedule=()):
         x = self.embed(image)
@@ -560,7 +560,7 @@ def spread(model):
 
 def export(model, image, path, opset, dynamic):
     extra = {"masks": torch.tensor(False)} if isinstance(model, Masked) else {}
-    for module in model.modules():  # training keeps nn.MultiheadAttention off its fused path, but is wrong for batch norms
+    for module in model.modules():  # training keeps nn.MultiheadAttention off the fused path, but is wrong for batch norms
         module.training = isinstance(module, nn.MultiheadAttention)
     names = {"image": {0: "batch"}} if dynamic else None
     legacy = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
@@ -622,7 +622,7 @@ def copy_references(out, source, target):
 
 
 def make_attention_operator(out):
-    """Softmax and its two products as the one operator of opset 23, which this exporter cannot write itself."""
+    """Softmax and both products as the operator of opset 23, which this exporter cannot write itself."""
     model = onnx.load(os.path.join(out, "timm_dynamic.onnx"))
     nodes = model.graph.node
     maker = {o: n for n in nodes for o in n.output}
@@ -641,7 +641,7 @@ def make_attention_operator(out):
 
 
 def make_half(out):
-    """Weights in half precision, cast where they are used; references with the rounded weights."""
+    """Weights in half precision, cast before each use; references with the rounded weights."""
     torch.manual_seed(9)
     model = Vit(blocks()).eval()
     spread(model)
@@ -718,7 +718,7 @@ def make_all_half(out):
 
 
 def take_out(nodes, gone, at, new):
-    """Replaces nodes by one, at the place of `at`."""
+    """Replaces nodes by a single node, at the place of `at`."""
     nodes.insert(list(nodes).index(at), new)
     for node in gone:
         nodes.remove(node)
@@ -801,7 +801,7 @@ def make_quantised(out):
 
 
 def make_resized(out):
-    """Exported at one size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
+    """Exported at a size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
     for name, head, mode, to in (("resized_bicubic", "tokens", "bicubic", (12, 10)), ("resized_bilinear", "seg", "bilinear", (12, 10)),
                                  ("resized_turned", "tokens", "bicubic", (12, 8))):  # as many patches as before
         torch.manual_seed(len(name))

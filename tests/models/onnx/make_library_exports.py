@@ -183,7 +183,7 @@ def make(name, out):
     spread(model)
     with torch.no_grad():
         for last in [m for m in model.modules() if isinstance(m, nn.Conv2d) and m.out_channels == 1]:
-            last.bias.add_(1)  # a depth is not negative: without this one, all of a random model's may be 0
+            last.bias.add_(1)  # a depth is not negative: without this, all depths of a random model may be 0
     batch = 2 if dynamic else 1
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)

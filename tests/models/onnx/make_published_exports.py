@@ -93,7 +93,7 @@ class Dinov3(Published):
 
 
 class Dinov3Linear(Dinov3):
-    """The head of DINOv3's evaluation: maps of four depths, joined, normalised, one product, resized."""
+    """The head of DINOv3's evaluation: maps of four depths, joined, normalised, a product, resized."""
 
     def __init__(self):
         super().__init__()
@@ -109,7 +109,7 @@ class Dinov3Linear(Dinov3):
 
 
 class PmtBlock(nn.Module):
-    """Three products, as in transformers; the one of the keys has no bias."""
+    """Three products, as in transformers; that of the keys has no bias."""
 
     def __init__(self):
         super().__init__()
@@ -125,7 +125,7 @@ class PmtBlock(nn.Module):
 
 
 class Pmt(Dinov3):
-    """A frozen encoder; a decoder of plain blocks reads the sum of four depths behind its queries. With `merged` the decoder
+    """A frozen encoder; a decoder of plain blocks reads the sum of four depths behind the queries. With `merged` the decoder
     follows the merge map: its tokens are the means of what the map joins."""
 
     def __init__(self, merged=False):
@@ -246,7 +246,7 @@ class PerceptionEncoder(Published):
 # ---- RADIO ----
 
 class Radio(Published):
-    """Patches by a product, positions cut out of a larger grid, summary tokens of several teachers, registers. Its input is
+    """Patches by a product, positions cut out of a larger grid, summary tokens of several teachers, registers. The input is
     normalised in the model."""
 
     largest, summaries, registers = (10, 14), 3, 4

@@ -56,7 +56,7 @@ class Feature2Pyramid(nn.Module):
 
 
 def pool_evenly(x, count):
-    """As deployments rewrite it: windows of one size, cut off where they do not divide the map."""
+    """As deployments rewrite it: windows of equal size, cut off if they do not divide the map."""
     if count == 1:
         return F.adaptive_avg_pool2d(x, 1)
     return F.avg_pool2d(x, [max(1, int(s) // count) for s in x.shape[2:]])
@@ -76,7 +76,7 @@ def pool_by_slices(x, count):
 
 
 def pool_by_index(x, count):
-    """As PyTorch decomposes it: every window's pixels by index, those behind its end masked, a sum, a division."""
+    """As PyTorch decomposes it: every window's pixels by index, those behind the end masked, a sum, a division."""
     def window(size):
         start = torch.arange(count) * size // count
         length = -(-(torch.arange(count) + 1) * size // count) - start
@@ -185,7 +185,7 @@ class DptHead(nn.Module):
 
 
 class DepthAnything(Published):
-    """DINOv2, whose positions of a square grid are resized in the graph, and a DPT head. One depth for each pixel."""
+    """DINOv2, whose positions of a square grid are resized in the graph, and a DPT head. A depth for each pixel."""
 
     size, patch, trained = (84, 112), 14, 5
 

@@ -35,7 +35,7 @@ class Scale(nn.Module):
 
 
 class Published(nn.Module):
-    """Runs its blocks over the tokens, merges between them and restores for whatever follows."""
+    """Runs the blocks over the tokens, merges between them and restores at the end."""
 
     size, patch, taps = (64, 96), 8, TAPS
 

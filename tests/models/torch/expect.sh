@@ -4,7 +4,7 @@ fail() {
     exit 1
 }
 
-# fails STATUS WORDS COMMAND...: the command fails with this status and one line that has the words.
+# fails STATUS WORDS COMMAND...: the command fails with this status and a single line that has the words.
 fails() {
     status=$1 words=$2
     shift 2

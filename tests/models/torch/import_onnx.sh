@@ -1,5 +1,6 @@
 #!/bin/sh
-# import_onnx.sh MPM-MODELS MPM: a checkpoint in Segmenter's layout becomes an ONNX file in one command, and errors are one line.
+# import_onnx.sh MPM-MODELS MPM: a checkpoint in Segmenter's layout becomes an ONNX file in a single command, and errors
+# are a single line.
 set -eu
 models=$1 mpm=$2
 here=$(cd "$(dirname "$0")" && pwd)

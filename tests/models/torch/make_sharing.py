@@ -1,4 +1,4 @@
-"""Token sharing (CTS) written from its definition in PyTorch, with random weights; independent of the program under test.
+"""Token sharing (CTS) written from the definition in PyTorch, with random weights; independent of the program under test.
 
 make_sharing.py FOLDER writes
   checkpoint.pth                                    a Segmenter (mask transformer, 128x192)
@@ -41,7 +41,7 @@ def policy_weights(seed, equal):
         layer_weights(state, f"policy.blocks.{i}.expand", wide, inside, 1, g)
         layer_weights(state, f"policy.blocks.{i}.depthwise", wide, 1, kernel, g)
         layer_weights(state, f"policy.blocks.{i}.project", out, wide, 1, g)
-    # Small: of certain scores the softmax would be equal where its logits are not.
+    # Small: for certain scores the softmax would be equal for different logits.
     state["policy.head.weight"] = torch.zeros(2, 112, 1, 1) if equal else 0.02 * torch.randn(2, 112, 1, 1, generator=g)
     state["policy.head.bias"] = torch.zeros(2) if equal else torch.randn(2, generator=g)
     return state
@@ -65,7 +65,7 @@ def policy_scores(state, images):
 
 
 def chosen(scores, count):
-    """Superpatches (row, column) of one image that share: best first, then in reading order."""
+    """Superpatches (row, column) of an image that share: best first, then in reading order."""
     order = sorted(range(scores.numel()), key=lambda i: (-float(scores.flatten()[i]), i))
     return {divmod(i, scores.shape[1]) for i in order[:count]}
 
