@@ -223,7 +223,7 @@ TEST_F(Eval, PascalContextReadsItsList) {
     expectScores(row, plainScores({{ids, found("x")}}, 60, 255));
 }
 
-// A ViT-Tiny/16 at 512x512 on ADE20K is in the paper; random weights are enough to be put beside it.
+// A ViT-Tiny/16 at 512x512 on ADE20K is in the paper; random weights are enough for the comparison.
 TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     add("images/validation/a.jpg", "annotations/validation/a.png", blobs(3, {512, 512}, 8, 0), 3);
     const Outcome outcome =

@@ -1,4 +1,4 @@
-// `mpm run` for long: memory and descriptors stay flat.
+// `mpm run` for a long time: memory and descriptors stay flat.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -85,7 +85,7 @@ TEST_F(Soak, TwentyThousandFramesLeaveMemoryAndDescriptorsFlat) {
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(linesOf(m_folder / "out/tokens.csv"), kFrames);
     EXPECT_EQ(linesOf(m_folder / "out/tokens.jsonl"), kFrames - 1);  // it has no head line
-    // From a quarter on everything that is made once has been made.
+    // After a quarter of the time, everything that is allocated once has been allocated.
     const auto warm =
         std::find_if(looks.begin(), looks.end(), [](const Look& l) { return l.frames > kFrames / 4; });
     ASSERT_GE(looks.end() - warm, 10) << "it ran too fast to be watched";

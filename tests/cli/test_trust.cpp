@@ -291,7 +291,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
         EXPECT_EQ(outcome.lines(), 1) << outcome.err;
         EXPECT_TRUE(outcome.says("not a")) << outcome.err;
     }
-    // The program waits for a stream that sends nothing, until it is ended.
+    // The program waits for a silent stream until a signal ends the program.
     for (const int signal : {SIGTERM, SIGINT}) {
         HostileServer server("", false);
         Process process({"run", m_folder / "model.onnx", server.url()});

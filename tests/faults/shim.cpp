@@ -99,7 +99,7 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     return work(count);
 }
 
-/// No signal interrupts it on a disk of this machine, and SQLite takes it for an error of the disk.
+/// No signal interrupts this call on a local disk, and SQLite reports EINTR as an error of the disk.
 template <class Do>
 int syncBy(int file, const Do& work) {
     if (!oursByNumber(file)) return work();
@@ -294,7 +294,7 @@ EXPORTED int fclose(std::FILE* stream) {
     return EOF;
 }
 
-// A second descriptor of a file is as much ours as the first.
+// A duplicate of a counted descriptor counts, too.
 EXPORTED int dup(int file) noexcept {
     static const auto next = real<int (*)(int)>("dup");
     const int second = next(file);

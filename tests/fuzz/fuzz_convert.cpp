@@ -1,5 +1,5 @@
-// Whatever bytes a model file holds, converting it and looking at it end in a result, a refusal or a budget
-// that is used up. Anything else ends the program.
+// For any bytes of a model file, conversion and inspection end in a result, a Refusal or a BudgetError.
+// Anything else ends the program.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -152,7 +152,7 @@ Dims sizesOf(const Shape& shape) {
 
 void setAttributes(Choices& c, const Operator& op, cv::dnn::LayerParams& params) {
     for (const Attribute& attribute : op.attributes) {
-        // Now and then of another kind than it should be.
+        // Sometimes of a wrong kind.
         const Kind kind =
             c.once(16) ? c.of({Kind::Whole, Kind::List, Kind::Real, Kind::Text}) : attribute.kind;
         if (c.once(5)) continue;
@@ -290,7 +290,7 @@ mpm::test::EncoderOptions encoderOptions(Choices& c) {
     return o;
 }
 
-/// An encoder that fits, of which some things are changed.
+/// A valid encoder with a few changes.
 void encoder(Choices& c) {
     constexpr const char* kMethods[] = {"mpm",
                                         "none",

@@ -1,4 +1,4 @@
-// A model whose blocks come in two segments, with queries in the second (EoMT), in the monitor.
+// A model whose blocks are in two segments, with queries in the second (EoMT), in the monitor.
 #include <algorithm>
 
 #include <QTest>

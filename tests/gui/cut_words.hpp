@@ -1,4 +1,4 @@
-// Reads a window as an eye does that looks for words cut off.
+// Searches a window for words that are cut off.
 #pragma once
 
 #include <QAbstractButton>

@@ -113,7 +113,7 @@ void DemoTest::everyViewIsAliveSoon() {
     QVERIFY2(QTest::qWaitFor([&] { return alive(0) && alive(1) && alive(2) && alive(3); }, 60'000),
              "a view stays empty");
     const qint64 started = timer.elapsed();
-    // Alive, not painted once: every view changes with the street.
+    // Not painted only once: every view changes with the street.
     const QImage before = screen.look();
     for (int view = 0; view < 4; ++view) {
         const QRect place = views()[view];

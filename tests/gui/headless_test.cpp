@@ -74,7 +74,7 @@ private:
 };
 
 void HeadlessTest::initTestCase() {
-    // A program that asks for a display fails here.
+    // A program that needs a display fails here.
     qputenv("QT_QPA_PLATFORM", "xcb");
     qunsetenv("DISPLAY");
     qunsetenv("WAYLAND_DISPLAY");
@@ -125,7 +125,7 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // a network, two sources
 }
 
-/// Settings with the keys of then, and a store of schema 2: migrated, with a copy beside it.
+/// Settings with keys of an earlier version, and a store of schema 2: migrated, with a copy beside it.
 void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
     const QString source = m_sandbox.film(8, 0), store = data("earlier.sqlite");
     {

@@ -100,7 +100,7 @@ private:
     const QString m_image = QStringLiteral("<img src=\"file:///dev/zero\">");
 };
 
-/// The shipped model with other labels, under a name that is no better.
+/// The shipped model with hostile labels, under a hostile name.
 QString HostileTest::model() {
     const QString path = m_is.sandbox.path(QStringLiteral("<img src=a><b>model.onnx"));
     QFile shipped(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx")), file(path);

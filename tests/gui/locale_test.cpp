@@ -1,4 +1,4 @@
-// All of it as a user sees it whose locale writes 0,5.
+// The whole program in a locale that writes 0,5.
 #include <clocale>
 #include <cmath>
 #include <cstdio>
@@ -206,7 +206,7 @@ void LocaleTest::metricsHavePoints() {
     QVERIFY2(!comma.match(QString::fromUtf8(page)).hasMatch(), page.constData());
 }
 
-/// Whether or not the C library's numbers are plain.
+/// With and without the C library's numbers in the C locale.
 void LocaleTest::peopleReadTheirOwnNumbers() {
     for (const bool plain : {false, true}) {
         if (plain) setNumericLocale();

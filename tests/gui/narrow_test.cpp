@@ -140,7 +140,7 @@ void NarrowTest::fitsInFrench() {
     }
 }
 
-/// Real errors of sources, and every kind there is.
+/// Real errors of sources, and every kind of error.
 void NarrowTest::sourcesSpeakFrench() {
     const QString damaged = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
     const QString text = m_is->sandbox.path(QStringLiteral("text.mp4"));

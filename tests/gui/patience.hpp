@@ -3,7 +3,7 @@
 
 namespace mpm::gui::test {
 
-/// Milliseconds. A build that checks every memory access is slower, and being late there is no fault.
+/// Milliseconds. A build that checks every memory access is slower, so it gets more time.
 constexpr int patience(int milliseconds) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     return milliseconds * 6;

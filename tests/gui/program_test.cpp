@@ -104,7 +104,7 @@ void ProgramTest::screenshotThatCannotBeWrittenLeavesWith1() {
     QVERIFY(outcome.err.contains(QStringLiteral("/nowhere/shot.png")));
 }
 
-/// As if by hand: with status 0, and the settings are written.
+/// As if closed by hand: status 0, and the settings are written.
 void ProgramTest::sigtermClosesTheWindow() {
     QProcess monitor;
     monitor.start(kMonitor, {QStringLiteral("--profile"), QStringLiteral("ended"), QStringLiteral("--view"),

@@ -1,4 +1,4 @@
-// The window at usual sizes, light and dark: no text is cut off, and all of it has the contrast of WCAG AA
+// The window at usual sizes, light and dark: no text is cut off, and all text has the contrast of WCAG AA
 // (4.5; 3 for large text). MPM_SHOTS is a folder for screenshots.
 #include <QAbstractButton>
 #include <QComboBox>

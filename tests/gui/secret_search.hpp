@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 using mpm::test::AddressForm;
 
-/// All that reaches the standard error while it lives, of libraries too.
+/// Collects the standard error while it exists, also of libraries.
 class ErrorOutput {
 public:
     explicit ErrorOutput(const QString& file) : m_file(file), m_before(dup(STDERR_FILENO)) {

@@ -77,7 +77,7 @@ private:
     mpm::test::StreamServer m_server;
 };
 
-/// From a frame's stamp to the moment something of it is painted first.
+/// From a frame's stamp to its first paint.
 struct Shown {
     std::vector<double> ages;
     std::uint32_t last = 0;
@@ -128,7 +128,7 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     });
     const int before = m_is->count;
     for (int i = 0; i < 200; ++i) {
-        // As the window system hands it over: queued, between everything else that is due.
+        // As from the window system: queued among other events.
         auto* wheel = new QWheelEvent(QPointF(40 + i % 50, 40), view->mapToGlobal(QPointF(40 + i % 50, 40)),
                                       {}, {0, i % 2 == 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
                                       Qt::NoScrollPhase, false);

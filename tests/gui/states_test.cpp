@@ -25,7 +25,7 @@ using namespace mpm::gui;
 
 namespace {
 
-/// Files of this process grow no further than `bytes`, as on a disk that is full.
+/// Files of this process cannot grow beyond `bytes`, as on a full disk.
 class FullDisk {
 public:
     explicit FullDisk(rlim_t bytes) {

@@ -1,4 +1,4 @@
-// Whose turn it is at the network that several sources share, on a clock that only the test moves.
+// The order in which sources use a shared network, on a clock that only the test moves.
 #include <QTest>
 
 #include "gui/engine/inference_worker.hpp"

@@ -66,7 +66,7 @@ public:
         return nextWhere([&](const Analysis&) { return count > before + 1; });
     }
 
-    /// After a pause: until the last frame is everywhere, however slow the network is just now.
+    /// After a pause: waits until the last frame is everywhere, even with a slow network.
     bool settle() {
         QTest::qWait(300);  // an analysis may have been in progress
         return QTest::qWaitFor(

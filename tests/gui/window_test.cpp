@@ -1,5 +1,4 @@
-// The window as a hand would use it: every action is checked by the effect on the next frame or the stored
-// row.
+// The window used as by hand: every action is checked by the effect on the next frame or the stored row.
 #include <QComboBox>
 #include <QDialog>
 #include <QDropEvent>
@@ -358,7 +357,7 @@ void WindowTest::droppedFilesAreOpened() {
     QVERIFY(m_is->next());  // the previous model continues
 }
 
-/// If the window waited for the network, most beats would be as far apart as frames. Load makes both longer.
+/// If the window waited for the network, most beats would be as far apart as frames. Load lengthens both.
 void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     m_is->open();
     QVERIFY(m_is->next());

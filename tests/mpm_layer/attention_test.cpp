@@ -32,7 +32,7 @@ void checkAttention(int tokens, int size, const cv::Mat& bias) {
     const LeftOperand rows(qkv, stride);
     const AttentionHead head =
         headOf(rows, stride, tokens, size, 0.5f / std::sqrt(static_cast<float>(size)), bias);
-    // Sums that begin at a large bias are as coarse as it is in f32.
+    // Sums that begin at a large bias have the spacing of f32 at the bias.
     const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
     const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
     cv::Mat output(tokens, size, CV_32F);
@@ -76,7 +76,7 @@ cv::Mat ramp(int tokens, float step) {
     return bias;
 }
 
-// Weights are kept relative to a peak that follows the scores by leaps: slow and fast climbs, and falls.
+// Weights are relative to a peak that follows the scores in steps: slow and fast rises, and falls.
 TEST(Attention, ScoresThatClimb) {
     for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
         checkAttention(500, 32, ramp(500, step));
@@ -139,7 +139,7 @@ struct HeadOperands {
     std::vector<Bf16Pair> keys, values;
 };
 
-// Against the f32 kernel, which the scalar loops have checked: rounding to 8 bits is all that may differ.
+// Against the f32 kernel, which the scalar loops have checked: only the rounding to 8 bits may differ.
 void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
     const cv::Mat v = randomMatrix(tokens, size, 3);
     const HeadOperands head(randomMatrix(tokens, size, 1), randomMatrix(tokens, size, 2), v, bias);

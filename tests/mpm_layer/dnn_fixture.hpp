@@ -43,7 +43,8 @@ protected:
 };
 
 // OpenCV 5.0.0's new engine keeps the sizes of a dynamic layer's followers while the input's shape stays
-// (mended after it): an input of another shape in between makes it look again. The other engines do not mind.
+// (fixed in later versions): an input of another shape in between updates them. Other engines need no such
+// input.
 inline void setInput(cv::dnn::Net& net, const cv::Mat& blob, const std::string& name = "") {
 #if CV_VERSION_MAJOR >= 5
     if (blob.dims == 3) {

@@ -1,4 +1,4 @@
-// Wrong use of the layers inside cv::dnn: each is refused with words that name it, and nothing is lost.
+// Wrong use of the layers inside cv::dnn: each is rejected with a message that names it, and nothing is lost.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -157,7 +157,7 @@ TEST_F(DnnTest, WrongGraphs) {
     expectRefusal([&] { mpm::encoder(none); }, "MpmEncoder");
 }
 
-// A weight that is passed over would change every result without a word.
+// A skipped weight would change every result silently.
 TEST_F(DnnTest, WeightsUnderWrongNames) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     const auto refused = [&](const std::string& from, const std::string& to, const std::string& word,

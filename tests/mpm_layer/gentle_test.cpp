@@ -1,4 +1,4 @@
-// Mutual pairs taken a few at a time, and compared by keys: against plain loops in f64.
+// Mutual pairs in several small steps, compared by keys: against plain loops in f64.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,7 +27,7 @@ MergeMap reduced(const std::string& method, const cv::Mat& rows) {
     return makeReducer(method)->reduce({context}).front();
 }
 
-/// The best pairs of the method, by plain loops. `most`: how many of how many.
+/// The best pairs of the method, by plain loops. `most(n)`: the number of n pairs that merge.
 template <class Most>
 std::vector<int> plainBest(const cv::Mat& tokens, const Most& most) {
     const Rows rows = toRows(tokens);

@@ -90,7 +90,7 @@ TEST(HostileMetadata, FilesThatAreNone) {
     expectRefusal([&] { modelInfo(folder.path()); }, "is not a file");
     expectRefusal([&] { modelInfo(folder / "absent.onnx"); }, "cannot open");
     expectRefusal([&] { modelInfo(""); }, "cannot open");
-    // 64 GiB that take no room, and no time either.
+    // 64 GiB that take neither space nor time.
     std::ofstream(sparse).put('\0');
     ASSERT_EQ(truncate(sparse.c_str(), off_t{64} << 30), 0);
     expectRefusal([&] { modelInfo(sparse); }, "damaged");

@@ -1,4 +1,4 @@
-// Encoders that take and hand out maps, alone and as segments of a chain.
+// Encoders with maps as input and output, alone and as segments of a chain.
 #include <list>
 #include <random>
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-// Two similarities closer than this may come out in either order.
+// Two similarities closer than this may have either order.
 constexpr double kMargin = 1e-6;
 
 std::vector<int> ids(const cv::Mat& map) {
@@ -117,8 +117,7 @@ TEST(Merge, ThousandsOfSmallCases) {
 }
 
 TEST(Merge, SmallIntegersTieOften) {
-    // Coordinates of -1, 0, 1 in four dimensions: equal rows, opposite rows, zero rows, and hosts of exact
-    // ties.
+    // Coordinates of -1, 0, 1 in four dimensions: equal rows, opposite rows, zero rows, and many exact ties.
     std::mt19937 random(2);
     for (int i = 0; i < 2000; ++i) {
         const int n = std::uniform_int_distribution<int>(2, 80)(random);

@@ -139,7 +139,7 @@ TEST(Nearest, ManyTokens) {
 }
 
 TEST(Nearest, OneHugeElement) {
-    // Words of a row whose largest element is nearly all of it.
+    // Words of a row with a single large element.
     cv::Mat tokens = randomMatrix(200, 192, 13);
     for (int i = 0; i < tokens.rows; ++i)
         tokens.at<float>(i, i % 3) += 1000;
@@ -219,7 +219,7 @@ struct Pair {
     long double similarity;
 };
 
-/// Rows around a point, spread in a few directions, and less in all others; now and then something else.
+/// Rows around a point, spread in a few directions, and less in all others; sometimes other rows.
 cv::Mat spreadRows(int count, int width, int round) {
     std::mt19937 random(round);
     const auto uniform = [&](double low, double high) {

@@ -103,7 +103,7 @@ cv::Mat firstFrame(int batch, unsigned seed) {
     return makeBatch(backboneOptions(), batch, kTokens, seed);
 }
 
-/// As a process that has seen no other network: a thread has seen none either.
+/// As in a process without another network: a new thread has no other network either.
 template <class Body>
 auto inNewThread(const Body& body) {
     return std::async(std::launch::async, body).get();

@@ -103,7 +103,7 @@ TEST(Resize, LabelsAreTheLargestScore) {
     }
 }
 
-// The corner of each image's whole, whichever side it is shorter on.
+// The corner of each whole image, shorter on either side.
 TEST(Resize, CropIsTheCornerOfEveryImage) {
     for (const Shape& s : {Shape{3, 4, 5, 6, 40, 50}, Shape{1, 2, 3, 3, 17, 9}}) {
         const cv::Mat in = scores(s, 6);

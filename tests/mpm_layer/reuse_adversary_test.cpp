@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMany = 400;
 
-// A camera before a scene, with noise on all that it sees.
+// A camera in front of a scene, with noise.
 class Scene {
 public:
     Scene() : m_options(options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; })) {
@@ -52,7 +52,7 @@ double meanShare(Camera& camera, Scene& scene, int frames, float noise) {
     return sum / frames;
 }
 
-// Each step is below the smallest difference that counts, so only refreshing sees the fade.
+// Each step is below the smallest difference that counts, so only refreshing updates the fade.
 TEST(ReuseAdversary, ASlowFadeIsCaughtWithinRefreshFrames) {
     Scene scene;
     const EncoderCase encoder = scene.encoder();
@@ -169,7 +169,7 @@ TEST(ReuseAdversary, NoiseThatGrowsSlowlyIsFollowed) {
     EXPECT_LT(most, 0.08) << "3.3 percent are refreshed";
 }
 
-// Four times the noise at once is change, until it has lasted; and less noise is believed at once.
+// A sudden increase of the noise by 4 counts as change until it has lasted; a decrease is accepted at once.
 TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());

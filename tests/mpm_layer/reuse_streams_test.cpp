@@ -42,7 +42,7 @@ TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
             cv::setNumThreads(count);
             Camera camera(encoder, reuse, precision);
             for (int f = 0; f < kFrames; ++f) {
-                // Another order, and now and then an image less.
+                // Another order, sometimes without an image.
                 std::vector<int> images = {f % 5, (f + 3) % 5, (f + 1) % 5, (f + 4) % 5, (f + 2) % 5};
                 const int sizes[] = {kImages, o.special + kTokens, o.dim()};
                 cv::Mat batch(3, sizes, CV_32F);

@@ -1,4 +1,4 @@
-// One encoder that sees frame after frame, for the tests of reuse over time.
+// An encoder over consecutive frames, for the tests of reuse over time.
 #pragma once
 
 #include <functional>

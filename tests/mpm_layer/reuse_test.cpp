@@ -227,7 +227,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
               *std::max_element(again.begin() + 10, again.begin() + 50));
 }
 
-// All that keep still are computed once in `refresh` frames, not more often because others move.
+// Still tokens are computed once in `refresh` frames, not more often because others move.
 TEST(Reuse, TokensThatChangeTakeNoTurnOfTheOthers) {
     constexpr int kRefresh = 12, kMoving = 24, kFrames = 120;
     const EncoderOptions o = options();
@@ -300,7 +300,7 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
 }
 
 // Noise that grows with light, which no single value of a token shows: it is no change in the brightest
-// tokens, and as much change in the darkest ones is seen.
+// tokens, but an equal difference in the darkest tokens is a change.
 TEST(Reuse, NoiseThatGrowsWithLightIsLearned) {
     const EncoderOptions o = options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; });
     constexpr int kMany = 400, kDark = 292, kBright = 281;

@@ -10,8 +10,8 @@
 
 namespace mpm::test {
 
-/// This process and the programs it starts are in it while it lives. Throws if it cannot be made: a test
-/// that went on without would pass for nothing.
+/// Sets the locale of this process and of programs started from it while the object exists. Throws if the
+/// locale cannot be made: without it a test would prove nothing.
 class CommaLocale {
 public:
     CommaLocale() {

@@ -171,7 +171,7 @@ private:
     const NamedWeights& m_weights;
 };
 
-// `special` tokens, image tokens as many as the map has, and whatever is behind.
+// `special` tokens, the map's image tokens, and the tokens behind them.
 std::vector<Token> mergeTokens(const std::vector<Token>& x, int special, const std::vector<int>& map,
                                int clusters) {
     std::vector<Token> out(x.begin(), x.begin() + special);

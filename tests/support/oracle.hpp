@@ -1,5 +1,5 @@
-// The method and the encoder once more, written for clarity alone: scalar loops in f64, no cleverness to
-// share a bug with.
+// The method and the encoder once more, written for clarity: scalar loops in f64, too simple to share a bug
+// with the kernels.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ cv::Mat toMatrix(const Rows& rows, int columns);
 
 double activate(double x, kernels::Activation activation);
 
-/// Similarity of two rows as the method defines it; NaN rows are the caller's business.
+/// Similarity of two rows as the method defines it; the caller handles NaN rows.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
 
 struct OracleMerge {

@@ -1,4 +1,4 @@
-// Wrong use must be refused in words that name it.
+// Wrong use must be rejected with a message that names it.
 #pragma once
 
 #include <string>

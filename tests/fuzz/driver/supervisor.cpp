@@ -68,7 +68,7 @@ public:
         fcntl(m_file, F_SETFL, O_APPEND);
         dup2(m_file, STDERR_FILENO);
     }
-    /// Called now and then: a chatty target fills no memory.
+    /// Called now and then, so that a target with much output fills no memory.
     void trim() const {
         if (lseek(m_file, 0, SEEK_END) > off_t{16} * 1024 * 1024) static_cast<void>(!ftruncate(m_file, 0));
     }
@@ -169,7 +169,7 @@ private:
         }
     }
 
-    /// How the worker died; empty if it did not.
+    /// How the worker died; empty if it ended normally.
     std::string worker(const Report& report, const Limits& limits) {
         m_progress->started = 0;
         std::fflush(nullptr);

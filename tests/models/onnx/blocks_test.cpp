@@ -147,7 +147,7 @@ TEST_F(Blocks, ParallelInEveryOrder) {
     }
 }
 
-// As timm's ParallelScalingBlock has it: x + g * (attention + mlp).
+// As in timm's ParallelScalingBlock: x + g * (attention + mlp).
 TEST_F(Blocks, ParallelWithOneScaleForBoth) {
     for (const bool scaleFirst : {false, true}) {
         const auto block = [&](SmallExport& m, int x) {
@@ -193,7 +193,7 @@ TEST_F(Blocks, HiddenBiasBehindASplit) {
     }
 }
 
-// A bias that differs between tokens is none of the layer: such a block must not convert.
+// A bias that differs between tokens does not belong to a layer: such a block must not convert.
 TEST_F(Blocks, HiddenBiasOfEachTokenIsRejected) {
     const std::string in = write(nothing, [](SmallExport& m, int x) {
         const int middle = m.builder().node("Add", {x, m.attention(m.norm(x))});

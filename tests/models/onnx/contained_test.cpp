@@ -22,7 +22,7 @@ using End = Contained::End;
 
 const std::string kStreet = MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx";
 
-/// A few hundred bytes that ask for 2 GiB.
+/// A few hundred bytes that need 2 GiB.
 void writeExpand(const std::string& file) {
     test::OnnxModel model;
     model.input("x", {1, 3, 64, 64}).output("y", {1, 512, 1024, 1024});

@@ -88,7 +88,7 @@ TEST_F(ConverterContract, AcceptsItsOwnOutputWithAnotherSchedule) {
     EXPECT_TRUE(models::inspectModel(in("third.onnx")).converted);
 }
 
-/// Convolutions left, and whether the embedding multiplies patches itself.
+/// The number of convolutions, and whether the embedding multiplies patches.
 std::pair<int, bool> projectionOf(const std::string& path) {
     std::pair<int, bool> found{0, false};
     for (const models::Node& node : models::readModel(path).nodes) {
@@ -115,7 +115,7 @@ TEST_F(ConverterContract, PaddedPatchesStayAConvolution) {
     }
 }
 
-// As files converted before the embedding multiplied patches: it does once they are converted again.
+// In files of earlier versions the embedding does not multiply patches; after another conversion it does.
 TEST_F(ConverterContract, ConvolutionIsTakenInWhenConvertedAgain) {
     models::convertModel(base + ".onnx", in("out.onnx"), {});
     models::Graph graph = models::readModel(in("out.onnx"));

@@ -171,7 +171,7 @@ TEST_P(Exports, LayersFormWhereShapesAreDynamic) {
     if (fs::exists(base + ".refused")) GTEST_SKIP() << "not a model to convert";
     if (isChain() || options().decoder == models::Decoder::Merged)
         GTEST_SKIP() << "merging ends with the first segment in this form";
-    // ONNX Runtime gives the reference's values for the same UPerNet files; Mask2Former it cannot run.
+    // ONNX Runtime gives the reference's values for the same UPerNet files; it cannot run Mask2Former.
     for (const char* name : {"upernet", "mask2former"})
         if (GetParam().rfind(name, 0) == 0) GTEST_SKIP() << "OpenCV 5.0.0 does not run the layers around it";
     try {

@@ -1,4 +1,4 @@
-// Models made to do harm: each ends in a refusal or in a budget that is used up, soon and with little memory.
+// Harmful models: each ends in a Refusal or a BudgetError, soon and with little memory.
 #include <sys/stat.h>
 
 #include <chrono>

@@ -151,7 +151,7 @@ TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
         << test::notesOf(found);
 }
 
-// Patches need no convolution: then the largest size that divides both is taken for theirs.
+// Patches without a convolution: the patch is the largest size that divides both.
 TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
     for (const bool holds : {false, true}) {
         GraphBuilder g(17);

@@ -31,7 +31,7 @@ protected:
     test::TempFolder folder;
 };
 
-// Queries in front, whose masks are products of theirs and the patches' rows.
+// Queries in front; masks are products of the queries' and the patches' rows.
 struct QueryModel {
     static constexpr int kQueries = 4, kClasses = 3;
     SmallExport model{1};

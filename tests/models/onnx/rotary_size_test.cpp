@@ -113,7 +113,7 @@ TEST(RotarySize, DINOv3) {
             expectFollows({r}, kWide, to);
         }
     }
-    // So few rows that the first frequency turns by half a turn and more from row to row.
+    // So few rows that the first frequency turns by 180 degrees or more from row to row.
     expectFollows({kDinov3}, {8, 4}, kWide);
     expectFollows({kDinov3}, {5, 3}, kWide);
 }

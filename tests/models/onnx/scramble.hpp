@@ -1,4 +1,4 @@
-// The same model under other names and in another order, for converters that must look at neither.
+// The same model under other names and in another order, since a converter must use neither.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Small exports of today's packages: each converts with the blocks that `expect.txt` names, and OpenCV
-// computes the values of the output files. A folder more is a case more.
+// computes the values of the output files. Each folder is a case.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -233,7 +233,7 @@ TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     }
 }
 
-/// Values that are remembered once and copied at every other byte would fill any machine.
+/// Values that are stored once and copied at every other byte would fill any memory.
 TEST(Pickle, WorkStaysInStepWithTheFile) {
     const auto number = [](size_t value) {
         std::string bytes(4, '\0');

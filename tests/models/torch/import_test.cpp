@@ -152,7 +152,7 @@ TEST(Import, PositionsGoToTheAskedSize) {
     EXPECT_ANY_THROW(importWeights(wrong, {}));
 }
 
-/// Names of many blocks and sizes of nothing cost a file little, and the model much.
+/// Names of many blocks and empty sizes cost little in a file, and much in a model.
 TEST(Import, SizesWithoutWeightsAreRejected) {
     auto model = smallModel(importable(), 7);
     auto tensors = stateOf(model);
@@ -179,7 +179,7 @@ TEST(Import, RefusesWhatDoesNotFit) {
     EXPECT_ANY_THROW(importWeights(tensors, {}));
 }
 
-/// Any damage may change values, none may crash, hang or reach outside the file.
+/// Damage may change values, but never crash, hang or read outside the file.
 template <typename Read>
 void survivesDamage(const std::string& sound, Read read) {
     ASSERT_FALSE(read(sound).empty());

@@ -79,7 +79,7 @@ TEST(Reducer, EvenPositionsLookForOddOnes) {
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{1})), (Map{1, 2, 2, 0, 3}));
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{2})), (Map{0, 1, 1, 2, 2}));
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{0})), (Map{2, 0, 3, 1, 4}));
-    // Two special tokens: rows 0, 2 and 4 are the even ones.
+    // Two special tokens: rows 0, 2 and 4 are even.
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 2, int64_t{1})), (Map{0, 2, 2, 3, 1}));
 }
 

@@ -176,7 +176,7 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     int failures = 0;
     for (const char* function : {"cudaMalloc", "cudaHostAlloc"}) {
         for (int skip = 0; skip < 12; ++skip) {
-            // The forward is tried again once, over memory that was given back.
+            // The forward is tried again once, over memory that was freed.
             refuse(function, skip, 50);
             try {
                 forward(larger, Device::Cuda);

@@ -26,8 +26,7 @@ protected:
     }
 };
 
-// The first forward of a shape is queued kernel by kernel, the second is recorded, the third comes from
-// there.
+// The first forward of a shape is queued kernel by kernel, the second is recorded, the third uses the record.
 TEST_F(CudaWays, GraphsChangeNoBits) {
     const EncoderOptions o = with([](auto& options) { options.schedule = {1}; });
     const EncoderCase encoder = makeEncoder(o);
@@ -71,7 +70,7 @@ void expectProcessorsMerge(const cv::Mat& tokens, int special) {
         ASSERT_EQ(maps[0][i].ids, maps[1][i].ids) << "image " << i;
     EXPECT_EQ(rows[0], rows[1]) << "means have the same bits";
 
-    // Any rows of the right number can be restored: the tokens themselves will do.
+    // Any rows of the right number can be restored, such as the tokens.
     cv::Mat restored[2];
     for (int way = 0; way < 2; ++way) {
         restored[way].create(3, tokens.size.p, CV_32F);

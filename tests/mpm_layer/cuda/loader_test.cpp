@@ -20,7 +20,7 @@ protected:
         return file.append(name).append(".so");
     }
 
-    /// Asked for by name it is refused with these words; Auto takes the processor.
+    /// An explicit request fails with these words; Auto uses the processor.
     static void expectRefusal(const std::vector<std::string>& words, int index = 0) {
         try {
             makeBackend(Device::Cuda, index);

@@ -40,7 +40,7 @@ TEST(Saturation, IsThatOfTheMostColourfulTenth) {
     EXPECT_THROW(saturation(cv::Mat(2, 2, CV_32F)), cv::Exception);
 }
 
-// A lamp of infrared light makes the image bright and grey.
+// An infrared lamp makes the image bright and grey.
 TEST(DayNight, InfraredIsNight) {
     DayNightRule rule;
     rule.by = By::Infrared;

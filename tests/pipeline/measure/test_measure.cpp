@@ -113,7 +113,7 @@ TEST(Method, SharingNeedsAPolicyInTheModel) {
         "needs labels");
 }
 
-// The order of superpatches is that of their most frequent labels; equal ones are in random order.
+// The order of superpatches is that of their most frequent labels; equal superpatches are in random order.
 TEST(ShareScores, OracleCountsLabels) {
     cv::Mat labels(8, 12, CV_8U, cv::Scalar(3));
     for (int k = 0; k < 6; ++k)  // superpatch k has k pixels of another label, of 16

@@ -69,7 +69,8 @@ TEST(Regions, CellsCarryAConfusionElsewhere) {
     EXPECT_THROW(to.add({0, 5, 1}), cv::Exception);
 }
 
-// A square of 32x32 is small, with a pixel more it is not; two that touch at a corner are two.
+// A square of 32x32 is small, with a pixel more it is not; two squares that touch at a corner are two
+// regions.
 TEST(Regions, ObjectsGoBySizeOfTheirRegion) {
     cv::Mat truth(400, 400, CV_8U, cv::Scalar(0)), prediction(400, 400, CV_8U, cv::Scalar(0));
     truth(cv::Rect(10, 10, 32, 32)) = 1;

@@ -54,7 +54,7 @@ TEST(Protocol, OneWindowOfTheModelsSizeIsPlainSegmentation) {
     EXPECT_LE(cv::countNonZero(expected != found), 3);  // near ties: a single interpolation against two
 }
 
-// The protocol once more, window by window and without batches or planes shared.
+// The protocol again, window by window, without batches and shared planes.
 TEST(Protocol, EqualsAPlainWriting) {
     Network network(tinyModel());
     const cv::Size size(150, 70);

@@ -69,7 +69,7 @@ TEST(Video, APlaylistIsRejectedWhateverItsName) {
     }
 }
 
-// FFmpeg itself refuses them too: a file may change between the look at it and the opening.
+// FFmpeg itself rejects them, too: a file may change between check and opening.
 TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     TempFolder folder;
     const std::string clip = writeFilm(folder, 5);

@@ -183,7 +183,7 @@ void Multiprocessor::fail(const char* why, const char* detail) {
     std::abort();  // a kernel that failed is not continued
 }
 
-// To the next lane of the warp that can run, so that most switches need no scheduler.
+// Switches to the next lane of the warp that can run, so that most switches need no scheduler.
 void Multiprocessor::leave() {
     const int first = number() / kWarp * kWarp, lane = number() % kWarp;
     const int step = m_backwards ? kWarp - 1 : 1;
@@ -247,7 +247,7 @@ std::string Multiprocessor::release() {
 }
 
 void Multiprocessor::runBlock() {
-    // No value that a kernel may use: as floats of any width these bytes are NaN.
+    // Fills with bytes that are NaN as floats of any width: no kernel may use them.
     std::memset(shared(), 0xff, m_sharedBytes);
     for (int i = 0; i < m_threads; ++i) {
         m_fibers[i].state = State::Ready;

@@ -49,7 +49,7 @@ bool copiesEarly();
 
 /// Dynamic shared memory of the block. A page without access follows it.
 unsigned char* sharedMemory();
-/// Fails unless [address, address + bytes) is in it, on a multiple of 16 bytes.
+/// Fails unless [address, address + bytes) is in dynamic shared memory, on a multiple of 16 bytes.
 void checkShared(const void* address, size_t bytes);
 
 }  // namespace emulated

@@ -215,7 +215,7 @@ TEST(DeformableExports, CustomOperator) {
     }
 }
 
-// How rows in which everything is hidden are shown again. `Shown`: the mask marks the keys that stay.
+// How fully hidden rows are shown again. `Shown`: the mask marks the keys that stay.
 enum class Guard {
     Index,
     Arithmetic,
