@@ -14,7 +14,7 @@ sysroot=${MPM_ARM_ROOT:-$tree/build/arm64}
 build=$tree/build/arm
 triplet=aarch64-linux-gnu
 packages="libc6-dev libstdc++-12-dev libopencv-dev libhwy-dev libgtest-dev nlohmann-json3-dev libonnx-dev libprotobuf-dev
-    libcli11-dev libjpeg-dev libfreetype-dev fonts-dejavu-core libsqlite3-dev libssl-dev libseccomp-dev"
+    libcli11-dev libjpeg-dev libfreetype-dev fonts-dejavu-core libsqlite3-dev libseccomp-dev"
 
 install_tools() {
     command -v $triplet-g++ >/dev/null && command -v qemu-aarch64 >/dev/null && command -v protoc >/dev/null &&

@@ -13,7 +13,7 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 roots=${MPM_ROOTS:-$tree/build/roots}
 mirror=${MPM_MIRROR:-http://deb.debian.org/debian}
 packages="g++ cmake ninja-build ccache pkgconf libhwy-dev libgtest-dev libonnx-dev libprotobuf-dev protobuf-compiler
-    nlohmann-json3-dev libcli11-dev libjpeg-dev libfreetype-dev fonts-dejavu-core libsqlite3-dev libssl-dev libseccomp-dev
+    nlohmann-json3-dev libcli11-dev libjpeg-dev libfreetype-dev fonts-dejavu-core libsqlite3-dev libseccomp-dev
     locales"
 
 # in_root ROOT COMMAND...

@@ -12,12 +12,14 @@
 
 #include "models/onnx/convert.hpp"
 #include "models/onnx/inspect.hpp"
+#include "models/onnx/io/digest.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/match/own_graph.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
+#include "support/temp_folder.hpp"
 
 namespace {
 
@@ -264,6 +266,24 @@ TEST_F(ConverterContract, SurvivesDamagedFiles) {
     EXPECT_THROW(models::convertModel(in("missing.onnx"), in("out.onnx"), {}), models::Refusal);
     EXPECT_FALSE(fs::exists(in("out.onnx")));
     EXPECT_FALSE(fs::exists(in("out.onnx.part")));
+}
+
+/// The examples of FIPS 180-4, and lengths at which the padding takes another block.
+TEST(Digest, EqualsPublishedDigests) {
+    const test::TempFolder folder;
+    const std::pair<std::string, const char*> known[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {std::string(55, 'a'), "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {std::string(56, 'a'), "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+        {std::string(64, 'a'), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+        {std::string(1000000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
+    for (const auto& [bytes, digest] : known) {
+        const std::string path = folder / "bytes";
+        std::ofstream(path, std::ios::binary) << bytes;
+        EXPECT_EQ(models::sha256OfFile(path), digest) << bytes.size() << " bytes";
+    }
+    EXPECT_THROW(models::sha256OfFile(folder / "absent"), models::Refusal);
 }
 
 }  // namespace
