@@ -60,9 +60,7 @@ if(TARGET mpm_python)
   list(APPEND components PYTHON)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-mpm)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-  # The module is built for a single version of the interpreter.
-  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
-    "python3 (>= ${MPM_PYTHON_VERSION}~), python3 (<< ${MPM_NEXT_PYTHON_VERSION}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.10), python3-numpy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-opencv, mpm")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
     "${PROJECT_SOURCE_DIR}/assets/debian/python/postinst;${PROJECT_SOURCE_DIR}/assets/debian/python/prerm")

@@ -20,7 +20,7 @@ HEADERS = {
     "mpm": ["nlohmann-json3-dev", "libcli11-dev"],
     "mpm-monitor": ["nlohmann-json3-dev"],
     "mpm-models": ["nlohmann-json3-dev", "libcli11-dev"],
-    "python3-mpm": ["nlohmann-json3-dev", "pybind11-dev"],
+    "python3-mpm": ["nlohmann-json3-dev"],
     "gstreamer1.0-mpm": ["nlohmann-json3-dev"],
 }
 

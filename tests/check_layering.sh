@@ -139,7 +139,6 @@ self_test() {
     plant python/src/planted.cpp '#include "models/onnx/match/match.hpp"'
     plant gstreamer/planted.cpp '#include "models/onnx/convert.hpp"'
     plant pipeline/draw/planted.cpp '#include <gst/gst.h>'
-    plant cli/planted.cpp '#include <pybind11/stl.h>'
     plant gui/planted.cpp '#include "cli/verb.hpp"'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE opencv_highgui)'
     plant gui/CMakeLists.txt 'target_link_libraries(mpm_gui PRIVATE mpm_torch)'

@@ -75,8 +75,6 @@ BEGIN {
     home["cv::dnn"] = "mpm_layer/dnn mpm_layer/interface mpm_layer/include pipeline models cli gui"
     lib["GStreamer"] = "^gst/|GST_VIDEO"
     home["GStreamer"] = "gstreamer"
-    lib["pybind11"] = "pybind11"
-    home["pybind11"] = "python"
 }
 
 function under(path, prefix) { return path == prefix || index(path, prefix "/") == 1 }

@@ -8,32 +8,16 @@
 
 from typing import List
 
-try:
-    from . import _mpm
-except ImportError as _error:
-    from ._version import explained
-
-    raise explained(_error) from None
-from ._mpm import (
-    Conversion,
-    Error,
-    Merged,
-    ModelInfo,
-    Result,
-    Times,
-    compose,
-    convert,
-    info,
-    last_error,
-    merge,
-    report,
-    restore,
-)
+from ._library import Error, last_error, library
+from .convert import Conversion, ModelInfo, convert, info
 from .measure import bench, evaluate, join
 from .model import Model
+from .operators import report
 from .register import configure, readNet, register
+from .result import Result, Times
+from .tokens import Merged, compose, merge, restore
 
-__version__ = _mpm.version()
+__version__: str = library.mpm_version().decode()
 
 __all__ = [
     "Conversion", "Error", "Merged", "Model", "ModelInfo", "Result", "Times", "bench", "compose", "configure",

@@ -1,14 +1,55 @@
 """mpm.bench, mpm.evaluate and mpm.join."""
 
 import json
-import os
+import queue
+import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
-from . import _mpm
+from . import _library
+from ._library import library, reported
+from .arguments import path_of, text_of
 from .arrays import Image, Path
-from .model import without_python_layers
+from .model import checked_image, views_of, without_python_layers
 
 Progress = Callable[[int, int], object]
+
+
+def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
+    """Calls a long function of the library in a thread of its own, so that signals and exceptions of `progress` end it:
+    what is raised in a callback of ctypes is lost."""
+    events: "queue.SimpleQueue[Optional[Tuple[int, int]]]" = queue.SimpleQueue()
+    stop, outcome, failure = threading.Event(), [], []  # type: ignore[var-annotated]
+
+    def report(done: int, total: int) -> int:
+        if total:
+            events.put((done, total))
+        return int(stop.is_set())
+
+    def work() -> None:
+        try:
+            outcome.append(reported(function, *arguments, callback))
+        except Exception as error:
+            failure.append(error)
+        events.put(None)
+
+    callback = _library.Progress(report)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for event in iter(events.get, None):
+            if progress is not None:
+                progress(*event)
+    finally:
+        stop.set()
+        thread.join()
+    if failure:
+        raise failure[0]
+    result: Dict[str, Any] = outcome[0]
+    return result
+
+
+def _path_text(path: Path, name: str) -> str:
+    return path_of(path, name).decode("utf-8", "surrogateescape")
 
 
 def bench(
@@ -27,11 +68,14 @@ def bench(
     images: uint8 BGR; None: images of the built-in street. progress(done, total) is called after each round.
     Returns the report of `mpm bench --json`.
     """
-    given = None if images is None else list(images)
+    given = [] if images is None else [checked_image(image, "images[%d]" % i) for i, image in enumerate(list(images))]
+    if images is not None and not given:
+        raise ValueError("images: expected at least one")
+    options = {"compare": text_of(compare, "compare"), "batch": list(batch), "rounds": rounds, "warm_up": warm_up,
+               "precision": text_of(precision, "precision")}
     with without_python_layers():
-        text = _mpm.bench_json(os.fspath(model), given, compare, list(batch), rounds, warm_up, precision, progress)
-    result: Dict[str, Any] = json.loads(text)
-    return result
+        return _watched(progress, library.mpm_bench, path_of(model, "model"), views_of(given), len(given),
+                        json.dumps(options).encode())
 
 
 def evaluate(
@@ -55,15 +99,15 @@ def evaluate(
     Returns the report of `mpm eval --json`.
     """
     precisions = [precision] if isinstance(precision, str) else list(precision)
+    options = {"dataset": text_of(dataset, "dataset"), "root": _path_text(root, "root"), "split": text_of(split, "split"),
+               "compare": text_of(compare, "compare"), "batch": list(batch), "precision": precisions, "limit": limit,
+               "shard": shard, "counts": _path_text(counts, "counts")}
     with without_python_layers():
-        text = _mpm.evaluate_json(
-            os.fspath(model), dataset, os.fspath(root), split, compare, list(batch), precisions, limit, shard,
-            os.fspath(counts), progress)
-    result: Dict[str, Any] = json.loads(text)
-    return result
+        return _watched(progress, library.mpm_evaluate, path_of(model, "model"), json.dumps(options).encode())
 
 
 def join(counts: Sequence[Path]) -> Dict[str, Any]:
     """Joins the counts files of all shards of one evaluation. Returns the report of the whole."""
-    result: Dict[str, Any] = json.loads(_mpm.join_json([os.fspath(path) for path in counts]))
+    paths = json.dumps([_path_text(path, "counts") for path in counts])
+    result: Dict[str, Any] = reported(library.mpm_join, paths.encode())
     return result

@@ -8,8 +8,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
 import numpy
 
-from . import _mpm
+from ._library import call, library
+from .arguments import blocks_text, path_of
 from .arrays import Floats, Path
+from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
 _layers: Dict[str, type] = {}  # registered, by the name that OpenCV looks for
@@ -50,7 +52,7 @@ def _layer_class(operator: str, mat: Any) -> Type[Any]:
     class Layer:
         def __init__(self, params: Dict[str, Any], blobs: Sequence[Floats]) -> None:
             # The weights arrive once, here; the operator keeps the arrays.
-            self._operator = _mpm.Operator(operator, dict(params), [_plain(blob) for blob in blobs])
+            self._operator = Operator(operator, dict(params), [_plain(blob) for blob in blobs])
 
         @_without_exceptions
         def getMemoryShapes(self, inputs: Sequence[Sequence[int]]) -> List[List[int]]:
@@ -84,12 +86,12 @@ def register(native: bool = False) -> None:
         if native:
             _remove(cv2)
             _layers.clear()
-            _mpm.register_native()
+            call(library.mpm_register_native)
             return
         if _layers:
             return
         mat = _mat_type(cv2)
-        for operator in _mpm.operators():
+        for operator in operators():
             # OpenCV 4.x looks for the name with the domain, the engine of 5.x for the one without.
             _layers["mpm." + operator] = _layers[operator] = _layer_class(operator, mat)
         _add(cv2)
@@ -129,11 +131,11 @@ def readNet(path: Path) -> Any:
     with _guard:
         before = cv2.getLogLevel()
         cv2.setLogLevel(min(before, 2))  # 2: errors only
-        _mpm.begin_network()
+        library.mpm_begin_network()
         try:
             return cv2.dnn.readNetFromONNX(os.fspath(path))
         finally:
-            _mpm.end_network()
+            library.mpm_end_network()
             cv2.setLogLevel(before)
 
 
@@ -149,12 +151,10 @@ def configure(
 
     blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model has settings of its own.
     """
-    if blocks is not None and not isinstance(blocks, str):
-        blocks = ",".join(str(block) for block in blocks) or "none"
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"
-    _mpm.set_blocks(blocks)
-    _mpm.set_method(method)
-    _mpm.set_device(device)
-    _mpm.set_precision(precision)
-    _mpm.set_reuse(reuse)
+    set_default("blocks", None if blocks is None else blocks_text(blocks))
+    set_default("method", method)
+    set_default("device", device)
+    set_default("precision", precision)
+    set_default("reuse", reuse)

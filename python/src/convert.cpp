@@ -1,114 +1,82 @@
 // mpm.convert and mpm.info.
-#include <pybind11/stl.h>
-
 #include <mpm/mpm.hpp>
 
 #include "models/onnx/convert.hpp"
 #include "pipeline/dataset/classes.hpp"
-#include "python/src/arguments.hpp"
-#include "python/src/arrays.hpp"
-#include "python/src/bindings.hpp"
+#include "python/src/border.hpp"
 
 namespace mpm::python {
 
 namespace {
 
-using Three = std::array<double, 3>;
-
-std::optional<cv::Scalar> scalarFrom(const std::optional<Three>& values) {
-    if (!values) return std::nullopt;
-    return cv::Scalar((*values)[0], (*values)[1], (*values)[2]);
+std::optional<cv::Scalar> scalarFrom(const Json& options, const char* name) {
+    if (options.at(name).is_null()) return std::nullopt;
+    const auto values = options.at(name).get<std::vector<double>>();
+    if (values.size() != 3) throw WrongValue(std::string(name) + ": expected three numbers");
+    return cv::Scalar(values[0], values[1], values[2]);
 }
 
-Three threeOf(const cv::Scalar& values) {
-    return {values[0], values[1], values[2]};
-}
-
-bool isSecond(const std::string& name, const std::string& value, const char* first, const char* second) {
+bool isSecond(const Json& options, const char* name, const char* first, const char* second) {
+    const std::string value = options.at(name).get<std::string>();
     if (value != first && value != second)
-        throw py::value_error(name + ": expected '" + first + "' or '" + second + "', got '" + value + "'");
+        throw WrongValue(std::string(name) + ": expected '" + first + "' or '" + second + "', got '" + value +
+                         "'");
     return value == second;
 }
 
-std::string describeInfo(const ModelInfo& info) {
-    return cv::format("ModelInfo(%dx%d, %d labels, blocks %s)", info.size.height, info.size.width,
-                      static_cast<int>(info.labels.size()), blocksText(info.schedule).c_str());
-}
-
-models::Conversion convert(const py::object& from, const py::object& to, const py::object& blocks,
-                           const std::string& form, const py::object& size, int batch,
-                           const std::string& head, const py::object& classFile,
-                           const std::optional<Three>& mean, const std::optional<Three>& deviation) {
-    const std::string input = pathFrom(from, "input"), output = pathFrom(to, "output");
-    const std::string labels = pathFrom(classFile, "labels");
+models::ConvertOptions optionsFrom(const Json& given) {
     models::ConvertOptions options;
-    if (!blocks.is_none()) options.blocks = blocksFrom(blocks);
-    options.form = isSecond("form", form, "fused", "layers") ? models::Form::Layers : models::Form::Fused;
-    options.size = sizeFrom(size);
-    options.batch = batch;
-    options.labels = isSecond("head", head, "logits", "labels");
-    options.mean = scalarFrom(mean), options.deviation = scalarFrom(deviation);
-    const py::gil_scoped_release release;
-    if (!labels.empty()) {
-        const pipeline::Classes classes = pipeline::readClasses(labels);
-        options.classes = classes.names;
-        options.palette = classes.palette;
-        options.allClasses = true;
-    }
-    return models::convertModel(input, output, options);
+    if (!given.at("blocks").is_null()) options.blocks = given.at("blocks").get<std::vector<int>>();
+    options.form = isSecond(given, "form", "fused", "layers") ? models::Form::Layers : models::Form::Fused;
+    if (!given.at("size").is_null()) options.size = {given.at("size").at(1), given.at("size").at(0)};
+    options.batch = given.at("batch").get<int>();
+    options.labels = isSecond(given, "head", "logits", "labels");
+    options.mean = scalarFrom(given, "mean"), options.deviation = scalarFrom(given, "std");
+    return options;
 }
 
-std::vector<std::array<int, 3>> paletteOf(const mpm::ModelInfo& info) {
-    std::vector<std::array<int, 3>> colours;
-    for (const cv::Vec3b& c : info.palette)
-        colours.push_back({c[0], c[1], c[2]});
-    return colours;
+void addClasses(models::ConvertOptions& options, const std::string& file) {
+    if (file.empty()) return;
+    const pipeline::Classes classes = pipeline::readClasses(file);
+    options.classes = classes.names;
+    options.palette = classes.palette;
+    options.allClasses = true;
+}
+
+Json threeOf(const cv::Scalar& values) {
+    return {values[0], values[1], values[2]};
 }
 
 }  // namespace
 
-void bindConvert(py::module_& module) {
-    py::class_<models::Conversion> conversion(module, "Conversion", "A finished conversion.");
-    rejectUnfinished(conversion)
-        .def("__repr__",
-             [](const models::Conversion& c) {
-                 return "Conversion(blocks " + blocksText(c.schedule) + cv::format(", error %.1e)", c.error);
-             })
-        .def_property_readonly(
-            "blocks", [](const models::Conversion& c) { return py::tuple(py::cast(c.schedule)); },
-            "The blocks before which tokens merge.")
-        .def_readonly("error", &models::Conversion::error,
-                      "Largest difference from the export, relative to the largest value.")
-        .def_readonly("notes", &models::Conversion::notes, "Warnings.")
-        .def("__str__", [](const models::Conversion& c) { return models::describe(c); });
-    module.def(
-        "convert", &convert, py::arg("input"), py::arg("output"), py::kw_only(),
-        py::arg("blocks") = py::none(), py::arg("form") = "fused", py::arg("size") = py::none(),
-        py::arg("batch") = 0, py::arg("head") = "logits", py::arg("labels") = "",
-        py::arg("mean") = py::none(), py::arg("std") = py::none(),
-        "Converts the ONNX export of a vision transformer into a model for OpenCV, as `mpm convert` does.");
-    py::class_<ModelInfo> info(module, "ModelInfo", "The metadata of a model file.");
-    rejectUnfinished(info)
-        .def("__repr__", &describeInfo)
-        .def_readonly("labels", &ModelInfo::labels, "Class names by id.")
-        .def_property_readonly("palette", &paletteOf, "RGB by id.")
-        .def_property_readonly(
-            "size", [](const ModelInfo& i) { return sizeTuple(i.size); }, "Of the input, (rows, columns).")
-        .def_property_readonly(
-            "mean", [](const ModelInfo& i) { return threeOf(i.mean); }, "RGB, for values of 0 to 1.")
-        .def_property_readonly(
-            "std", [](const ModelInfo& i) { return threeOf(i.std); }, "RGB, for values of 0 to 1.")
-        .def_property_readonly(
-            "blocks", [](const ModelInfo& i) { return py::tuple(py::cast(i.schedule)); },
-            "The blocks before which tokens merge.");
-    module.def(
-        "info",
-        [](const py::object& file) {
-            const std::string path = pathFrom(file, "path");
-            const py::gil_scoped_release release;
-            return modelInfo(path);
-        },
-        py::arg("path"), "Reads the metadata of a model file.");
+}  // namespace mpm::python
+
+using namespace mpm::python;
+
+int mpm_convert(const char* input, const char* output, const char* options, char** report, char** error) {
+    return guarded(error, [&] {
+        const Json given = Json::parse(options);
+        mpm::models::ConvertOptions chosen = optionsFrom(given);
+        addClasses(chosen, given.at("labels").get<std::string>());
+        const mpm::models::Conversion done = mpm::models::convertModel(input, output, chosen);
+        *report = jsonText({{"blocks", done.schedule},
+                            {"error", done.error},
+                            {"notes", done.notes},
+                            {"text", mpm::models::describe(done)}});
+    });
 }
 
-}  // namespace mpm::python
+int mpm_model_info(const char* path, char** report, char** error) {
+    return guarded(error, [&] {
+        const mpm::ModelInfo info = mpm::modelInfo(path);
+        Json palette = Json::array();
+        for (const cv::Vec3b& c : info.palette)
+            palette.push_back({c[0], c[1], c[2]});
+        *report = jsonText({{"labels", info.labels},
+                            {"palette", palette},
+                            {"size", {info.size.height, info.size.width}},
+                            {"mean", threeOf(info.mean)},
+                            {"std", threeOf(info.std)},
+                            {"blocks", info.schedule}});
+    });
+}

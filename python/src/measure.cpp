@@ -1,6 +1,4 @@
-// mpm.bench, mpm.evaluate and mpm.join: the work of the verbs, results as text in JSON.
-#include <pybind11/stl.h>
-
+// mpm.bench, mpm.evaluate and mpm.join: the work of the verbs.
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/io/digest.hpp"
 #include "pipeline/measure/counts_file.hpp"
@@ -11,8 +9,7 @@
 #include "pipeline/segment/cost_from.hpp"
 #include "pipeline/segment/names.hpp"
 #include "pipeline/source/source.hpp"
-#include "python/src/arrays.hpp"
-#include "python/src/bindings.hpp"
+#include "python/src/border.hpp"
 
 namespace mpm::python {
 
@@ -22,7 +19,7 @@ using pipeline::Network;
 
 Precision precisionOf(const std::string& name) {
     if (const auto precision = pipeline::precisionFrom(name)) return *precision;
-    throw py::value_error("precision: '" + name + "' is not known");
+    throw WrongValue("precision: '" + name + "' is not known");
 }
 
 /// Sizes that the operations follow from, read from the model's file.
@@ -36,8 +33,8 @@ Network open(const std::string& model, Precision precision) {
     return network;
 }
 
-std::string jsonText(const pipeline::Json& json) {
-    return json.dump(-1, ' ', false, pipeline::Json::error_handler_t::replace);
+char* reportText(const pipeline::Json& json) {
+    return textOf(json.dump(-1, ' ', false, pipeline::Json::error_handler_t::replace));
 }
 
 /// Images of the built-in street, at all hours.
@@ -54,131 +51,108 @@ std::vector<cv::Mat> streetImages() {
     return images;
 }
 
-/// Reports to Python, and stops when Python has received a signal (Ctrl-C).
-pipeline::Watcher watcherFor(const py::object& progress, bool& interrupted) {
-    pipeline::Watcher watcher;
-    watcher.stopRequested = [&interrupted] {
-        const py::gil_scoped_acquire acquire;
-        interrupted = interrupted || PyErr_CheckSignals() != 0;
-        return interrupted;
-    };
-    if (!progress.is_none())
-        watcher.progress = [&progress](std::int64_t done, std::int64_t total) {
-            const py::gil_scoped_acquire acquire;
-            progress(done, total);
-        };
-    return watcher;
-}
-
-/// Runs `body` without the interpreter's lock. Ctrl-C becomes KeyboardInterrupt.
+/// Runs `body` with a watcher. What the callback ended is Stopped.
 template <class Body>
-std::string measured(const py::object& progress, const Body& body) {
-    bool interrupted = false;
-    const pipeline::Watcher watcher = watcherFor(progress, interrupted);
+void watched(mpm_progress progress, const Body& body) {
+    bool stopped = false;
+    pipeline::Watcher watcher;
+    watcher.stopRequested = [&] { return stopped = stopped || progress(0, 0) != 0; };
+    watcher.progress = [&](std::int64_t done, std::int64_t total) {
+        stopped = stopped || progress(done, total) != 0;
+    };
     try {
-        const py::gil_scoped_release release;
-        return body(watcher);
+        body(watcher);
     } catch (const pipeline::MeasureError&) {
-        if (interrupted) throw py::error_already_set();
+        if (stopped) throw Stopped();
         throw;
     }
+    if (stopped) throw Stopped();
 }
 
-void checkPositive(const std::string& name, int value, int least) {
-    if (value < least) throw py::value_error(name + ": expected at least " + std::to_string(least));
+int atLeast(const Json& options, const char* name, int least) {
+    const int value = options.at(name).get<int>();
+    if (value < least) throw WrongValue(std::string(name) + ": expected at least " + std::to_string(least));
+    return value;
 }
 
-std::string bench(const std::string& model, const py::object& images, const std::string& compare,
-                  const std::vector<int>& batches, int rounds, int warmUp, const std::string& precision,
-                  const py::object& progress) {
-    checkPositive("rounds", rounds, 1);
-    checkPositive("warm_up", warmUp, 0);
-    if (batches.empty()) throw py::value_error("batch: expected at least one size");
+std::vector<int> batchesOf(const Json& options) {
+    const auto batches = options.at("batch").get<std::vector<int>>();
+    if (batches.empty()) throw WrongValue("batch: expected at least one size");
     for (const int batch : batches)
-        checkPositive("batch", batch, 1);
-    const Precision chosen = precisionOf(precision);
-    std::vector<HeldMat> held;
-    if (!images.is_none())
-        for (const py::handle& image : py::tuple(images))
-            held.push_back(imageFrom(image, "images[" + std::to_string(held.size()) + "]"));
-    std::vector<cv::Mat> views;
-    for (const HeldMat& image : held)
-        views.push_back(image.mat);
-    if (!images.is_none() && views.empty()) throw py::value_error("images: expected at least one");
-    return measured(progress, [&](const pipeline::Watcher& watcher) {
-        const std::vector<pipeline::Method> methods = pipeline::methodsFrom(compare);
-        pipeline::checkMethods(methods);
-        pipeline::BenchNetworks networks([&] { return open(model, chosen); });
-        const pipeline::ModelCost cost = costOf(networks.of({}, batches.front()));
-        pipeline::BenchRounds measuring(std::move(networks), batches, cost, methods);
-        measuring.run(views.empty() ? streetImages() : views, warmUp, rounds, watcher);
-        return jsonText(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
-    });
+        if (batch < 1) throw WrongValue("batch: expected at least 1");
+    return batches;
 }
 
-std::string evaluate(const std::string& model, const pipeline::EvalRequest& request,
-                     const pipeline::Watcher& watcher) {
-    pipeline::EvalNetworks networks([&](Precision precision) { return open(model, precision); }, request);
-    const Network& any = networks.any();
-    pipeline::Evaluation evaluation(request, networks, costOf(any), models::sha256OfFile(any.name()));
-    return jsonText(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
-}
-
-pipeline::EvalRequest requestOf(const std::string& dataset, const std::string& root, const std::string& split,
-                                const std::string& compare, const std::vector<int>& batches,
-                                const std::vector<std::string>& precisions, int limit,
-                                const std::optional<std::pair<int, int>>& shard, const std::string& counts) {
+pipeline::EvalRequest requestOf(const Json& options) {
     pipeline::EvalRequest request;
-    request.dataset = dataset, request.root = root, request.split = split;
+    request.dataset = options.at("dataset").get<std::string>();
+    request.root = options.at("root").get<std::string>();
+    request.split = options.at("split").get<std::string>();
+    const std::string compare = options.at("compare").get<std::string>();
     if (!compare.empty()) request.methods = pipeline::methodsFrom(compare);
-    if (batches.empty() || precisions.empty())
-        throw py::value_error("batch, precision: expected at least one value each");
-    for (const int batch : batches)
-        checkPositive("batch", batch, 1);
-    request.batches = batches;
+    request.batches = batchesOf(options);
     request.precisions.clear();
-    for (const std::string& name : precisions)
-        request.precisions.push_back(precisionOf(name));
-    checkPositive("limit", limit, 0);
-    request.limit = limit;
-    if (shard) {
-        checkPositive("shard", shard->first, 1);
-        if (shard->second < shard->first) throw py::value_error("shard: expected (part, parts)");
-        request.shard = pipeline::Shard{shard->first, shard->second};
+    for (const Json& name : options.at("precision"))
+        request.precisions.push_back(precisionOf(name.get<std::string>()));
+    if (request.precisions.empty()) throw WrongValue("precision: expected at least one");
+    request.limit = atLeast(options, "limit", 0);
+    if (!options.at("shard").is_null()) {
+        const auto shard = options.at("shard").get<std::vector<int>>();
+        if (shard.size() != 2 || shard[0] < 1 || shard[1] < shard[0])
+            throw WrongValue("shard: expected (part, parts)");
+        request.shard = pipeline::Shard{shard[0], shard[1]};
     }
-    request.countsFile = counts;
+    request.countsFile = options.at("counts").get<std::string>();
     return request;
 }
 
 }  // namespace
 
-void bindMeasure(py::module_& module) {
-    module.def("bench_json", &bench, py::arg("model"), py::arg("images"), py::arg("compare"),
-               py::arg("batch"), py::arg("rounds"), py::arg("warm_up"), py::arg("precision"),
-               py::arg("progress"), "mpm.bench() as JSON text.");
-    module.def(
-        "evaluate_json",
-        [](const std::string& model, const std::string& dataset, const std::string& root,
-           const std::string& split, const std::string& compare, const std::vector<int>& batches,
-           const std::vector<std::string>& precisions, int limit,
-           const std::optional<std::pair<int, int>>& shard, const std::string& counts,
-           const py::object& progress) {
-            const pipeline::EvalRequest request =
-                requestOf(dataset, root, split, compare, batches, precisions, limit, shard, counts);
-            return measured(progress, [&](const pipeline::Watcher& watcher) {
-                pipeline::checkMethods(request.methods);
-                return evaluate(model, request, watcher);
-            });
-        },
-        py::arg("model"), py::arg("dataset"), py::arg("root"), py::arg("split"), py::arg("compare"),
-        py::arg("batch"), py::arg("precision"), py::arg("limit"), py::arg("shard"), py::arg("counts"),
-        py::arg("progress"), "mpm.evaluate() as JSON text.");
-    module.def(
-        "join_json",
-        [](const std::vector<std::string>& counts) {
-            return jsonText(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
-        },
-        py::arg("counts"), py::call_guard<py::gil_scoped_release>(), "mpm.join() as JSON text.");
+}  // namespace mpm::python
+
+using namespace mpm::python;
+namespace pipeline = mpm::pipeline;
+
+int mpm_bench(const char* model, const mpm_array* images, int count, const char* options,
+              mpm_progress progress, char** report, char** error) {
+    return guarded(error, [&] {
+        const Json given = Json::parse(options);
+        const int rounds = atLeast(given, "rounds", 1), warmUp = atLeast(given, "warm_up", 0);
+        const std::vector<int> batches = batchesOf(given);
+        const mpm::Precision chosen = precisionOf(given.at("precision").get<std::string>());
+        const std::vector<cv::Mat> views = imagesOf(images, count);
+        watched(progress, [&](const pipeline::Watcher& watcher) {
+            const std::vector<pipeline::Method> methods =
+                pipeline::methodsFrom(given.at("compare").get<std::string>());
+            pipeline::checkMethods(methods);
+            pipeline::BenchNetworks networks([&] { return open(model, chosen); });
+            const pipeline::ModelCost cost = costOf(networks.of({}, batches.front()));
+            pipeline::BenchRounds measuring(std::move(networks), batches, cost, methods);
+            measuring.run(views.empty() ? streetImages() : views, warmUp, rounds, watcher);
+            *report =
+                reportText(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
+        });
+    });
 }
 
-}  // namespace mpm::python
+int mpm_evaluate(const char* model, const char* options, mpm_progress progress, char** report, char** error) {
+    return guarded(error, [&] {
+        const pipeline::EvalRequest request = requestOf(Json::parse(options));
+        watched(progress, [&](const pipeline::Watcher& watcher) {
+            pipeline::checkMethods(request.methods);
+            pipeline::EvalNetworks networks([&](mpm::Precision precision) { return open(model, precision); },
+                                            request);
+            const Network& any = networks.any();
+            pipeline::Evaluation evaluation(request, networks, costOf(any),
+                                            mpm::models::sha256OfFile(any.name()));
+            *report = reportText(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
+        });
+    });
+}
+
+int mpm_join(const char* paths, char** report, char** error) {
+    return guarded(error, [&] {
+        const auto counts = Json::parse(paths).get<std::vector<std::string>>();
+        *report = reportText(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
+    });
+}

@@ -202,8 +202,6 @@ class Calls(unittest.TestCase):
             with self.subTest(name, value=value):
                 with self.assertRaises(kind) as raised:
                     setattr(self.model, name, value)
-                self.assertNotIn("pybind", str(raised.exception))
-                self.assertNotIn("incompatible function arguments", str(raised.exception))
                 if kind is not mpm.Error:
                     self.assertRegex(str(raised.exception), "^%s: " % name)
         with self.assertRaises(AttributeError):
@@ -296,19 +294,11 @@ class Package(FolderTest):
         with self.assertRaises(mpm.Error):
             mpm.join([pathlib.Path(self.folder) / "missing.counts"])
 
-    def test_another_version_of_python_is_named(self):
-        package = os.path.join(self.folder, "mpm")
-        shutil.copytree(os.path.dirname(mpm.__file__), package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        module, = (name for name in os.listdir(package) if name.endswith(".so"))
-        os.rename(os.path.join(package, module), os.path.join(package, "_mpm.cpython-39-x86_64-linux-gnu.so"))
-        printed, _ = in_new_process("try:\n import mpm\nexcept ImportError as error: print(error)", PYTHONPATH=self.folder)
-        self.assertRegex(printed, r"^mpm was built for Python 3\.9; this is Python %d\.%d \(" % sys.version_info[:2])
-
     def test_unfinished_objects_are_errors(self):
         for kind, use in [(mpm.Model, lambda m: m.blocks), (mpm.Model, repr), (mpm.Model, lambda m: m(image())),
                           (mpm.Model, lambda m: m.path), (mpm.Result, lambda r: r.labels), (mpm.Times, repr),
                           (mpm.Merged, lambda m: m.map), (mpm.Conversion, str), (mpm.ModelInfo, lambda i: i.labels),
-                          (mpm._mpm.Operator, lambda o: o.run([]))]:
+                          (mpm.operators.Operator, lambda o: o.run([]))]:
             with self.subTest(kind), self.assertRaisesRegex(TypeError, "not initialised"):
                 use(kind.__new__(kind))
 

@@ -5,6 +5,7 @@ import unittest
 import cv2
 import mpm
 import numpy
+from mpm import operators
 
 from support import SOURCE, TINY, in_new_process
 
@@ -17,7 +18,7 @@ sys.path.insert(0, {tests!r})
 import cv2, numpy, mpm
 from support import TINY, image
 loaded = open("/proc/self/maps").read()
-assert "libmpm" not in loaded, "the shared library is loaded"
+assert "libmpm.so" not in loaded, "the shared library is loaded"
 """.format(tests=SOURCE + "/tests/python")
 
 FORWARD = """
@@ -53,7 +54,7 @@ mpm.register()
 net = cv2.dnn.readNetFromONNX(model)
 result = forward(net)
 tokens, clusters = mpm.report()[0]["tokens"], mpm.report()[0]["map"]
-assert "libmpm" not in open("/proc/self/maps").read()
+assert "libmpm.so" not in open("/proc/self/maps").read()
 mpm.register(native=True)
 native = cv2.dnn.readNetFromONNX(model)
 assert numpy.array_equal(forward(native), result), "the results differ"
@@ -134,20 +135,20 @@ class Operators(unittest.TestCase):
     def test_all_of_the_document_are_there(self):
         with open(SOURCE + "/docs/reference/operators.md") as file:
             text = file.read()
-        operators = mpm._mpm.operators()
-        self.assertIn("MpmEncoder", operators)
-        for operator in operators:
+        names = operators.operators()
+        self.assertIn("MpmEncoder", names)
+        for operator in names:
             self.assertIn(operator, text)
 
     def test_merge_and_restore(self):
         tokens = numpy.random.default_rng(2).standard_normal((1, 21, 8), dtype=numpy.float32)
-        merge = mpm._mpm.Operator("MpmMerge", {"special_tokens": 1}, [])
+        merge = operators.Operator("MpmMerge", {"special_tokens": 1}, [])
         merged, clusters, counts = merge.run([tokens])
         expected = mpm.merge(tokens[0], special=1)
         count = int(counts[0])
         self.assertEqual(count, expected.map.max() + 1)
         self.assertTrue(numpy.array_equal(merged[0, :1 + count], expected.tokens))
-        restore = mpm._mpm.Operator("MpmRestore", {"special_tokens": 1}, [])
+        restore = operators.Operator("MpmRestore", {"special_tokens": 1}, [])
         for ids in (clusters, clusters.astype(numpy.int32)):
             full, = restore.run([merged, ids])
             self.assertTrue(numpy.array_equal(full[0], mpm.restore(expected.tokens, expected.map, 1)))
@@ -156,7 +157,7 @@ class Operators(unittest.TestCase):
         weights = numpy.random.default_rng(4).standard_normal((8, 5), dtype=numpy.float32)
         tokens = numpy.random.default_rng(5).standard_normal((1, 6, 8), dtype=numpy.float32)
         constants = [weights.copy()]
-        product = mpm._mpm.Operator("MpmMatMul", {}, constants)
+        product = operators.Operator("MpmMatMul", {}, constants)
         constants.clear()
         for _ in range(50):
             numpy.full((8, 5), 9, numpy.float32)
@@ -164,7 +165,7 @@ class Operators(unittest.TestCase):
         self.assertTrue(numpy.allclose(result, tokens @ weights, atol=1e-4))
 
     def test_results_in_use_stay_as_they_are(self):
-        product = mpm._mpm.Operator("MpmMatMul", {}, [numpy.eye(8, dtype=numpy.float32)])
+        product = operators.Operator("MpmMatMul", {}, [numpy.eye(8, dtype=numpy.float32)])
         tokens = [numpy.full((1, 6, 8), k, numpy.float32) for k in range(3)]
         first, = product.run([tokens[1]])
         view = product.run([tokens[2]])[0].ravel()[3:5]
@@ -176,7 +177,7 @@ class Operators(unittest.TestCase):
         self.assertEqual(product.run([tokens[0][:, :4]])[0].shape, (1, 4, 8))
 
     def test_wrong_use_is_an_exception(self):
-        operator = mpm._mpm.Operator
+        operator = operators.Operator
         tokens = numpy.zeros((1, 5, 8), numpy.float32)
         merge = operator("MpmMerge", {}, [])
         for call in [
@@ -200,7 +201,7 @@ class Operators(unittest.TestCase):
 
     def test_views_are_copied(self):
         tokens = numpy.random.default_rng(6).standard_normal((1, 8, 5), dtype=numpy.float32).transpose(0, 2, 1)
-        merge = mpm._mpm.Operator("MpmMerge", {}, [])
+        merge = operators.Operator("MpmMerge", {}, [])
         for left, right in zip(merge.run([tokens]), merge.run([tokens.copy()])):
             self.assertTrue(numpy.array_equal(left, right))
 
@@ -214,7 +215,7 @@ class Operators(unittest.TestCase):
 
         values += [Number() for _ in range(1000)]
         with self.assertRaises((mpm.Error, TypeError, ValueError, RuntimeError)):
-            mpm._mpm.Operator("MpmMerge", {"special_tokens": values}, [])
+            operators.Operator("MpmMerge", {"special_tokens": values}, [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""mpm.merge, mpm.restore and mpm.compose."""
+
+import ctypes
+from typing import Any
+
+import numpy
+
+from ._library import call, checked, library, view_of
+from .arguments import Initialised
+from .arrays import Floats, Ids
+
+
+class Merged(Initialised):
+    """Tokens after one merge, and their map."""
+
+    __slots__ = ("_tokens", "_map")
+
+    def __init__(self, tokens: Floats, map: Ids) -> None:
+        self._tokens, self._map = tokens, map
+
+    @property
+    def tokens(self) -> Floats:
+        """float32: mean of each cluster."""
+        return self._tokens
+
+    @property
+    def map(self) -> Ids:
+        """int32: cluster of each image token."""
+        return self._map
+
+    def __repr__(self) -> str:
+        return "Merged(%d rows of %d values from %d image tokens)" % (*self._tokens.shape, self._map.size)
+
+
+def _tokens(value: Any) -> Floats:
+    tokens = checked(value, "tokens", ("float32",), 2)
+    if tokens.shape[1] == 0:
+        raise ValueError("tokens: expected the shape (tokens, values), with at least one value, got %s" % (tokens.shape,))
+    return tokens
+
+
+def merge(tokens: Floats, special: int = 0) -> Merged:
+    """One merge by mutual pairs. tokens: float32, (special + tokens, values)."""
+    given = _tokens(tokens)
+    merged, map = numpy.empty_like(given), numpy.empty(max(0, len(given) - max(0, special)), numpy.int32)
+    rows = ctypes.c_int()
+    call(library.mpm_merge_tokens, view_of(given, "tokens"), special, merged.ctypes.data, rows, map.ctypes.data)
+    return Merged(merged[: rows.value].copy(), map)
+
+
+def restore(tokens: Floats, map: Ids, special: int = 0) -> Floats:
+    """The inverse of merge(): every token gets its cluster's row."""
+    given, clusters = _tokens(tokens), checked(map, "map", ("int32",), 1)
+    restored = numpy.empty((max(0, special) + clusters.size, given.shape[1]), numpy.float32)
+    call(library.mpm_restore_tokens, view_of(given, "tokens"), clusters.ctypes.data, clusters.size, special,
+         restored.ctypes.data)
+    return restored
+
+
+def compose(first: Ids, second: Ids) -> Ids:
+    """One map for two merges: result[i] = second[first[i]]."""
+    before, after = checked(first, "first", ("int32",), 1), checked(second, "second", ("int32",), 1)
+    composed = numpy.empty_like(before)
+    call(library.mpm_compose_maps, before.ctypes.data, before.size, after.ctypes.data, after.size,
+         composed.ctypes.data)
+    return composed

@@ -1,0 +1,78 @@
+// The border of mpm_model.h: exceptions become a status and a message, matrices become arrays.
+#pragma once
+
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/core.hpp>
+
+#include "python/src/mpm_model.h"
+
+struct mpm_buffer {
+    cv::Mat mat;
+};
+
+namespace mpm::python {
+
+using Json = nlohmann::json;
+
+/// A value that is never possible: ValueError in Python.
+class WrongValue : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The callback ended the work.
+class Stopped : public std::exception {};
+
+/// For mpm_free(). Null only without memory.
+inline char* textOf(const std::string& text) noexcept {
+    return strdup(text.c_str());
+}
+
+/// Bytes that are no UTF-8 are replaced.
+inline char* jsonText(const Json& json) {
+    return textOf(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+template <class Body>
+int guarded(char** error, const Body& body) noexcept {
+    const auto fail = [&](int status, const char* text) {
+        if (error) *error = textOf(text);
+        return status;
+    };
+    try {
+        body();
+        return MPM_OK;
+    } catch (const Stopped&) {
+        return MPM_STOPPED;
+    } catch (const WrongValue& wrong) {
+        return fail(MPM_WRONG_VALUE, wrong.what());
+    } catch (const cv::Exception& failure) {
+        return fail(MPM_FAILED, failure.err.c_str());
+    } catch (const std::bad_alloc&) {
+        return fail(MPM_FAILED, "out of memory");
+    } catch (const std::exception& failure) {
+        return fail(MPM_FAILED, failure.what());
+    } catch (...) {
+        return fail(MPM_FAILED, "unknown error");
+    }
+}
+
+/// A matrix over the array's memory. The last of `channels` axes becomes the channels.
+cv::Mat matrixOf(const mpm_array& array, bool channels = false);
+
+/// The matrix must be continuous.
+mpm_array arrayOf(const cv::Mat& matrix);
+
+/// A continuous matrix that nobody else changes.
+mpm_buffer* bufferOf(const cv::Mat& matrix);
+
+/// 8-bit BGR images; throws if one has another type or shape.
+std::vector<cv::Mat> imagesOf(const mpm_array* images, int count);
+
+}  // namespace mpm::python

@@ -1,0 +1,33 @@
+// Frames of sources, for mpm.Model.stream.
+#include "pipeline/source/source.hpp"
+
+#include "python/src/border.hpp"
+
+using namespace mpm::python;
+
+struct mpm_source {
+    std::unique_ptr<mpm::pipeline::Source> source;
+};
+
+int mpm_source_open(const char* address, mpm_source** source, char** error) {
+    return guarded(error, [&] {
+        auto opened = std::make_unique<mpm_source>();
+        opened->source = mpm::pipeline::makeSource(mpm::pipeline::Address(address), {});
+        opened->source->open();
+        *source = opened.release();
+    });
+}
+
+void mpm_source_free(mpm_source* source) {
+    delete source;
+}
+
+int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** error) {
+    return guarded(error, [&] {
+        mpm::pipeline::Frame frame;
+        *image = nullptr;
+        if (!source->source->next(frame)) return;
+        *image = bufferOf(frame.image);
+        *name = textOf(frame.name);
+    });
+}
