@@ -1,12 +1,14 @@
 """The types of arrays and arguments, for type checkers."""
 
 import os
-from typing import Union
+from pathlib import PurePath
+from typing import Any, Union
 
 import numpy
 from numpy.typing import NDArray
 
 Image = NDArray[numpy.uint8]  #: rows x columns x 3, BGR, as cv2.imread() gives it
+AnyImage = Union[NDArray[Any], str, PurePath, Any]  #: what a Model takes
 Labels = Union[NDArray[numpy.uint8], NDArray[numpy.uint16]]
 Floats = NDArray[numpy.float32]
 Ids = NDArray[numpy.int32]

@@ -3,15 +3,19 @@
 import ctypes
 import json
 import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 import numpy
 
-from . import register
-from ._library import Array, Handle, call, checked, library, taken, view_of
+from . import images, register
+from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, taken, view_of
 from .arguments import Initialised, blocks_text, path_of, size_of, text_of, wrong_type
-from .arrays import Image, Path, Stream
+from .arrays import AnyImage, Floats, Image, Path, Stream
+from .convert import ModelInfo
+from .convert import info as read_info
 from .result import Result
 
 
@@ -42,6 +46,11 @@ def views_of(images: Sequence[Image]) -> Any:
     return (Array * len(images))(*[view_of(image, "image") for image in images])
 
 
+def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], settings: Dict[str, Any]) -> "Model":
+    """A pickled model."""
+    return Model(model, size, **settings)
+
+
 def _stream_key(value: Any) -> bytes:
     """Text and numbers are different streams."""
     if isinstance(value, str):
@@ -49,6 +58,14 @@ def _stream_key(value: Any) -> bytes:
     if isinstance(value, int) and not isinstance(value, bool):
         return b"number %d" % value
     raise TypeError("stream: expected text or a number, got %r" % (value,))
+
+
+def _mean(features: Floats) -> Floats:
+    """Over the image: of tokens (rows, values) or of a map (values, rows, columns)."""
+    if features.ndim == 3:
+        features = features.reshape(features.shape[0], -1).T
+    mean: Floats = features.astype(numpy.float32).reshape(-1, features.shape[-1]).mean(axis=0)
+    return mean
 
 
 def _stream_keys(given: Any, several: bool, images: int) -> Any:
@@ -70,41 +87,136 @@ def _stream_keys(given: Any, several: bool, images: int) -> Any:
 class Model(Initialised):
     """A converted model. Several threads may call one model; it runs one call at a time."""
 
-    __slots__ = ("_handle", "__weakref__")  # so that a misspelt setting is an error
+    __slots__ = ("_handle", "_content", "_file", "_size", "__weakref__")  # so that a misspelt setting is an error
 
-    def __init__(self, model: Path = "default", size: Optional[Tuple[int, int]] = None) -> None:
-        """model: an ONNX file of mpm.convert(), or 'default'. size: (rows, columns), where the file leaves them open."""
-        path, sides = path_of(model, "model"), size_of(size) or (0, 0)
+    def __init__(
+        self,
+        model: Union[Path, bytes] = "default",
+        size: Optional[Tuple[int, int]] = None,
+        *,
+        blocks: Union[Sequence[int], str, None] = None,
+        precision: Optional[str] = None,
+        threads: Optional[int] = None,
+        device: Optional[str] = None,
+        reuse: Union[bool, str, None] = None,
+    ) -> None:
+        """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), where the file
+        leaves them open. threads: of the whole process; 0: one for each processor. The others are the properties."""
+        sides = size_of(size) or (0, 0)
+        self._content, self._size = model if isinstance(model, bytes) else None, size
+        self._file: Any = None
+        if isinstance(model, bytes):
+            file = self._file = tempfile.NamedTemporaryFile(suffix=".onnx")
+            file.write(model)
+            file.flush()
+            model = file.name
+        if threads is not None:
+            if isinstance(threads, bool) or not isinstance(threads, int) or not 0 <= threads <= 4096:
+                raise ValueError("threads: expected 0 or a number of threads, got %r" % (threads,))
+            library.mpm_set_threads(threads)
+        path = path_of(model, "model")
         handle = ctypes.c_void_p()
         with without_python_layers():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
-        self._handle = Handle(handle.value, library.mpm_model_free)
+        self._handle: Optional[Handle] = Handle(handle.value, library.mpm_model_free)
+        for name, value in (("blocks", blocks), ("precision", precision), ("device", device), ("reuse", reuse)):
+            if value is not None:
+                setattr(self, name, value)
 
-    @overload
-    def __call__(self, image: Image, stream: Optional[Stream] = ...) -> Result: ...
-    @overload
-    def __call__(self, image: Sequence[Image], stream: Optional[Sequence[Stream]] = ...) -> List[Result]: ...
-    def __call__(self, image: Any, stream: Any = None) -> Any:
-        """Runs the model on one image (uint8 BGR) or a list of them. stream: the camera that the image is from, text or
-        a number, for reuse over time; for a list of images a list."""
+    def close(self) -> None:
+        """Releases the model's memory, after the calls that other threads have begun."""
+        self._handle = None
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        facts = self._facts()
+        settings = {name: facts[name] for name in ("blocks", "precision", "device", "reuse")}
+        return _restored, (self._content or facts["path"], self._size, settings)
+
+    def _open(self) -> Handle:
+        """Calls hold it, so that close() in another thread waits for them."""
         handle = self._handle
-        several = isinstance(image, (list, tuple))
-        given = list(image) if several else [image]
+        if handle is None:
+            raise Error("the model is closed")
+        return handle
+
+    @overload  # type: ignore  # tensors are of any type
+    def __call__(self, image: Union[List[Any], Tuple[Any, ...]], stream: Optional[Sequence[Stream]] = ...,
+                 color: Optional[str] = ...) -> List[Result]: ...
+    @overload
+    def __call__(self, image: AnyImage, stream: Optional[Stream] = ..., color: Optional[str] = ...) -> Result: ...
+    def __call__(self, image: Any, stream: Any = None, color: Optional[str] = None) -> Any:
+        """Runs the model on an image or several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
+
+        An image is a file, an array of uint8 (BGR as cv2 has it, grey, or with a fourth channel), a PIL image, or a
+        tensor, with color="rgb" or "bgr". stream: the camera that the image is from, text or a number, for reuse over
+        time; for a list of images a list.
+        """
+        handle, found = self._open(), images.several_of(image)
+        given = [image] if found is None else found
         if not given:
             raise ValueError("images: expected at least one")
-        images = [checked_image(one, "images[%d]" % i if several else "image") for i, one in enumerate(given)]
-        keys = _stream_keys(stream, several, len(images))
-        found = (ctypes.c_void_p * len(images))()
-        call(library.mpm_model_run, handle.address, views_of(images), keys, len(images), found)
-        results = [Result(Handle(address, library.mpm_result_free), one) for address, one in zip(found, given)]
-        return results if several else results[0]
+        loaded = [images.load(one, "image" if found is None else "images[%d]" % i, color) for i, one in enumerate(given)]
+        keys = _stream_keys(stream, found is not None, len(loaded))
+        results = self._run(handle, [image for image, _ in loaded], keys)
+        for result, (_, path), one in zip(results, loaded, given):
+            result._path = path
+            if isinstance(one, numpy.ndarray) and one.shape == result._image.shape and color != "rgb":
+                result._image = one  # the overlay is drawn over the image as it is then
+        return results[0] if found is None else results
+
+    def _run(self, handle: Handle, loaded: List[Image], keys: Any) -> List[Result]:
+        addresses = (ctypes.c_void_p * len(loaded))()
+        call(library.mpm_model_run, handle.address, views_of(loaded), keys, len(loaded), addresses)
+        return [Result(Handle(address, library.mpm_result_free), image) for address, image in zip(addresses, loaded)]
+
+    def stream(self, source: Union[Path, int], stream: Optional[Stream] = None) -> Iterator[Result]:
+        """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an image,
+        or "demo", the built-in street, which does not end. stream: as in a call."""
+        if not isinstance(source, (str, PurePath, int)) or isinstance(source, bool):
+            raise wrong_type("source", "a path, an address or a camera's number", source)
+        address = b"%d" % source if isinstance(source, int) else path_of(source, "source")
+        return self._frames(address, stream)
+
+    def _frames(self, address: bytes, stream: Optional[Stream]) -> Iterator[Result]:
+        opened = ctypes.c_void_p()
+        call(library.mpm_source_open, address, ctypes.byref(opened))
+        source, keys = Handle(opened.value, library.mpm_source_free), _stream_keys(stream, False, 1)
+        while True:
+            frame, name = ctypes.c_void_p(), ctypes.c_void_p()
+            call(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name))
+            if not frame.value:
+                return
+            result, = self._run(self._open(), [array_of_buffer(frame.value)], keys)
+            result._path = taken(name.value)
+            yield result
+
+    def embed(self, image: Any, color: Optional[str] = None) -> Floats:
+        """A vector of each image: the mean of its features. For models that have no classes."""
+        if self.classes:
+            raise Error("embed: the model gives classes, not features")
+        results = self(image, color=color)
+        if isinstance(results, list):
+            return numpy.stack([_mean(result.features) for result in results])
+        return _mean(results.features)
+
+    def info(self) -> ModelInfo:
+        """The metadata of the model's file."""
+        return read_info(self.path)
 
     def _facts(self) -> Dict[str, Any]:
-        facts: Dict[str, Any] = json.loads(taken(library.mpm_model_describe(self._handle.address)))
+        handle = self._open()
+        facts: Dict[str, Any] = json.loads(taken(library.mpm_model_describe(handle.address)))
         return facts
 
     def _set(self, name: bytes, value: str) -> None:
-        call(library.mpm_model_set, self._handle.address, name, value.encode("utf-8", "surrogatepass"))
+        handle = self._open()
+        call(library.mpm_model_set, handle.address, name, value.encode("utf-8", "surrogatepass"))
 
     @property
     def blocks(self) -> Union[Sequence[int], str]:
@@ -148,8 +260,8 @@ class Model(Initialised):
 
     def forget(self, stream: Optional[Stream] = None) -> None:
         """With reuse, the next call computes all tokens: of all streams, or of this one."""
-        key = None if stream is None else _stream_key(stream)
-        call(library.mpm_model_forget, self._handle.address, key)
+        key, handle = None if stream is None else _stream_key(stream), self._open()
+        call(library.mpm_model_forget, handle.address, key)
 
     @property
     def size(self) -> Tuple[int, int]:
@@ -168,6 +280,8 @@ class Model(Initialised):
         return str(self._facts()["path"])
 
     def __repr__(self) -> str:
+        if self._handle is None:
+            return "Model(closed)"
         facts = self._facts()
         reuse = "" if facts["reuse"] == "off" else ", reuse " + facts["reuse"]
         blocks = ",".join(str(block) for block in facts["blocks"]) or "none"

@@ -124,7 +124,7 @@ def report() -> List[Dict[str, Any]]:
 
 
 def set_default(setting: str, value: Optional[str]) -> None:
-    """A setting of the process: blocks, device, precision or reuse; None removes it."""
+    """A setting of the process: blocks, method, device, precision or reuse; None removes it."""
     text = None if value is None else value.encode()
     if getattr(library, "mpm_set_" + setting)(text) < 0:
         raise ValueError(library.mpm_last_error().decode("utf-8", "replace"))

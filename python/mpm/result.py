@@ -2,13 +2,15 @@
 
 import ctypes
 import json
-from typing import Any, Dict, List, Optional, Tuple
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy
 
-from ._library import Array, Handle, array_of_buffer, array_over, call, library, taken, view_of
+from . import images
+from ._library import Array, Handle, array_of_buffer, array_over, call, checked, library, taken, view_of
 from .arguments import Initialised
-from .arrays import Floats, Ids, Image, Labels
+from .arrays import Floats, Ids, Image, Labels, Path
 
 
 class Times(Initialised):
@@ -57,11 +59,12 @@ class Times(Initialised):
 class Result(Initialised):
     """The result for one image. It stays valid without the model."""
 
-    __slots__ = ("_handle", "_image", "_drawn", "_facts", "_arrays")
+    __slots__ = ("_handle", "_image", "_drawn", "_facts", "_arrays", "_path")
 
     def __init__(self, handle: Handle, image: Image) -> None:
         self._handle, self._image = handle, image
         self._drawn: Optional[Image] = None
+        self._path: Optional[str] = None
         self._facts: Dict[str, Any] = {}
         self._arrays: Dict[str, Any] = {}
 
@@ -95,7 +98,7 @@ class Result(Initialised):
         """The image with the classes' colours, uint8 BGR; without classes the merge map. Drawn at the first use, over
         the image as it is then."""
         if self._drawn is None:
-            drawn, image = ctypes.c_void_p(), numpy.ascontiguousarray(self._image)
+            drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))
             self._drawn = array_of_buffer(drawn.value)
         return self._drawn
@@ -141,6 +144,90 @@ class Result(Initialised):
     def classes(self) -> List[str]:
         """Class names by id."""
         return list(self._fact("classes"))
+
+    @property
+    def path(self) -> Optional[str]:
+        """The image's file or the frame's name; None for an array."""
+        return self._path
+
+    @property
+    def names(self) -> Dict[int, str]:
+        """Class names by id, as a dictionary."""
+        return dict(enumerate(self.classes))
+
+    @property
+    def boxes(self) -> Optional[Floats]:
+        """Of detectors: float32, (boxes, 4), x and y of two corners. None for other models."""
+        return None
+
+    @property
+    def masks(self) -> Optional[List[Labels]]:
+        """Of detectors that have masks. None for other models."""
+        return None
+
+    @property
+    def speed(self) -> Dict[str, float]:
+        """Milliseconds of the steps of a call."""
+        times = self._fact("times")
+        return {name: times[name] for name in ("prepare", "network", "labels")}
+
+    def plot(self) -> Image:
+        """The overlay."""
+        return self.overlay
+
+    def save(self, path: Path = "") -> str:
+        """Writes the overlay. Without a path: to NAME.overlay.png in the current folder. Returns the path."""
+        stem = os.path.splitext(os.path.basename(self._path or "result"))[0]
+        chosen = os.fspath(path) or stem + ".overlay.png"
+        images.write(chosen, self.overlay)
+        return chosen
+
+    def show(self) -> None:
+        """Opens the overlay in a viewer; needs the package pillow."""
+        try:
+            from PIL import Image as Pillow  # type: ignore  # in newer versions of mypy the code has another name
+        except ImportError:
+            raise ImportError("show: install pillow, or use save()") from None
+        Pillow.fromarray(self.overlay[..., ::-1].copy()).show()
+
+    def _shares(self) -> Iterator[Tuple[int, str, float]]:
+        """Id, name and share of the classes in the image, the largest first."""
+        if self.labels is None:
+            return
+        counts, names = numpy.bincount(self.labels.ravel()), self.classes
+        for label in sorted(numpy.flatnonzero(counts), key=lambda id: -int(counts[id])):
+            yield int(label), names[label] if label < len(names) else "", counts[label] / self.labels.size
+
+    def to_json(self) -> str:
+        """Path, size, shares of the classes, tokens and milliseconds."""
+        return json.dumps({
+            "path": self.path, "size": list(self._image.shape[:2]),
+            "classes": [{"label": label, "name": name, "share": share} for label, name, share in self._shares()],
+            "tokens": self.tokens, "recomputed": self.recomputed, "ms": self.speed, "device": self.device,
+            "precision": self.precision})
+
+    def to_supervision(self) -> Any:
+        """supervision.Detections: one mask for each class in the image. Needs the package supervision."""
+        import supervision  # type: ignore
+
+        if self.labels is None:
+            raise TypeError("to_supervision: the model gives neither classes nor boxes")
+        found = list(self._shares())
+        masks = numpy.array([self.labels == label for label, _, _ in found])
+        corners = []
+        for mask in masks:
+            rows, columns = numpy.flatnonzero(mask.any(axis=1)), numpy.flatnonzero(mask.any(axis=0))
+            corners.append([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
+        return supervision.Detections(
+            xyxy=numpy.array(corners, numpy.float32), mask=masks, class_id=numpy.array([label for label, _, _ in found]),
+            data={"class_name": numpy.array([name for _, name, _ in found])})
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        """The labels."""
+        if self.labels is None:
+            raise TypeError("the result has no labels, as the model has no classes; see features")
+        array = self.labels if dtype is None else self.labels.astype(dtype, copy=False)
+        return array.copy() if copy and array is self.labels else array
 
     def __repr__(self) -> str:
         parts = []

@@ -175,9 +175,9 @@ class Calls(unittest.TestCase):
     def test_wrong_input_is_an_exception(self):
         frame = image()
         wrong = {
-            "type": (3, TypeError), "none": (None, TypeError), "text": ("street.jpg", TypeError),
-            "dtype": (frame.astype(numpy.float32), TypeError), "grey": (frame[:, :, 0].copy(), ValueError),
-            "alpha": (numpy.zeros((8, 8, 4), numpy.uint8), ValueError),
+            "type": (3, TypeError), "none": (None, TypeError), "text": ("street.jpg", FileNotFoundError),
+            "dtype": (frame.astype(numpy.float32), TypeError), "two channels": (numpy.zeros((8, 8, 2), numpy.uint8), ValueError),
+            "four axes": (numpy.zeros((1, 8, 8, 3), numpy.uint8), ValueError),
             "empty": (numpy.zeros((0, 8, 3), numpy.uint8), ValueError),
             "turned": (frame.transpose(2, 1, 0), ValueError), "no image": ([], ValueError),
             "second image": ([frame, 3], TypeError),

@@ -20,6 +20,10 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     results = model([frame, frame], stream=["yard", 3])
     result = model(frame, stream="yard")
     model.forget("yard")
+    with mpm.Model(b"", blocks=(2, 5), precision="auto", threads=2, device="cpu", reuse=True) as other:
+        several: List[mpm.Result] = [frame for frame in other.stream("clip.mp4", stream="yard")]
+    results = model(["street.jpg", pathlib.Path("yard.jpg")])
+    print(model("street.jpg").names, model.embed(frame).shape, model.info().size, several[0].save(), several[0].plot())
     print(mpm.Model(pathlib.Path("b.onnx")), mpm.info(pathlib.Path("b.onnx")))
     overlay: NDArray[numpy.uint8] = result.overlay
     rows, columns = result.grid
