@@ -10,8 +10,18 @@ namespace mpm::cpu {
 namespace {
 
 struct Task {
-    int image, head, first;
+    int span, head, first;
 };
+
+// Of each row, if they differ from the rows.
+std::vector<int> keysOf(const std::vector<Span>& spans) {
+    std::vector<int> keys;
+    if (spans.empty() || spans.back().first == spans.back().firstKey) return keys;
+    for (const Span& span : spans)
+        for (int r = 0; r < span.rows; ++r)
+            keys.push_back(span.firstKey + r);
+    return keys;
+}
 
 }  // namespace
 
@@ -28,9 +38,13 @@ bool takesValuesAsColumns(Precision precision, int headSize) {
     return precision == Precision::BF16 && kernels::takesValuesAsColumns(headSize);
 }
 
-HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
-    : m_together(!takesValuePairs(encoder.precision)), m_heads(encoder.heads), m_size(encoder.headSize) {
-    const int readable = rows + kernels::rowGroup();  // whole groups of keys are read
+HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans)
+    : m_keys(keysOf(spans)),
+      m_count(spans.empty() ? 0 : spans.back().firstKey + spans.back().keys),
+      m_together(!takesValuePairs(encoder.precision)),
+      m_heads(encoder.heads),
+      m_size(encoder.headSize) {
+    const int readable = checkedSum<int>(m_count, kernels::rowGroup());  // whole groups of keys are read
     if (m_together) {
         m_stride = m_size;
         m_headStep = static_cast<size_t>(readable) * m_size;
@@ -45,19 +59,29 @@ HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows)
 }
 
 void HeadRows::gather(const float* rows, size_t stride, int first, int count) {
+    if (!m_together) {
+        for (int r = 0; r < count; ++r)
+            put(keyOf(first + r), rows + r * stride);
+        return;
+    }
     for (int block = 0; block < 3 * m_heads; ++block) {
         const float* from = rows + block * m_size;
-        float* to = m_data + block * m_headStep + first * m_stride;
+        float* to = m_data + block * m_headStep;
         for (int r = 0; r < count; ++r)
-            std::copy_n(from + r * stride, m_size, to + r * m_stride);
+            std::copy_n(from + r * stride, m_size, to + keyOf(first + r) * m_stride);
     }
 }
 
-Attention::Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows,
+void HeadRows::put(int key, const float* row) {
+    for (int block = 0; block < 3 * m_heads; ++block)
+        std::copy_n(row + block * m_size, m_size, m_data + block * m_headStep + key * m_stride);
+}
+
+Attention::Attention(const CpuEncoder& encoder, const std::vector<Span>& spans, const HeadRows& rows,
                      const float* keyBias, AttentionScratch& scratch)
     : m_encoder(encoder),
       m_precision(attentionPrecision(encoder)),
-      m_batch(batch),
+      m_spans(spans),
       m_rows(rows),
       m_keyBias(keyBias),
       m_scratch(scratch) {}
@@ -65,63 +89,64 @@ Attention::Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRo
 void Attention::run(float* output, size_t outputStride) {
     if (m_precision != Precision::F32) pack();
     std::vector<Task> tasks;
-    for (int i = 0; i < m_batch.images(); ++i) {
+    for (int s = 0; s < static_cast<int>(m_spans.size()); ++s) {
         for (int h = 0; h < m_encoder.heads; ++h) {
-            for (int q = 0; q < tokensOf(i); q += kernels::queryPanel())
-                tasks.push_back({i, h, q});
+            for (int q = 0; q < m_spans[s].rows; q += kernels::queryPanel())
+                tasks.push_back({s, h, q});
         }
     }
     parallelFor(checkedCast<int>(tasks.size()), [&](int t) {
         const Task& task = tasks[t];
-        const int row = m_batch.image(task.image).first + task.first;
+        const int row = m_spans[task.span].first + task.first;
         float* to = output + row * outputStride + task.head * m_encoder.headSize;
-        attend(task.image, task.head, task.first, to, outputStride);
+        attend(task.span, task.head, task.first, to, outputStride);
     });
 }
 
-void Attention::attend(int image, int index, int first, float* output, size_t outputStride) const {
+void Attention::attend(int span, int index, int first, float* output, size_t outputStride) const {
     if (m_precision == Precision::BF16) {
-        kernels::attendPanelBf16(headBf16(image, index), first, output, outputStride);
+        kernels::attendPanelBf16(headBf16(span, index), first, output, outputStride);
     } else if (inI8()) {
-        kernels::attendPanelI8(headI8(image, index), first, output, outputStride);
+        kernels::attendPanelI8(headI8(span, index), first, output, outputStride);
     } else {
-        kernels::attendPanel(head(image, index), first, output, outputStride);
+        kernels::attendPanel(head(span, index), first, output, outputStride);
     }
 }
 
-kernels::AttentionHead Attention::head(int image, int index) const {
-    const int first = m_batch.image(image).first;
-    return {m_rows.at(HeadPart::Queries, index, first),
-            m_rows.at(HeadPart::Keys, index, first),
-            m_rows.at(HeadPart::Values, index, first),
+kernels::AttentionHead Attention::head(int number, int index) const {
+    const Span& span = m_spans[number];
+    return {m_rows.at(HeadPart::Queries, index, span.firstKey),
+            m_rows.at(HeadPart::Keys, index, span.firstKey),
+            m_rows.at(HeadPart::Values, index, span.firstKey),
             m_rows.stride(),
-            tokensOf(image),
+            span.keys,
             m_encoder.headSize,
             m_encoder.attentionScale,
-            m_keyBias ? m_keyBias + first : nullptr};
+            m_keyBias ? m_keyBias + span.firstKey : nullptr,
+            span.rows};
 }
 
-size_t Attention::valuesAt(int image, int index) const {
-    const size_t pair = m_firstPair[image], column = checkedProduct<size_t>(index, m_encoder.headSize);
+size_t Attention::valuesAt(int span, int index) const {
+    const size_t pair = m_firstPair[span], column = checkedProduct<size_t>(index, m_encoder.headSize);
     return m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column;
 }
 
-kernels::AttentionHeadBf16 Attention::headBf16(int image, int index) const {
+kernels::AttentionHeadBf16 Attention::headBf16(int span, int index) const {
     const auto* keys = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.keys.data());
     const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-    return {head(image, index), keys + m_batch.image(image).first * m_keyStride + index * wordsPerKey(),
-            m_keyStride,        values + valuesAt(image, index),
-            m_valueStride,      m_valuesAreColumns};
+    return {head(span, index), keys + m_spans[span].firstKey * m_keyStride + index * wordsPerKey(),
+            m_keyStride,       values + valuesAt(span, index),
+            m_valueStride,     m_valuesAreColumns};
 }
 
-kernels::AttentionHeadI8 Attention::headI8(int image, int index) const {
+kernels::AttentionHeadI8 Attention::headI8(int span, int index) const {
     const auto* keys = reinterpret_cast<const kernels::I8Quad*>(m_scratch.keys.data());
-    const int first = m_batch.image(image).first;
-    kernels::AttentionHeadI8 packed{head(image, index), keys + first * m_keyStride + index * wordsPerKey(),
+    const int first = m_spans[span].firstKey;
+    kernels::AttentionHeadI8 packed{head(span, index), keys + first * m_keyStride + index * wordsPerKey(),
                                     m_keyStride, m_scratch.keyScales.data() + index * scaleStride() + first};
     if (m_valuesArePairs) {
         const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-        packed.values = values + valuesAt(image, index);
+        packed.values = values + valuesAt(span, index);
         packed.valueStride = m_valueStride;
     }
     return packed;
@@ -132,46 +157,47 @@ void Attention::pack() {
     int pairs = 0;
     m_valuesArePairs = takesValuePairs(m_precision);
     m_valuesAreColumns = takesValuesAsColumns(m_precision, m_encoder.headSize);
-    for (int i = 0; i < m_batch.images(); ++i) {
+    for (int s = 0; s < static_cast<int>(m_spans.size()); ++s) {
         m_firstPair.push_back(pairs);
-        const int own = kernels::pairsOf(tokensOf(i));
+        const int own = kernels::pairsOf(m_spans[s].keys);
         for (int p = 0; p < own; p += kernels::kValuePairs)
-            tasks.push_back({i, 0, p});
+            tasks.push_back({s, 0, p});
         const int whole = (own + kernels::kValuePairs - 1) / kernels::kValuePairs * kernels::kValuePairs;
         pairs = checkedSum<int>(pairs, whole);
     }
     const int inner = m_encoder.inner;
     m_keyStride = kernels::paddedStride(m_encoder.heads * wordsPerKey());
     m_valueStride = kernels::paddedStride(m_valuesAreColumns ? pairs : inner);
-    m_scratch.keys.reserve(kernels::paddedSize(m_batch.rows() + kernels::kKeysRead, m_keyStride));
+    m_scratch.keys.reserve(kernels::paddedSize(m_rows.count() + kernels::kKeysRead, m_keyStride));
     if (inI8()) m_scratch.keyScales.reserve(checkedProduct<size_t>(m_encoder.heads, scaleStride()));
     if (m_valuesArePairs)
         m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
-    parallelFor(checkedCast<int>(tasks.size()), [&](int t) { packImage(tasks[t].image, tasks[t].first); });
+    parallelFor(checkedCast<int>(tasks.size()), [&](int t) { packSpan(tasks[t].span, tasks[t].first); });
 }
 
-void Attention::packKey(int row) {
+void Attention::packKey(int number) {
     const int size = m_encoder.headSize;
-    std::uint32_t* to = reinterpret_cast<std::uint32_t*>(m_scratch.keys.data()) + row * m_keyStride;
+    std::uint32_t* to = reinterpret_cast<std::uint32_t*>(m_scratch.keys.data()) + number * m_keyStride;
     for (int h = 0; h < m_encoder.heads; ++h, to += wordsPerKey()) {
-        const float* key = m_rows.at(HeadPart::Keys, h, row);
+        const float* key = m_rows.at(HeadPart::Keys, h, number);
         if (inI8()) {
-            m_scratch.keyScales.data()[h * scaleStride() + row] = kernels::packQuads(key, size, to);
+            m_scratch.keyScales.data()[h * scaleStride() + number] = kernels::packQuads(key, size, to);
         } else {
             kernels::packPairs(key, size, to);
         }
     }
 }
 
-void Attention::packImage(int image, int firstPair) {
-    const int inner = m_encoder.inner, token = 2 * firstPair, row = m_batch.image(image).first + token,
-              count = std::min(2 * kernels::kValuePairs, tokensOf(image) - token);
-    for (int r = 0; r < count; ++r)
-        packKey(row + r);
+void Attention::packSpan(int number, int firstPair) {
+    const Span& span = m_spans[number];
+    const int inner = m_encoder.inner, token = 2 * firstPair, key = span.firstKey + token,
+              count = std::min(2 * kernels::kValuePairs, span.keys - token);
+    for (int k = 0; k < count; ++k)
+        packKey(key + k);
     if (!m_valuesArePairs) return;
     auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
-    const int pair = m_firstPair[image] + firstPair;
-    kernels::packValues(m_rows.at(HeadPart::Values, 0, row), m_rows.stride(), count, inner,
+    const int pair = m_firstPair[number] + firstPair;
+    kernels::packValues(m_rows.at(HeadPart::Values, 0, key), m_rows.stride(), count, inner,
                         m_valuesAreColumns, values + (m_valuesAreColumns ? pair : pair * m_valueStride),
                         m_valueStride);
 }

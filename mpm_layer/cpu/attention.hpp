@@ -1,4 +1,4 @@
-// Attention of a whole batch: every head of every image, shared out by panels of queries.
+// Attention of a whole batch: every head of every image or window, shared out by panels of queries.
 #pragma once
 
 #include <vector>
@@ -23,21 +23,21 @@ bool takesValuePairs(Precision precision);
 /// Whether those pairs are columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of a batch's rows.
+/// Queries, keys and values of a batch's rows, by their numbers as keys: see Span.
 ///
 /// In f32 the rows of each head are together: attention reads them again and again, and finds them in few
 /// lines and pages. If attention reads bf16 pairs or int8 quads made of them, heads stay beside each other,
 /// as the product writes them.
 class HeadRows {
 public:
-    /// The rows are in `memory`; older contents are lost.
-    HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, int rows);
+    /// They are in `memory`; its contents are lost.
+    HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans);
 
     /// write(to, stride) writes `count` rows, each with queries, keys and values beside each other, from row
     /// `first` on. `scratch` may hold them for a while.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
-        if (m_together) {
+        if (m_together || !m_keys.empty()) {
             const size_t stride = kernels::paddedStride(3 * m_heads * m_size);
             float* rows = scratch.reserve(kernels::paddedSize(count, stride));
             write(rows, stride);
@@ -46,15 +46,21 @@ public:
             write(m_data + first * m_stride, m_stride);
         }
     }
+    /// One row, of padding too.
+    void put(int key, const float* row);
 
-    const float* at(HeadPart part, int head, int row) const {
-        return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + row * m_stride;
+    int count() const { return m_count; }
+    int keyOf(int row) const { return m_keys.empty() ? row : m_keys[row]; }
+    const float* at(HeadPart part, int head, int key) const {
+        return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + key * m_stride;
     }
     size_t stride() const { return m_stride; }  ///< from a row to the next
 
 private:
     void gather(const float* rows, size_t stride, int first, int count);
 
+    std::vector<int> m_keys;  ///< of each row of the batch; empty if they are the same
+    int m_count;
     bool m_together;
     int m_heads, m_size;
     size_t m_stride, m_headStep, m_partStep;
@@ -70,39 +76,38 @@ struct AttentionScratch {
 
 class Attention {
 public:
-    /// `keyBias` has a value for each row of the batch, or is null.
-    Attention(const CpuEncoder& encoder, const Batch& batch, const HeadRows& rows, const float* keyBias,
-              AttentionScratch& scratch);
+    /// `keyBias` has one value for each key, or is null.
+    Attention(const CpuEncoder& encoder, const std::vector<Span>& spans, const HeadRows& rows,
+              const float* keyBias, AttentionScratch& scratch);
 
     /// Softmax(q k^T) v of each head, heads beside each other.
     void run(float* output, size_t outputStride);
 
 private:
-    int tokensOf(int image) const { return m_batch.rowsOf(image); }
     bool inI8() const { return m_precision == Precision::I8; }
     /// Words of a key of a head: pairs or quads.
     int wordsPerKey() const {
         return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
     }
     void pack();
-    void packImage(int image, int firstPair);
-    void packKey(int row);
-    size_t scaleStride() const { return kernels::paddedStride(m_batch.rows() + kernels::kKeysRead); }
-    void attend(int image, int index, int first, float* output, size_t outputStride) const;
-    kernels::AttentionHead head(int image, int index) const;
-    kernels::AttentionHeadBf16 headBf16(int image, int index) const;
-    kernels::AttentionHeadI8 headI8(int image, int index) const;
-    size_t valuesAt(int image, int index) const;
+    void packSpan(int span, int firstPair);
+    void packKey(int key);
+    size_t scaleStride() const { return kernels::paddedStride(m_rows.count() + kernels::kKeysRead); }
+    void attend(int span, int index, int first, float* output, size_t outputStride) const;
+    kernels::AttentionHead head(int span, int index) const;
+    kernels::AttentionHeadBf16 headBf16(int span, int index) const;
+    kernels::AttentionHeadI8 headI8(int span, int index) const;
+    size_t valuesAt(int span, int index) const;
 
     const CpuEncoder& m_encoder;
     const Precision m_precision;
-    const Batch& m_batch;
+    const std::vector<Span>& m_spans;
     const HeadRows& m_rows;
     const float* m_keyBias;
     AttentionScratch& m_scratch;
     size_t m_keyStride = 0, m_valueStride = 0;
     bool m_valuesArePairs = false, m_valuesAreColumns = false;
-    std::vector<int> m_firstPair;  ///< of each image, among the rows of value pairs
+    std::vector<int> m_firstPair;  ///< of each span, among the rows of value pairs
 };
 
 }  // namespace mpm::cpu

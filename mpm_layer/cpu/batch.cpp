@@ -7,118 +7,237 @@
 
 namespace mpm::cpu {
 
-Batch::Batch(const SessionInput& input, int special, int trailing)
-    : m_special(special),
-      m_trailing(trailing),
+Batch::Batch(const SessionInput& input, const EncoderConfig& config)
+    : m_windows(config, input.tokens.size[1] - config.specialRows() - config.trailingTokens),
+      m_windowed(config.windowed()),
+      m_special(config.specialTokens),
+      m_trailing(config.trailingTokens),
       m_dim(input.tokens.size[2]),
-      m_inputTokens(input.tokens.size[1] - special - trailing),
-      m_rows(checkedProduct<int>(input.tokens.size[0], input.tokens.size[1])),
-      m_images(input.tokens.size[0]) {
-    m_rowData.sizes.assign(m_rows, 1.0f);
-    m_rowData.positions.assign(m_rows, -1);
-    const int rowsPerImage = input.tokens.size[1];
-    for (int i = 0; i < images(); ++i) {
-        m_images[i].first = i * rowsPerImage;
-        m_images[i].tokens = m_inputTokens;
-        m_images[i].composed = identityMap(m_inputTokens);
-        for (int t = 0; t < m_inputTokens; ++t)
-            m_rowData.positions[i * rowsPerImage + special + t] = t;
+      m_inputTokens(input.tokens.size[1] - config.specialRows() - config.trailingTokens),
+      m_places(checkedProduct<size_t>(input.tokens.size[0], m_windows.count())),
+      m_reports(input.tokens.size[0]) {
+    for (int w = 0; w < windows(); ++w) {
+        m_places[w].tokens = m_windows.tokens(windowOfImage(w));
+        m_places[w].composed = identityMap(m_places[w].tokens);
+    }
+    place();
+    for (int w = 0; w < windows(); ++w) {
+        std::copy_n(m_windows.positions(windowOfImage(w)), m_places[w].tokens,
+                    m_rowData.positions.begin() + m_places[w].first + m_special);
     }
     copyTokens(input.tokens);
     spreadKeyBias(input.keyBias);
 }
 
-Batch::Batch(const SessionInput& input, int special, int trailing,
+Batch::Batch(const SessionInput& input, const EncoderConfig& config,
              const std::vector<const std::vector<int>*>& chosen)
-    : m_special(special),
-      m_trailing(trailing),
+    : m_windows(config, input.tokens.size[1] - config.specialTokens - config.trailingTokens),
+      m_windowed(false),
+      m_special(config.specialTokens),
+      m_trailing(config.trailingTokens),
       m_dim(input.tokens.size[2]),
-      m_inputTokens(input.tokens.size[1] - special - trailing),
-      m_rows(0),
-      m_images(input.tokens.size[0]) {
-    for (int i = 0; i < images(); ++i) {
-        m_images[i].first = m_rows;
-        m_images[i].tokens = checkedCast<int>(chosen[i]->size());
-        m_rows = checkedSum<int>(m_rows, special, m_images[i].tokens, trailing);
+      m_inputTokens(input.tokens.size[1] - config.specialTokens - config.trailingTokens),
+      m_places(input.tokens.size[0]),
+      m_reports(input.tokens.size[0]) {
+    for (int i = 0; i < images(); ++i)
+        m_places[i].tokens = checkedCast<int>(chosen[i]->size());
+    place();
+    copyChosen(input, chosen);
+}
+
+// The windows follow each other.
+void Batch::place() {
+    for (int w = 0; w < windows(); ++w) {
+        m_places[w].first = m_rows;
+        m_rows = checkedSum<int>(m_rows, m_special, m_places[w].tokens, m_trailing);
     }
     m_rowData.sizes.assign(m_rows, 1.0f);
     m_rowData.positions.assign(m_rows, -1);
-    copyChosen(input, chosen);
+}
+
+// Where a row of a window, as it came in, is among the rows of the input: the special rows of all windows are
+// in front.
+int Batch::inputRow(int window, int row) const {
+    const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
+              token = row - m_special;
+    if (token < 0) return start + w * m_special + row;
+    if (token < m_windows.tokens(w)) return start + count * m_special + m_windows.positions(w)[token];
+    return start + count * m_special + m_inputTokens + token - m_windows.tokens(w);
 }
 
 void Batch::copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen) {
     m_data.reserve(static_cast<size_t>(m_rows) * m_dim);
     for (int i = 0; i < images(); ++i) {
+        const Window& image = m_places[i];
         const float* from = input.tokens.ptr<float>() + static_cast<size_t>(i) * input.tokens.size[1] * m_dim;
-        std::copy_n(from, static_cast<size_t>(m_special) * m_dim, row(m_images[i].first));
-        for (int t = 0; t < m_images[i].tokens; ++t) {
-            const int token = (*chosen[i])[t], to = m_images[i].first + m_special + t;
+        std::copy_n(from, static_cast<size_t>(m_special) * m_dim, row(image.first));
+        for (int t = 0; t < image.tokens; ++t) {
+            const int token = (*chosen[i])[t], to = image.first + m_special + t;
             m_rowData.positions[to] = token;
             std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
         }
         std::copy_n(from + static_cast<size_t>(m_special + m_inputTokens) * m_dim,
-                    static_cast<size_t>(m_trailing) * m_dim,
-                    row(m_images[i].first + m_special + m_images[i].tokens));
+                    static_cast<size_t>(m_trailing) * m_dim, row(image.first + m_special + image.tokens));
     }
 }
 
 void Batch::copyTokens(const cv::Mat& tokens) {
     m_data.reserve(static_cast<size_t>(m_rows) * m_dim);
     const cv::Mat whole = tokens.isContinuous() ? tokens : tokens.clone();
-    std::copy_n(whole.ptr<float>(), static_cast<size_t>(m_rows) * m_dim, m_data.data());
+    if (m_windows.count() == 1) {
+        std::copy_n(whole.ptr<float>(), static_cast<size_t>(m_rows) * m_dim, m_data.data());
+        return;
+    }
+    parallelFor(windows(), [&](int w) {
+        for (int r = 0; r < rowsOf(w); ++r) {
+            std::copy_n(whole.ptr<float>() + static_cast<size_t>(inputRow(w, r)) * m_dim, m_dim,
+                        row(m_places[w].first + r));
+        }
+    });
 }
 
 void Batch::spreadKeyBias(const cv::Mat& bias) {
     if (bias.empty()) return;
     const cv::Mat whole = bias.isContinuous() ? bias : bias.clone();
     const float* values = whole.ptr<float>();
-    m_rowData.keyBias.resize(m_rows);
+    m_givenKeyBias.resize(m_rows);
     for (int r = 0; r < m_rows; ++r)
-        m_rowData.keyBias[r] = values[r % whole.total()];
-    m_givenKeyBias = m_rowData.keyBias;
+        m_givenKeyBias[r] = values[r % whole.total()];
+    m_rowData.keyBias.resize(m_rows);
+    for (int w = 0; w < windows(); ++w)
+        for (int r = 0; r < rowsOf(w); ++r)
+            m_rowData.keyBias[m_places[w].first + r] = m_givenKeyBias[inputRow(w, r)];
 }
 
-RowsView Batch::tokens(int image) const {
-    const Image& one = m_images[image];
+RowsView Batch::tokens(int window) const {
+    const Window& one = m_places[window];
     return {row(one.first + m_special), static_cast<size_t>(m_dim), one.tokens, m_dim};
 }
 
-void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
-    std::vector<int> first(images());
+std::vector<Span> Batch::imageSpans() const {
+    std::vector<Span> spans;
+    const int count = m_windows.count();
+    for (int w = 0; w < windows(); w += count) {
+        const int first = m_places[w].first, last = w + count - 1;
+        const int rows = m_places[last].first + rowsOf(last) - first;
+        spans.push_back({first, rows, first, rows});
+    }
+    return spans;
+}
+
+std::vector<Span> Batch::windowSpans(bool padded) const {
+    std::vector<Span> spans;
+    int key = 0;
+    for (int w = 0; w < windows(); ++w) {
+        const int rows = rowsOf(w);
+        const int padding = padded ? m_windows.wholeWindow() - m_windows.tokens(windowOfImage(w)) : 0;
+        spans.push_back({m_places[w].first, rows, key, checkedSum<int>(rows, padding)});
+        key = checkedSum<int>(key, spans.back().keys);
+    }
+    return spans;
+}
+
+// The number of each token row of an image, window by window, in reports and imposed maps: by representative
+// in raster order. Without windows rows keep their order.
+std::vector<int> Batch::numbers(int image) const {
+    const int count = m_windows.count(), start = image * count;
+    std::vector<int> rowAt(m_inputTokens, -1);
     int rows = 0;
+    for (int w = start; w < start + count; ++w) {
+        for (int t = 0; t < m_places[w].tokens; ++t, ++rows)
+            rowAt[m_windowed ? position(m_places[w].first + m_special + t) : rows] = rows;
+    }
+    std::vector<int> numbers(rows);
+    int next = 0;
+    for (const int row : rowAt)
+        if (row >= 0) numbers[row] = next++;
+    return numbers;
+}
+
+std::vector<MergeMap> Batch::byWindow(const std::vector<MergeMap>& maps, int block) const {
+    const int count = m_windows.count();
+    std::vector<MergeMap> parts(windows());
     for (int i = 0; i < images(); ++i) {
-        if (maps[i].tokens() != m_images[i].tokens) {
+        const std::vector<int> numbers = this->numbers(i);
+        const MergeMap& map = maps[i];
+        if (map.tokens() != static_cast<int>(numbers.size())) {
             CV_Error(cv::Error::StsUnmatchedSizes,
                      cv::format("mpm: a map of %d tokens before block %d does not fit image %d, which has %d",
-                                maps[i].tokens(), block, i, m_images[i].tokens));
+                                map.tokens(), block, i, static_cast<int>(numbers.size())));
         }
-        first[i] = rows;
-        rows += m_special + maps[i].clusters + m_trailing;
+        std::vector<int> owner(map.clusters, -1);
+        const int* number = numbers.data();
+        for (int w = i * count; w < (i + 1) * count; ++w) {
+            for (int t = 0; t < m_places[w].tokens; ++t, ++number) {
+                const int id = map.ids[*number];
+                if (owner[id] >= 0 && owner[id] != w) {
+                    CV_Error(cv::Error::StsBadArg,
+                             cv::format("mpm: a map before block %d joins tokens of two windows of image %d: "
+                                        "cluster %d",
+                                        block, i, id));
+                }
+                owner[id] = w;
+                parts[w].ids.push_back(id);
+            }
+        }
+        // A window's clusters keep their order.
+        std::vector<int> local(map.clusters);
+        for (int id = 0; id < map.clusters; ++id)
+            local[id] = parts[owner[id]].clusters++;
+        for (int w = i * count; w < (i + 1) * count; ++w)
+            renumber(parts[w], local);
     }
+    return parts;
+}
+
+void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
+    std::vector<int> first(windows());
+    int rows = 0;
+    for (int w = 0; w < windows(); ++w) {
+        first[w] = rows;
+        rows += m_special + maps[w].clusters + m_trailing;
+    }
+    std::vector<std::vector<int>> before;
+    for (int i = 0; i < images(); ++i)
+        before.push_back(numbers(i));
     Rows merged;
     merged.sizes.assign(rows, 1.0f);
     merged.positions.assign(rows, -1);
     if (hasKeyBias()) merged.keyBias.resize(rows);
     m_spare.reserve(static_cast<size_t>(rows) * m_dim);
-    for (int i = 0; i < images(); ++i) {
-        const Clusters clusters(maps[i]);
-        mergeRows(i, clusters, weighted, first[i]);
-        mergeRowData(i, clusters, first[i], merged);
-        Image& image = m_images[i];
-        image.first = first[i];
-        image.tokens = maps[i].clusters;
-        image.composed = compose(image.composed, maps[i]);
-        if (hasKeyBias()) meanKeyBias(image, i, merged);
-        image.report.stages.push_back({block, toMat(maps[i]), maps[i].clusters});
+    for (int w = 0; w < windows(); ++w) {
+        const Clusters clusters(maps[w]);
+        mergeRows(w, clusters, weighted, first[w]);
+        mergeRowData(w, clusters, first[w], merged);
+        Window& window = m_places[w];
+        window.first = first[w];
+        window.tokens = maps[w].clusters;
+        window.composed = compose(window.composed, maps[w]);
+        if (hasKeyBias()) meanKeyBias(w, merged);
     }
     std::swap(m_data, m_spare);
     m_rowData = std::move(merged);
     m_rows = rows;
+    for (int i = 0; i < images(); ++i)
+        reportStage(i, maps.data() + i * m_windows.count(), before[i], block);
 }
 
-void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int first) {
+void Batch::reportStage(int image, const MergeMap* maps, const std::vector<int>& before, int block) {
+    const std::vector<int> after = numbers(image);
+    cv::Mat map(1, checkedCast<int>(before.size()), CV_32S);
+    size_t from = 0;
+    int to = 0;
+    for (int w = 0; w < m_windows.count(); ++w) {
+        for (const int id : maps[w].ids)
+            map.at<int>(before[from++]) = after[to + id];
+        to += maps[w].clusters;
+    }
+    m_reports[image].stages.push_back({block, map, to});
+}
+
+void Batch::mergeRows(int window, const Clusters& clusters, bool weighted, int first) {
     constexpr int kGrain = 32;
-    const Image& from = m_images[image];
+    const Window& from = m_places[window];
     float* out = m_spare.data() + static_cast<size_t>(first) * m_dim;
     std::copy_n(row(from.first), static_cast<size_t>(m_special) * m_dim, out);
     out += static_cast<size_t>(m_special) * m_dim;
@@ -127,12 +246,12 @@ void Batch::mergeRows(int image, const Clusters& clusters, bool weighted, int fi
     const float* sizes = weighted ? m_rowData.sizes.data() + from.first + m_special : nullptr;
     parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
         const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
-        averageRows(tokens(image), clusters, range, sizes, out, m_dim);
+        averageRows(tokens(window), clusters, range, sizes, out, m_dim);
     });
 }
 
-void Batch::mergeRowData(int image, const Clusters& clusters, int first, Rows& merged) const {
-    const int special = m_images[image].first + m_special;
+void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& merged) const {
+    const int special = m_places[window].first + m_special;
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
@@ -149,30 +268,66 @@ void Batch::mergeRowData(int image, const Clusters& clusters, int first, Rows& m
     }
 }
 
-// The mean over all image tokens that a row represents, not stage by stage: an input map has no stages.
-void Batch::meanKeyBias(const Image& image, int number, Rows& merged) const {
-    const size_t rowsPerImage = static_cast<size_t>(m_special) + m_inputTokens + m_trailing;
-    const float* given = m_givenKeyBias.data() + number * rowsPerImage;
-    float* to = merged.keyBias.data() + image.first;
-    std::copy_n(given, m_special, to);
-    std::copy_n(given + m_special + m_inputTokens, m_trailing, to + m_special + image.tokens);
-    std::vector<double> sums(image.tokens, 0.0);
-    std::vector<int> counts(image.tokens, 0);
-    for (int t = 0; t < m_inputTokens; ++t) {
-        sums[image.composed.ids[t]] += given[m_special + t];
-        ++counts[image.composed.ids[t]];
+// Over all image tokens that a row stands for, not stage by stage: a map that comes in knows no stages.
+void Batch::meanKeyBias(int number, Rows& merged) const {
+    const Window& window = m_places[number];
+    const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };
+    const int tokens = window.composed.tokens();
+    float* to = merged.keyBias.data() + window.first;
+    for (int e = 0; e < m_special; ++e)
+        to[e] = given(e);
+    to += m_special;
+    for (int t = 0; t < m_trailing; ++t)
+        to[window.tokens + t] = given(m_special + tokens + t);
+    std::vector<double> sums(window.tokens, 0.0);
+    std::vector<int> counts(window.tokens, 0);
+    for (int t = 0; t < tokens; ++t) {
+        sums[window.composed.ids[t]] += given(m_special + t);
+        ++counts[window.composed.ids[t]];
     }
-    for (int c = 0; c < image.tokens; ++c)
-        to[m_special + c] = static_cast<float>(sums[c] / counts[c]);
+    for (int c = 0; c < window.tokens; ++c)
+        to[c] = static_cast<float>(sums[c] / counts[c]);
+}
+
+std::vector<int> Batch::restored() const {
+    std::vector<int> rows(checkedProduct<size_t>(images(), inputRows()));
+    parallelFor(windows(), [&](int w) {
+        const Window& window = m_places[w];
+        const int tokens = window.composed.tokens();
+        for (int r = 0; r < m_special + tokens + m_trailing; ++r) {
+            int& from = rows[inputRow(w, r)];
+            from = window.first + r;
+            if (r >= m_special + tokens) {
+                from += window.tokens - tokens;
+            } else if (r >= m_special) {
+                from = window.first + m_special + window.composed.ids[r - m_special];
+            }
+        }
+    });
+    return rows;
+}
+
+// The next segment of a chain takes the rows of each window in the order of their ids, so that these rise
+// along the rows. If rows are in the order of their representatives, the ids are, too.
+cv::Mat Batch::composedMap(int image) const {
+    const std::vector<int> numbers = this->numbers(image);
+    cv::Mat map(1, m_inputTokens, CV_32S);
+    int first = 0;
+    for (int w = 0; w < m_windows.count(); ++w) {
+        const Window& window = m_places[image * m_windows.count() + w];
+        std::vector<int> own(numbers.begin() + first, numbers.begin() + first + window.tokens);
+        std::sort(own.begin(), own.end());
+        for (int t = 0; t < window.composed.tokens(); ++t)
+            map.at<int>(m_windows.positions(w)[t]) = own[window.composed.ids[t]];
+        first += window.tokens;
+    }
+    return map;
 }
 
 std::vector<ImageReport> Batch::takeReport() {
-    std::vector<ImageReport> reports;
-    for (Image& image : m_images) {
-        image.report.map = toMat(image.composed);
-        reports.push_back(std::move(image.report));
-    }
-    return reports;
+    for (int i = 0; i < images(); ++i)
+        m_reports[i].map = composedMap(i);
+    return std::move(m_reports);
 }
 
 }  // namespace mpm::cpu

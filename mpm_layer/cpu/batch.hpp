@@ -7,49 +7,71 @@
 #include <mpm/mpm.hpp>
 
 #include "mpm_layer/encoder/backend.hpp"
+#include "mpm_layer/encoder/windows.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm::cpu {
 
-/// An image's place in the run: `special` rows, then image tokens, then `trailing` rows.
-struct Image {
-    int first = 0;   ///< row of the run
-    int tokens = 0;  ///< image tokens left
-    MergeMap composed;
-    ImageReport report;
+/// One window's place in the run: `special` rows, then image tokens, then `trailing` rows. An image without
+/// windows is one window.
+struct Window {
+    int first = 0;      ///< row of the run
+    int tokens = 0;     ///< image tokens left
+    MergeMap composed;  ///< from the window's tokens at the input
+};
+
+/// Rows that attend to each other in a block. As keys, rows have numbers of their own: if windows are padded,
+/// their padding follows their rows.
+struct Span {
+    int first, rows;
+    int firstKey, keys;
 };
 
 class Batch {
 public:
-    Batch(const SessionInput& input, int special, int trailing);
-    /// Only some image tokens of each image, ascending.
-    Batch(const SessionInput& input, int special, int trailing,
+    Batch(const SessionInput& input, const EncoderConfig& config);
+    /// Only some image tokens of each image, ascending; without windows.
+    Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
-    int images() const { return static_cast<int>(m_images.size()); }
-    const Image& image(int i) const { return m_images[i]; }
+    int images() const { return static_cast<int>(m_reports.size()); }
+    /// Those of all images, image by image.
+    int windows() const { return static_cast<int>(m_places.size()); }
+    const Window& window(int w) const { return m_places[w]; }
+    /// The windows of an image.
+    const Windows& division() const { return m_windows; }
     int rows() const { return m_rows; }
     int dim() const { return m_dim; }
     int special() const { return m_special; }
     int trailing() const { return m_trailing; }
-    int rowsOf(int image) const { return m_special + m_images[image].tokens + m_trailing; }
     int inputTokens() const { return m_inputTokens; }
+    /// Rows of the input for each image.
+    int inputRows() const { return m_windows.count() * m_special + m_inputTokens + m_trailing; }
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
     const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
-    /// The image tokens of an image.
-    RowsView tokens(int image) const;
+    /// The image tokens of one window.
+    RowsView tokens(int window) const;
 
     bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
     const float* keyBias() const { return m_rowData.keyBias.data(); }
     const float* sizes() const { return m_rowData.sizes.data(); }
-    /// Raster position of a row's representative; -1 for special and trailing rows.
+    /// Raster position in the image of a row's representative; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// Shortens the run by a map for each image.
+    /// Images, or windows with their padding if there is some.
+    std::vector<Span> imageSpans() const;
+    std::vector<Span> windowSpans(bool padded) const;
+
+    /// Maps of windows from maps of images, whose tokens are numbered as in reports. Throws if a map does not
+    /// fit or joins tokens of two windows.
+    std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
+    /// Shortens the run: one map for each window.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
 
+    /// For each row of the input the row that stands for it now.
+    std::vector<int> restored() const;
     std::vector<ImageReport> takeReport();
 
 private:
@@ -59,18 +81,28 @@ private:
         std::vector<int> positions;
     };
 
-    void copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen);
+    int windowOfImage(int w) const { return w % m_windows.count(); }
+    int rowsOf(int window) const { return m_special + m_places[window].tokens + m_trailing; }
+    int inputRow(int window, int row) const;
+    std::vector<int> numbers(int image) const;
+    void reportStage(int image, const MergeMap* maps, const std::vector<int>& before, int block);
+    void place();
     void copyTokens(const cv::Mat& tokens);
+    void copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen);
     void spreadKeyBias(const cv::Mat& bias);
-    void mergeRows(int image, const Clusters& clusters, bool weighted, int first);
-    void mergeRowData(int image, const Clusters& clusters, int first, Rows& merged) const;
-    void meanKeyBias(const Image& image, int number, Rows& merged) const;
+    void mergeRows(int window, const Clusters& clusters, bool weighted, int first);
+    void mergeRowData(int window, const Clusters& clusters, int first, Rows& merged) const;
+    void meanKeyBias(int window, Rows& merged) const;
+    cv::Mat composedMap(int image) const;
 
-    int m_special, m_trailing, m_dim, m_inputTokens, m_rows;
-    std::vector<Image> m_images;
+    Windows m_windows;
+    bool m_windowed;
+    int m_special, m_trailing, m_dim, m_inputTokens, m_rows = 0;
+    std::vector<Window> m_places;
+    std::vector<ImageReport> m_reports;
     kernels::Buffer m_data, m_spare;
     Rows m_rowData;
-    std::vector<float> m_givenKeyBias;  ///< of each input row
+    std::vector<float> m_givenKeyBias;  ///< of each row of the input
 };
 
 }  // namespace mpm::cpu

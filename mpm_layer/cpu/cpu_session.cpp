@@ -65,11 +65,10 @@ kernels::Epilogue residual(const std::vector<float>& scale) {
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                        const SessionInput& input)
-    : CpuSession(config, std::move(weights), Batch(input, config.specialTokens, config.trailingTokens),
-                 input.reducer) {
+    : CpuSession(config, std::move(weights), Batch(input, config), input.reducer) {
     if (input.maps.empty()) return;
     const Stopwatch watch;
-    m_batch.apply(input.maps, false, config.firstBlock);
+    m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), false, config.firstBlock);
     m_mergeMs += watch.milliseconds();
 }
 
@@ -81,22 +80,27 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
       m_proportional(reducer && reducer->biasesBySize()),
       m_keepsKeys(reducer && reducer->metric() == Metric::LastKeys),
       m_workspace(Workspace::ofThread()) {
+    int number = config.firstBlock;
     for (const Block& block : m_weights->blocks)
-        checkRotary(block.rotary.positions, m_batch.inputTokens());
+        m_rotatesByWindow.push_back(
+            rotatesByWindow(config, number++, block.rotary.positions, m_batch.inputTokens()));
 }
 
 void CpuSession::attend(int index) {
-    beginHeads();
+    beginHeads(index);
     forEachChunk(m_batch.rows(), chunkSize(m_weights->precision, 3 * m_weights->inner),
                  [&](int first, int count) { projectIn(index, first, count); });
+    padHeads(index);
     attendAll();
     if (m_config.parallel) feedAll(index);  // it reads the rows without attention's part
     forEachChunk(m_batch.rows(), chunkSize(m_weights->precision),
                  [&](int first, int count) { projectOut(index, first, count); });
 }
 
-void CpuSession::beginHeads() {
-    m_heads.emplace(m_workspace.qkv, *m_weights, m_batch.rows());
+void CpuSession::beginHeads(int index) {
+    const bool global = m_config.isGlobal(m_config.firstBlock + index);
+    m_spans = global ? m_batch.imageSpans() : m_batch.windowSpans(m_config.padding);
+    m_heads.emplace(m_workspace.qkv, *m_weights, m_spans);
     if (m_keepsKeys) m_lastKeys.resize(static_cast<size_t>(m_batch.rows()) * m_weights->headSize);
 }
 
@@ -108,33 +112,65 @@ void CpuSession::projectIn(int index, int first, int count) {
     m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
         block.qkv.apply(rows, {}, qkv, stride);
         if (block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys)
-            finishHeads(block, first, count, qkv, stride);
+            finishHeads(index, first, count, qkv, stride);
     });
 }
 
-void CpuSession::finishHeads(const Block& block, int first, int count, float* qkv, size_t stride) {
+// Rows of padding are zero before the product: their keys and values are its bias.
+void CpuSession::padHeads(int index) {
+    if (m_heads->count() == m_batch.rows()) return;
+    const Block& block = m_weights->blocks[index];
+    ChunkScratch& scratch = ChunkScratch::ofThread();
+    const size_t stride = kernels::paddedStride(3 * m_weights->inner);
+    LeftRows zeros(scratch.input, block.qkv.precision(), 1, m_batch.dim());
+    zeros.fill(0, [&](float* row) { std::fill_n(row, m_batch.dim(), 0.0f); });
+    const float* const bias = scratch.wide.reserve(kernels::paddedSize(1, stride));
+    block.qkv.apply(zeros, {}, scratch.wide.data(), stride);
+    parallelFor(m_batch.windows(), [&](int w) {
+        const Span& span = m_spans[w];
+        if (span.keys == span.rows) return;
+        std::vector<float> row(3 * m_weights->inner);
+        int key = span.firstKey + span.rows;
+        for (const int place : m_batch.division().padding(w % m_batch.division().count())) {
+            std::copy_n(bias, row.size(), row.begin());
+            normHeads(block, row.data());
+            if (block.rotary.present()) rotate(block.rotary, place, row.data() + m_weights->inner);
+            m_heads->put(key++, row.data());
+        }
+    });
+}
+
+void CpuSession::normHeads(const Block& block, float* qkv) const {
+    const int size = m_weights->headSize, inner = m_weights->inner;
+    for (float* q = qkv; q < qkv + inner; q += size) {
+        float* k = q + inner;
+        if (block.qNorm.present) normalise(block.qNorm, q, m_config.innerNorm, size, q);
+        if (block.kNorm.present) normalise(block.kNorm, k, m_config.innerNorm, size, k);
+    }
+}
+
+void CpuSession::finishHeads(int index, int first, int count, float* qkv, size_t stride) {
+    const Block& block = m_weights->blocks[index];
     const int size = m_weights->headSize, inner = m_weights->inner;
     for (int r = 0; r < count; ++r) {
         float* q = qkv + r * stride;
         float* k = q + inner;
-        for (int h = 0; h < inner; h += size) {
-            if (block.qNorm.present) normalise(block.qNorm, q + h, m_config.innerNorm, size, q + h);
-            if (block.kNorm.present) normalise(block.kNorm, k + h, m_config.innerNorm, size, k + h);
-        }
+        normHeads(block, q);
         if (m_keepsKeys)
             meanOverHeads(k, m_weights->heads, size, &m_lastKeys[static_cast<size_t>(first + r) * size]);
-        if (block.rotary.present() && m_batch.position(first + r) >= 0) {
-            rotate(block.rotary, first + r, q);
-            rotate(block.rotary, first + r, k);
-        }
+        int angle = m_batch.position(first + r);
+        if (!block.rotary.present() || angle < 0) continue;
+        if (m_rotatesByWindow[index]) angle = m_batch.division().place(angle);
+        rotate(block.rotary, angle, q);
+        rotate(block.rotary, angle, k);
     }
 }
 
-void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const {
+void CpuSession::rotate(const RotaryTables& tables, int angle, float* heads) const {
     const int size = m_weights->headSize;
     for (int h = 0; h < m_weights->heads; ++h, heads += size) {
         const int table = tables.tables == 1 ? 0 : h;
-        const size_t at = (static_cast<size_t>(table) * tables.positions + m_batch.position(row)) * size;
+        const size_t at = (static_cast<size_t>(table) * tables.positions + angle) * size;
         const auto turn =
             m_config.rotary == Rotary::Interleaved ? kernels::rotateInterleaved : kernels::rotateHalves;
         turn(heads, &tables.cosine[at], &tables.sine[at], size);
@@ -144,15 +180,16 @@ void CpuSession::rotate(const RotaryTables& tables, int row, float* heads) const
 void CpuSession::attendAll() {
     std::vector<float> keyBias;
     if (m_batch.hasKeyBias() || m_proportional) {
-        keyBias.assign(m_batch.rows(), 0.0f);
+        keyBias.assign(m_heads->count(), 0.0f);
         for (int r = 0; r < m_batch.rows(); ++r) {
-            if (m_batch.hasKeyBias()) keyBias[r] = m_batch.keyBias()[r];
-            if (m_proportional) keyBias[r] += std::log(m_batch.sizes()[r]);
+            float& bias = keyBias[m_heads->keyOf(r)];
+            if (m_batch.hasKeyBias()) bias = m_batch.keyBias()[r];
+            if (m_proportional) bias += std::log(m_batch.sizes()[r]);
         }
     }
     size_t stride = 0;
     float* const out = attendedRows(stride);
-    Attention(*m_weights, m_batch, *m_heads, keyBias.empty() ? nullptr : keyBias.data(),
+    Attention(*m_weights, m_spans, *m_heads, keyBias.empty() ? nullptr : keyBias.data(),
               m_workspace.attention)
         .run(out, stride);
 }
@@ -211,14 +248,15 @@ void CpuSession::feed(int index, int first, int count) {
     block.fc2.apply(h, residual(block.scale2), m_batch.row(first), m_batch.dim());
 }
 
-void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
+void CpuSession::meanKeys(int window, std::vector<float>& metric) const {
     const int size = m_weights->headSize, heads = m_weights->heads;
-    const Image& one = m_batch.image(image);
+    const Window& one = m_batch.window(window);
     metric.assign(static_cast<size_t>(one.tokens) * size, 0.0f);
     for (int t = 0; t < one.tokens; ++t) {
         float* mean = &metric[static_cast<size_t>(t) * size];
         for (int h = 0; h < heads; ++h) {
-            const float* key = m_heads->at(HeadPart::Keys, h, one.first + m_batch.special() + t);
+            const int row = one.first + m_batch.special() + t;
+            const float* key = m_heads->at(HeadPart::Keys, h, m_heads->keyOf(row));
             for (int k = 0; k < size; ++k)
                 mean[k] += key[k];
         }
@@ -227,17 +265,17 @@ void CpuSession::meanKeys(int image, std::vector<float>& metric) const {
     }
 }
 
-RowsView CpuSession::metricOf(const StageRequest& request, int image, std::vector<float>& keys) const {
+RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vector<float>& keys) const {
     const Metric metric = request.reducer->metric();
-    const RowsView tokens = m_batch.tokens(image);
+    const RowsView tokens = m_batch.tokens(window);
     if (metric == Metric::Tokens) return tokens;
     const int size = m_weights->headSize;
     const float* data = nullptr;
     if (metric == Metric::LastKeys && m_heads) {
-        data = &m_lastKeys[static_cast<size_t>(m_batch.image(image).first + m_batch.special()) * size];
+        data = &m_lastKeys[static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size];
     } else {
         if (request.reducer->moment() == Moment::AfterAttention) {
-            meanKeys(image, keys);
+            meanKeys(window, keys);
         } else {
             keys.resize(static_cast<size_t>(tokens.count) * size);
             m_weights->stageKeys[request.block - m_config.firstBlock].compute(tokens, keys.data());
@@ -247,26 +285,31 @@ RowsView CpuSession::metricOf(const StageRequest& request, int image, std::vecto
     return {data, static_cast<size_t>(size), tokens.count, size};
 }
 
+std::vector<MergeMap> CpuSession::imposedMaps(const StageRequest& request) const {
+    const int given = static_cast<int>(request.imposed->size());
+    if (given == 1)
+        return m_batch.byWindow(std::vector<MergeMap>(m_batch.images(), request.imposed->front()),
+                                request.block);
+    if (given == m_batch.images()) return m_batch.byWindow(*request.imposed, request.block);
+    CV_Error(
+        cv::Error::StsUnmatchedSizes,
+        cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
+                   request.stage, given, m_batch.images()));
+}
+
+// Each window is an image of its own to the reducer.
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
-    if (request.imposed) {
-        if (request.imposed->size() == 1)
-            return std::vector<MergeMap>(m_batch.images(), request.imposed->front());
-        if (static_cast<int>(request.imposed->size()) == m_batch.images()) return *request.imposed;
-        CV_Error(
-            cv::Error::StsUnmatchedSizes,
-            cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
-                       request.stage, static_cast<int>(request.imposed->size()), m_batch.images()));
-    }
+    if (request.imposed) return imposedMaps(request);
     if (m_batch.images() == 0) return {};
-    std::vector<StageContext> contexts(m_batch.images());
-    std::vector<std::vector<float>> metrics(m_batch.images());
-    for (int i = 0; i < m_batch.images(); ++i) {
-        StageContext& context = contexts[i];
-        context.tokens = m_batch.tokens(i);
-        context.metric = metricOf(request, i, metrics[i]);
-        context.sizes = m_batch.sizes() + m_batch.image(i).first + m_batch.special();
-        context.grid = m_config.grid;
-        context.composed = &m_batch.image(i).composed;
+    std::vector<StageContext> contexts(m_batch.windows());
+    std::vector<std::vector<float>> metrics(m_batch.windows());
+    for (int w = 0; w < m_batch.windows(); ++w) {
+        StageContext& context = contexts[w];
+        context.tokens = m_batch.tokens(w);
+        context.metric = metricOf(request, w, metrics[w]);
+        context.sizes = m_batch.sizes() + m_batch.window(w).first + m_batch.special();
+        context.grid = m_batch.division().grid(w % m_batch.division().count());
+        context.composed = &m_batch.window(w).composed;
         context.special = m_batch.special();
         context.blocks = m_config.blocksOfChain();
         context.stage = request.stage;
@@ -295,22 +338,13 @@ const float* CpuSession::normedRows(bool norm) {
 }
 
 void CpuSession::emit(bool norm, cv::Mat& output) {
-    const int special = m_batch.special(), dim = m_batch.dim();
-    const int trailing = special + m_batch.inputTokens(), rowsPerImage = trailing + m_batch.trailing();
-    const size_t imageSize = static_cast<size_t>(rowsPerImage) * dim;
+    const int dim = m_batch.dim();
     const float* const source = normedRows(norm);
     const Stopwatch watch;
-    parallelFor(m_batch.images() * rowsPerImage, [&](int r) {
-        const Image& image = m_batch.image(r / rowsPerImage);
-        const int t = r % rowsPerImage;
-        int from = image.first + t;  // of a special row
-        if (t >= trailing) {
-            from = image.first + special + image.tokens + t - trailing;
-        } else if (t >= special) {
-            from = image.first + special + image.composed.ids[t - special];
-        }
-        float* to = output.ptr<float>() + (r / rowsPerImage) * imageSize + static_cast<size_t>(t) * dim;
-        std::copy_n(source + static_cast<size_t>(from) * dim, dim, to);
+    const std::vector<int> rows = m_batch.restored();
+    float* const to = output.ptr<float>();
+    parallelFor(static_cast<int>(rows.size()), [&](int r) {
+        std::copy_n(source + static_cast<size_t>(rows[r]) * dim, dim, to + static_cast<size_t>(r) * dim);
     });
     m_restoreMs += watch.milliseconds();
 }

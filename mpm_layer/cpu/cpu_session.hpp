@@ -34,7 +34,7 @@ protected:
     /// Queries, keys and values of the present block.
     const HeadRows& heads() const { return *m_heads; }
     /// Before projectIn() of a block.
-    void beginHeads();
+    void beginHeads(int block);
     /// Queries, keys and values of some rows; the output of their attention and their MLP added to them. Rows
     /// do not depend on each other.
     void projectIn(int block, int first, int count);
@@ -48,23 +48,27 @@ protected:
 private:
     struct Workspace;
 
-    void finishHeads(const Block& block, int first, int count, float* qkv, size_t stride);
-    void rotate(const RotaryTables& tables, int row, float* heads) const;
+    void finishHeads(int block, int first, int count, float* qkv, size_t stride);
+    void normHeads(const Block& block, float* qkv) const;
+    void rotate(const RotaryTables& tables, int angle, float* heads) const;
+    void padHeads(int block);
     void attendAll();
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
-    void meanKeys(int image, std::vector<float>& metric) const;
+    std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
+    void meanKeys(int window, std::vector<float>& metric) const;
     /// The rows that the reducer compares; `keys` holds them if they are not the tokens.
-    RowsView metricOf(const StageRequest& request, int image, std::vector<float>& keys) const;
+    RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;
 
     const EncoderConfig& m_config;
     std::shared_ptr<const CpuEncoder> m_weights;
     Batch m_batch;
     const bool m_proportional, m_keepsKeys;
     Workspace& m_workspace;
-    std::optional<HeadRows> m_heads;  ///< of the block at work
-    /// The keys of each row: the mean over heads of the present block, before rotation; if a reducer compares
-    /// keys.
+    std::vector<bool> m_rotatesByWindow;  ///< of each block
+    std::vector<Span> m_spans;            ///< of the block at work, as the next
+    std::optional<HeadRows> m_heads;
+    /// Of each row, the mean over heads of the block at work, before rotation; if a reducer compares them.
     std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;
 };

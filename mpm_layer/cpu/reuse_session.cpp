@@ -28,8 +28,7 @@ double driftOf(const float* before, const float* now, int dim) {
 
 ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                            const SessionInput& input, const std::vector<RememberedImage>& images)
-    : CpuSession(config, std::move(weights),
-                 Batch(input, config.specialTokens, config.trailingTokens, tokensOf(images)), nullptr),
+    : CpuSession(config, std::move(weights), Batch(input, config, tokensOf(images)), nullptr),
       m_images(images),
       m_keyBias(input.keyBias),
       m_rows(images.size()),
@@ -46,7 +45,7 @@ ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const Pa
 
 const float* ReuseSession::keyBiasOf(int image) const {
     if (m_keyBias.empty()) return nullptr;
-    const size_t rows = batch().special() + batch().inputTokens() + batch().trailing();
+    const size_t rows = batch().inputRows();
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
@@ -71,7 +70,7 @@ void ReuseSession::project(int block, int first, int count) {
 // Keys and values of these rows of the batch.
 void ReuseSession::keep(int block, int first, int count) {
     for (int i = 0; i < batch().images(); ++i) {
-        const int start = batch().image(i).first, end = start + checkedCast<int>(m_rows[i].size());
+        const int start = batch().window(i).first, end = start + checkedCast<int>(m_rows[i].size());
         const int from = std::max(first, start), to = std::min(first + count, end);
         if (from < to) memory(i).keep(block, heads(), from, m_rows[i].data() + (from - start), to - from);
     }
@@ -79,7 +78,7 @@ void ReuseSession::keep(int block, int first, int count) {
 
 void ReuseSession::attend(int block) {
     if (block == 0) {
-        beginHeads();
+        beginHeads(0);
         forEachChunk(batch().rows(), chunkSize(weights().precision, 3 * weights().inner),
                      [&](int first, int count) { project(0, first, count); });
     }
@@ -98,7 +97,7 @@ void ReuseSession::attend(int block) {
     float* const output = attendedRows(stride);
     parallelFor(checkedCast<int>(tasks.size()), [&](int t) {
         const Task& task = tasks[t];
-        const int first = batch().image(task.image).first;
+        const int first = batch().window(task.image).first;
         const HeadQueries queries{heads().at(HeadPart::Queries, task.head, first), heads().stride(),
                                   checkedCast<int>(m_rows[task.image].size())};
         float* to = output + (first + task.first) * stride + task.head * weights().headSize;
@@ -110,7 +109,7 @@ void ReuseSession::emit(bool norm, cv::Mat& output) {
     const float* rows = normedRows(norm);
     const size_t size = static_cast<size_t>(output.size[1]) * output.size[2];
     for (int i = 0; i < batch().images(); ++i) {
-        keepOutput(i, rows + static_cast<size_t>(batch().image(i).first) * batch().dim(), m_tap);
+        keepOutput(i, rows + static_cast<size_t>(batch().window(i).first) * batch().dim(), m_tap);
         memory(i).recall(m_tap, output.ptr<float>() + i * size);
     }
     ++m_tap;

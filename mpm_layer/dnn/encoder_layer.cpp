@@ -42,12 +42,12 @@ bool hasFinalNorm(const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), is);
 }
 
-cv::Size gridFrom(const cv::dnn::LayerParams& params) {
-    if (!params.has("grid")) return {};
-    const std::vector<int> grid = wholeAttributes(params, "grid", 1, kLargest);
-    if (grid.size() != 2) rejectAttribute(params, "grid", "two positive numbers, rows and columns");
-    checkShape(grid, "mpm: MpmEncoder's attribute grid");
-    return cv::Size(grid[1], grid[0]);
+cv::Size sizeFrom(const cv::dnn::LayerParams& params, const char* name) {
+    if (!params.has(name)) return {};
+    const std::vector<int> size = wholeAttributes(params, name, 1, kLargest);
+    if (size.size() != 2) rejectAttribute(params, name, "two positive numbers, rows and columns");
+    checkShape(size, std::string("mpm: MpmEncoder's attribute ") + name);
+    return cv::Size(size[1], size[0]);
 }
 
 EncoderInputs readInputs(const cv::dnn::LayerParams& params) {
@@ -97,7 +97,10 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     config.scale = numberAttribute(params, "scale", 0, -std::numeric_limits<float>::infinity());
     config.rotary = rotaryFrom(textAttribute(params, "rope", "interleaved"));
     config.merges = mergesFrom(textAttribute(params, "role", "backbone"));
-    config.grid = gridFrom(params);
+    config.grid = sizeFrom(params, "grid");
+    config.window = sizeFrom(params, "window");
+    config.padding = switchAttribute(params, "padding");
+    config.globalBlocks = wholeAttributes(params, "global_blocks", 0, kMostBlocks);
     if (config.merges) config.method = methodFrom(textAttribute(params, "method", "mpm"));
     readChain(params, config);
     checkConfig(config);
@@ -131,7 +134,7 @@ std::vector<Shape> EncoderLayer::outputShapes(const std::vector<Shape>& in) cons
 }
 
 int EncoderLayer::imageTokens(int rows) const {
-    return std::max(0, rows - m_config.specialTokens - m_config.trailingTokens);
+    return std::max(0, rows - m_config.specialRows() - m_config.trailingTokens);
 }
 
 int EncoderLayer::outputType(int index) const {

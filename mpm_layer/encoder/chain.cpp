@@ -8,7 +8,8 @@
 
 namespace mpm {
 
-Segments::Segments(const EncoderConfig& first) : m_chain(first.chain), m_chainBlocks(first.chainBlocks) {
+Segments::Segments(const EncoderConfig& first)
+    : m_chain(first.chain), m_chainBlocks(first.chainBlocks), m_window(first.window), m_grid(first.grid) {
     add(first);
 }
 
@@ -27,6 +28,8 @@ void Segments::add(const EncoderConfig& next) {
     std::set_union(m_schedule.begin(), m_schedule.end(), next.schedule.begin(), next.schedule.end(),
                    std::back_inserter(all));
     m_schedule = all;
+    const bool same = next.window == m_window && (!next.windowed() || next.grid == m_grid);
+    m_sameWindows = m_sameWindows && same;
 }
 
 void Segments::check() const {
@@ -36,6 +39,10 @@ void Segments::check() const {
         CV_Error(cv::Error::StsBadArg, "mpm: the segments of chain '" + printable(m_chain, 80) +
                                            "' must have one method; there are '" + printable(method(), 80) +
                                            "' and '" + printable(other, 80) + "'");
+    }
+    if (!m_sameWindows) {
+        CV_Error(cv::Error::StsBadArg, "mpm: the segments of chain '" + printable(m_chain, 80) +
+                                           "' must have the same attributes window and grid");
     }
     int next = 0;
     bool whole = true;

@@ -25,7 +25,7 @@ public:
     /// Of all segments.
     const std::vector<int>& schedule() const { return m_schedule; }
     const std::string& method() const { return m_methods.front(); }
-    /// Throws if the segments do not cover the chain, overlap, or have different methods.
+    /// Throws if the segments do not cover the chain, overlap, or differ in method or windows.
     void check() const;
 
 private:
@@ -38,6 +38,8 @@ private:
     std::vector<Range> m_ranges;  ///< by their first blocks
     std::vector<int> m_schedule;
     std::vector<std::string> m_methods;
+    cv::Size m_window, m_grid;
+    bool m_sameWindows = true;
 };
 
 /// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps

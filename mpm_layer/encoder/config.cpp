@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/checked.hpp"
 #include "base/printable.hpp"
 
 namespace mpm {
@@ -42,6 +43,20 @@ void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config
     checkWithin(schedule, config, ((origin.empty() ? "" : origin + ": ") + "schedule").c_str());
 }
 
+int EncoderConfig::windows() const {
+    if (!windowed()) return 1;
+    const auto along = [](int side, int of) { return side / of + (side % of != 0 ? 1 : 0); };
+    return checkedProduct<int>(along(grid.height, window.height), along(grid.width, window.width));
+}
+
+int EncoderConfig::specialRows() const {
+    return checkedProduct<int>(windows(), specialTokens);
+}
+
+bool EncoderConfig::isGlobal(int block) const {
+    return !windowed() || std::binary_search(globalBlocks.begin(), globalBlocks.end(), block);
+}
+
 EncoderConfig EncoderConfig::ofChain() const {
     EncoderConfig whole = *this;
     if (chainBlocks == 0) return whole;
@@ -64,6 +79,35 @@ void checkChain(const EncoderConfig& config) {
     }
 }
 
+// Rows of padding cost memory that no input pays for.
+constexpr int kMostTokensOfPaddedWindow = 16384;
+
+void checkWindows(const EncoderConfig& config) {
+    if (!config.windowed()) {
+        if (!config.padding && config.globalBlocks.empty()) return;
+        CV_Error(cv::Error::StsBadArg, "mpm: padding and global_blocks need the attribute window");
+    }
+    const cv::Size grid = config.grid, window = config.window;
+    if (grid.empty())
+        CV_Error(cv::Error::StsBadArg, "mpm: window needs the attribute grid, the tokens of the image");
+    if (config.trailingTokens > 0)
+        CV_Error(cv::Error::StsBadArg, "mpm: window and trailing_tokens exclude each other");
+    const std::string sizes = cv::format("%dx%d", window.height, window.width);
+    const bool divides = grid.height % window.height == 0 && grid.width % window.width == 0;
+    if (!divides && !config.padding) {
+        CV_Error(cv::Error::StsBadArg, "mpm: windows of " + sizes + " do not divide the grid of " +
+                                           cv::format("%dx%d", grid.height, grid.width) +
+                                           "; the attribute padding fills them up");
+    }
+    if (!divides && window.area() > kMostTokensOfPaddedWindow) {
+        CV_Error(cv::Error::StsOutOfRange, "mpm: padding fills up windows of at most " +
+                                               std::to_string(kMostTokensOfPaddedWindow) +
+                                               " tokens, not of " + sizes);
+    }
+    config.specialRows();
+    checkWithin(config.globalBlocks, config.ofChain(), "global_blocks");
+}
+
 }  // namespace
 
 void checkConfig(const EncoderConfig& config) {
@@ -75,6 +119,7 @@ void checkConfig(const EncoderConfig& config) {
     if (config.trailingTokens < 0)
         CV_Error(cv::Error::StsBadArg, "mpm: trailing_tokens must not be negative");
     checkChain(config);
+    checkWindows(config);
     if (config.taps.empty()) CV_Error(cv::Error::StsBadArg, "mpm: taps must name at least one block");
     checkWithin(config.taps, config, "taps");
     checkSchedule(config.schedule, config.ofChain());

@@ -35,12 +35,21 @@ struct EncoderConfig {
     Rotary rotary = Rotary::Interleaved;
     bool merges = true;  ///< false: a decoder's blocks
     cv::Size grid;
-    bool takesMap = false;   ///< clusters of image tokens come in with the tokens
-    bool mapOutput = false;  ///< the composed map is the last output
+    cv::Size window;                ///< of tokens; empty: attention and merging run over the whole image
+    bool padding = false;           ///< windows at the edge of the grid are filled up with rows of zeros
+    std::vector<int> globalBlocks;  ///< with windows, those that attend over the whole image
+    bool takesMap = false;          ///< clusters of image tokens come in with the tokens
+    bool mapOutput = false;         ///< the composed map is the last output
     std::string chain;
     int chainBlocks = 0;  ///< of the chain that this encoder is a segment of; 0: of none
 
     int lastBlock() const { return firstBlock + blocks - 1; }
+    bool windowed() const { return !window.empty(); }
+    int windows() const;  ///< of an image; 1 without windows
+    /// In front of the image tokens: the special tokens of all windows.
+    int specialRows() const;
+    /// Whether all rows of an image attend to each other in the block of this number.
+    bool isGlobal(int block) const;
     int outputs() const { return static_cast<int>(taps.size()) + (mapOutput ? 1 : 0); }
     /// A segment behind another one: its map numbers clusters as that one left them.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }

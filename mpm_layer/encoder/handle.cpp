@@ -7,6 +7,8 @@
 #include "mpm_layer/encoder/control.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/encoder/windows.hpp"
+#include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
 
@@ -122,6 +124,11 @@ std::vector<int> Encoder::tokens(int image) const {
     return last.images[image].tokens;
 }
 
+std::vector<std::vector<int>> Encoder::tokensByWindow(int image) const {
+    tokens(image);  // throws if there is none
+    return mpm::tokensByWindow(control().config(), report().images[image]);
+}
+
 int Encoder::blocks() const {
     return control().config().blocks;
 }
@@ -132,7 +139,7 @@ int Encoder::heads() const {
     return control().config().heads;
 }
 int Encoder::specialTokens() const {
-    return control().config().specialTokens;
+    return control().config().specialRows();
 }
 
 }  // namespace mpm

@@ -23,9 +23,9 @@ std::vector<float> keyBiasOf(const SessionInput& input, int image) {
 FrameRows EncoderForward::frame(int image) const {
     FrameRows frame;
     frame.dim = input.tokens.size[2];
-    frame.special = config.specialTokens;
+    frame.special = config.specialRows();
     frame.trailing = config.trailingTokens;
-    frame.tokens = input.tokens.size[1] - config.specialTokens - config.trailingTokens;
+    frame.tokens = input.tokens.size[1] - frame.special - config.trailingTokens;
     frame.data = input.tokens.ptr<float>() + static_cast<size_t>(image) * frame.rows() * frame.dim;
     return frame;
 }

@@ -21,11 +21,17 @@ void checkTokens(const cv::Mat& tokens, const EncoderConfig& config, int dim) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder's tokens are %d wide, its weights %d", tokens.size[2], dim));
     }
-    const int others = checkedSum<int>(config.specialTokens, config.trailingTokens);
+    const int others = checkedSum<int>(config.specialRows(), config.trailingTokens);
     if (tokens.size[1] < others) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEncoder got %d tokens, fewer than its %d special ones", tokens.size[1],
                             others));
+    }
+    if (config.windowed() && tokens.size[1] - others != config.grid.area()) {
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 cv::format("mpm: MpmEncoder got %d image tokens and %d special ones; its windows divide a "
+                            "grid of %dx%d",
+                            tokens.size[1] - others, others, config.grid.height, config.grid.width));
     }
 }
 
@@ -36,7 +42,7 @@ void checkMaps(const std::vector<MergeMap>& maps, const cv::Mat& tokens, const E
                  cv::format("mpm: MpmEncoder takes a map of each of %d images, got %d", images,
                             static_cast<int>(maps.size())));
     }
-    const int count = tokens.size[1] - config.specialTokens - config.trailingTokens;
+    const int count = tokens.size[1] - config.specialRows() - config.trailingTokens;
     for (const MergeMap& map : maps) {
         if (map.tokens() == count) continue;
         CV_Error(
@@ -55,6 +61,12 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
     }
 }
 
+void checkReuseOfWindows(const EncoderConfig& config) {
+    if (!config.windowed()) return;
+    CV_Error(cv::Error::StsNotImplemented,
+             "mpm: reuse over time does not run encoders with windows; turn it off");
+}
+
 [[noreturn]] void rejectMapWithReuse() {
     CV_Error(cv::Error::StsBadArg,
              "mpm: a map from outside the chain and reuse over time exclude each other");
@@ -69,8 +81,10 @@ void EncoderRunner::setWeights(NamedWeights weights) {
 }
 
 EncoderRunner::Choice EncoderRunner::choiceFor(const Settings& settings) const {
-    // Rows behind the image tokens have no kernels on a GPU yet; an explicit request for one throws.
-    const bool onProcessor = *settings.device == Device::Auto && m_config.trailingTokens > 0;
+    // Windows and rows behind the image tokens have no kernels on a GPU yet; an explicit request for one
+    // throws.
+    const bool onProcessor =
+        *settings.device == Device::Auto && (m_config.trailingTokens > 0 || m_config.windowed());
     const Device wanted = onProcessor ? Device::Cpu : *settings.device;
     if (m_choice.backend && m_choice.device == wanted && m_choice.index == settings.deviceIndex)
         return m_choice;
@@ -165,6 +179,7 @@ void EncoderRunner::check(const SessionInput& input, const Settings& settings, s
                             static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
     }
     if (follows() || !*settings.reuse) return;
+    checkReuseOfWindows(m_config);
     if (!input.maps.empty()) rejectMapWithReuse();
     if (!settings.imposed.empty()) {
         CV_Error(cv::Error::StsBadArg,
@@ -199,6 +214,7 @@ EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) 
         plan.merging = !frame;
         return plan;
     }
+    checkReuseOfWindows(m_config);
     for (size_t i = 0; i < input.maps.size(); ++i)
         if (frame->plans[i].remembers && !input.maps[i].isIdentity()) rejectMapWithReuse();
     plan.reuse = m_streams.follow(forward, *frame);
@@ -227,7 +243,8 @@ std::vector<cv::Mat> EncoderRunner::report(std::vector<ImageReport> images, cons
     std::vector<cv::Mat> composed;
     for (ImageReport& image : report.images) {
         composed.push_back(image.map);
-        if (m_config.takesMap || m_config.chainBlocks > 0) numberByRepresentative(image);
+        if (m_config.takesMap || m_config.chainBlocks > 0 || m_config.windowed())
+            numberByRepresentative(image);
     }
     report.times = times;
     report.device = m_choice.backend->device();

@@ -1,5 +1,6 @@
 #include "mpm_layer/encoder/shape.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.hpp"
@@ -60,6 +61,23 @@ void checkRotary(int positions, int imageTokens) {
     CV_Error(
         cv::Error::StsUnmatchedSizes,
         cv::format("mpm: rotary tables are for %d image tokens, the input has %d", positions, imageTokens));
+}
+
+bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens) {
+    const int window = config.window.area();
+    const bool global = config.isGlobal(block);
+    if (positions != 0 && positions == window && (positions != imageTokens || !global)) return true;
+    checkRotary(positions, imageTokens);
+    const bool padded = config.grid.width % std::max(config.window.width, 1) != 0 ||
+                        config.grid.height % std::max(config.window.height, 1) != 0;
+    if (positions != 0 && !global && padded) {
+        CV_Error(
+            cv::Error::StsUnmatchedSizes,
+            cv::format("mpm: rotary tables of block %d are for the %d tokens of the image; padding needs "
+                       "tables for the %d of a window",
+                       block, positions, window));
+    }
+    return false;
 }
 
 }  // namespace mpm

@@ -28,5 +28,8 @@ RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, 
 
 /// Throws if tables for `positions` tokens (0: no tables) do not fit an image of `imageTokens`.
 void checkRotary(int positions, int imageTokens);
+/// Whether the rotary tables of a block have a row for each token of a window, not of the image. Throws if
+/// they have neither, or if they would have to be for padding but are not.
+bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens);
 
 }  // namespace mpm

@@ -1,5 +1,7 @@
 // The layers inside cv::dnn, from ONNX files, as a user of the installed library runs them.
 #include <cstdlib>
+#include <numeric>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -46,6 +48,38 @@ TEST_F(DnnTest, EveryTapIsAnOutput) {
     for (int t = 0; t < 2; ++t) {
         EXPECT_LT(relativeError(imageOf(outputs[t], 0), toMatrix(expected.taps[t], o.dim())), 1e-4)
             << "tap " << t;
+    }
+}
+
+// With global blocks only, an encoder whose special rows are in front of all windows is one without windows.
+TEST_F(DnnTest, WindowsComeFromAFile) {
+    EncoderOptions o = options();
+    o.special = 0, o.schedule = {};
+    const EncoderCase plain = makeEncoder(o);
+    o.grid = cv::Size(8, 5), o.window = cv::Size(4, 3), o.padding = true, o.globalBlocks = {0, 1, 2};
+    const EncoderCase global = makeEncoder(o);
+    o.special = 2, o.globalBlocks = {1}, o.schedule = {2};
+    const EncoderCase windowed = makeEncoder(o);
+    const cv::Mat batch = makeBatch(plain.options, 1, 40, 3);
+    cv::dnn::Net net = load(encoderModel(global, 1, 40));
+    EXPECT_LT(relativeError(imageOf(forward(net, batch), 0), oracle(plain, batch, 0)), 1e-4);
+    cv::dnn::Net merging = load(encoderModel(windowed, -1, 40));
+    Encoder handle = mpm::encoder(merging);
+    EXPECT_EQ(handle.specialTokens(), 8);
+    for (const int images : {1, 2}) {
+        EXPECT_EQ(forward(merging, makeBatch(o, images, 40, 3)).size[1], 48);
+        const ImageReport image = handle.report().images.at(images - 1);
+        EXPECT_EQ(image.map.total(), 40u);
+        EXPECT_LT(image.tokens[2], 40);
+        const std::vector<std::vector<int>> tokens = handle.tokensByWindow(images - 1);
+        EXPECT_EQ(tokens[0], (std::vector<int>{12, 12, 8, 8}));
+        EXPECT_EQ(std::accumulate(tokens[2].begin(), tokens[2].end(), 0), image.tokens[2]);
+        for (int w = 0; w < 4; ++w) {
+            std::set<int> clusters;
+            for (int t = 0; t < 40; ++t)
+                if (t / 8 / 3 * 2 + t % 8 / 4 == w) clusters.insert(image.map.at<int>(t));
+            EXPECT_EQ(tokens[2][w], static_cast<int>(clusters.size()));
+        }
     }
 }
 

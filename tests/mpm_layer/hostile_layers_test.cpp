@@ -323,5 +323,41 @@ TEST(HostileLayers, CountsOfOperationsCannotOverflow) {
     EXPECT_EQ(layer->getFLOPS({toShape({3, 1})}, {toShape({3, 2})}), 12);
 }
 
+TEST(HostileLayers, EncodersWithImpossibleWindows) {
+    const EncoderCase good = makeEncoder(options());
+    const auto reject = [&](const std::vector<std::pair<std::string, Sizes>>& lists, const std::string& why,
+                            int special = 1, int trailing = 0) {
+        LayerParams params = encoderParams(good);
+        for (const auto& [name, values] : lists)
+            params.set(name, listOf(values));
+        params.set("special_tokens", special);
+        if (trailing > 0) params.set("trailing_tokens", trailing);
+        expectRefusal([&] { make("MpmEncoder", params); }, why);
+    };
+    for (const Sizes& window : {Sizes{2}, {2, 2, 2}, {0, 2}, {-2, 2}, {2, -kLargest - 1}})
+        reject({{"grid", {4, 4}}, {"window", window}}, "attribute window must be");
+    reject({{"grid", {4, 4}}, {"window", {1 << 16, 1 << 16}}}, "attribute window cannot be");
+    reject({{"window", {2, 2}}}, "window needs the attribute grid");
+    reject({{"grid", {4, 4}}, {"window", {3, 2}}}, "windows of 3x2 do not divide the grid of 4x4");
+    reject({{"grid", {4, 4}}, {"window", {8, 8}}}, "do not divide");
+    reject({{"grid", {4, 4}}, {"window", {kLargest, 1}}}, "window");
+    reject({{"grid", {4, 4}}, {"window", {1 << 14, 2}}, {"padding", {1}}}, "at most 16384 tokens");
+    reject({{"grid", {4, 4}}, {"window", {2, 2}}, {"padding", {2}}}, "attribute padding must be");
+    reject({{"grid", {4, 4}}, {"padding", {1}}}, "need the attribute window");
+    reject({{"grid", {4, 4}}, {"global_blocks", {1}}}, "need the attribute window");
+    reject({{"grid", {4, 4}}, {"window", {2, 2}}, {"global_blocks", {3}}}, "global_blocks names block 3");
+    reject({{"grid", {4, 4}}, {"window", {2, 2}}, {"global_blocks", {1, 1}}}, "strictly increasing");
+    reject({{"grid", {4, 4}}, {"window", {2, 2}}, {"global_blocks", {-1}}},
+           "attribute global_blocks must be");
+    reject({{"grid", {4, 4}}, {"window", {2, 2}}}, "exclude each other", 1, 1);
+    reject({{"grid", {1 << 15, 1 << 15}}, {"window", {1, 1}}}, "out of range", 65535);
+    LayerParams params = encoderParams(good);
+    params.set("grid", listOf({2, 4}));
+    params.set("window", listOf({2, 2}));
+    EXPECT_NO_THROW(forwardEncoder(params, 2 + 8, good.options.dim()));
+    for (const int rows : {0, 1, 8, 9, 11, 18})
+        expectRefusal([&] { forwardEncoder(params, rows, good.options.dim()); }, "MpmEncoder got");
+}
+
 }  // namespace
 }  // namespace mpm::test

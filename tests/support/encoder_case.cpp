@@ -55,12 +55,12 @@ void addBlock(Builder& build, const EncoderOptions& o, const std::string& prefix
     if (o.layerScale) build.vector(prefix + "ls2", dim, 0.4, 0.2);
 }
 
-void addRotary(Builder& build, const EncoderOptions& o) {
+void addRotary(Builder& build, const EncoderOptions& o, const std::string& prefix, int positions) {
     const int tables = o.ropePerHead ? o.heads : 1;
-    const int sizes[] = {tables, o.imageTokens, o.headSize};
+    const int sizes[] = {tables, positions, o.headSize};
     cv::Mat cosine(3, sizes, CV_32F), sine(3, sizes, CV_32F);
     for (int h = 0; h < tables; ++h) {
-        for (int p = 0; p < o.imageTokens; ++p) {
+        for (int p = 0; p < positions; ++p) {
             for (int k = 0; k < o.headSize; ++k) {
                 const bool interleaved = o.rope == "interleaved";
                 const int frequency = interleaved ? k / 2 : k % std::max(1, o.headSize / 2);
@@ -71,14 +71,20 @@ void addRotary(Builder& build, const EncoderOptions& o) {
         }
     }
     if (!o.ropePerHead) {
-        cosine = cosine.reshape(1, o.imageTokens);
-        sine = sine.reshape(1, o.imageTokens);
+        cosine = cosine.reshape(1, positions);
+        sine = sine.reshape(1, positions);
     }
-    build.add("rope.cos", cosine);
-    build.add("rope.sin", sine);
+    build.add(prefix + "rope.cos", cosine);
+    build.add(prefix + "rope.sin", sine);
 }
 
 }  // namespace
+
+int EncoderOptions::specialRows() const {
+    if (window.empty()) return special;
+    const auto along = [](int side, int of) { return (side + of - 1) / of; };
+    return special * along(grid.height, window.height) * along(grid.width, window.width);
+}
 
 EncoderCase makeEncoder(const EncoderOptions& o) {
     EncoderCase made;
@@ -89,6 +95,8 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     config.heads = o.heads;
     config.specialTokens = o.special;
     config.trailingTokens = o.trailing;
+    config.grid = o.grid, config.window = o.window;
+    config.padding = o.padding, config.globalBlocks = o.globalBlocks;
     config.takesMap = o.map;
     config.mapOutput = o.mapOutput;
     config.chain = o.chain;
@@ -106,7 +114,9 @@ EncoderCase makeEncoder(const EncoderOptions& o) {
     Builder build(made);
     for (int b = 0; b < o.blocks; ++b)
         addBlock(build, o, std::to_string(o.firstBlock + b) + ".");
-    if (!o.rope.empty()) addRotary(build, o);
+    if (!o.rope.empty()) addRotary(build, o, "", o.ropeOfWindow ? o.window.area() : o.imageTokens);
+    for (size_t g = 0; g < o.globalBlocks.size() && o.ropeOfWindow; ++g)
+        addRotary(build, o, std::to_string(o.globalBlocks[g]) + ".", o.imageTokens);
     if (o.finalNorm) build.norm("norm", o.dim(), o.norm);
     return made;
 }
@@ -143,7 +153,7 @@ std::vector<EncoderCase> cutEncoder(const EncoderCase& whole, const std::vector<
 }
 
 cv::Mat makeBatch(const EncoderOptions& o, int images, int tokens, unsigned seed) {
-    const int sizes[] = {images, o.special + tokens + o.trailing, o.dim()};
+    const int sizes[] = {images, o.specialRows() + tokens + o.trailing, o.dim()};
     cv::Mat batch(3, sizes, CV_32F);
     for (int i = 0; i < images; ++i) {
         const cv::Mat image = randomTokens(sizes[1], sizes[2], seed + 31 * i, 0.5 + i);

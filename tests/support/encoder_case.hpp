@@ -30,9 +30,15 @@ struct EncoderOptions {
     std::string chain;
     int chainBlocks = 0;
     int imageTokens = 24;  ///< for the rotary tables
+    cv::Size grid, window;
+    bool padding = false;
+    std::vector<int> globalBlocks;
+    bool ropeOfWindow = false;  ///< tables for a window's tokens; global blocks have others, for the image's
     unsigned seed = 1;
 
     int dim() const { return heads * headSize; }
+    /// In front of the image tokens: the special tokens of all windows.
+    int specialRows() const;
 };
 
 /// An encoder as the operator would describe it: the config, and the weights by name in the order of the

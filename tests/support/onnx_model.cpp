@@ -177,13 +177,17 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::s
     if (o.mapOutput) model.attribute("map_output", 1);
     if (!o.method.empty()) model.attribute("method", o.method);
     if (!o.chain.empty()) model.attribute("chain", o.chain);
+    if (!o.grid.empty()) model.ints("grid", {o.grid.height, o.grid.width});
+    if (!o.window.empty()) model.ints("window", {o.window.height, o.window.width});
+    if (!o.globalBlocks.empty()) model.ints("global_blocks", o.globalBlocks);
+    if (o.padding) model.attribute("padding", 1);
     if (o.chainBlocks != 0) model.attribute("chain_blocks", o.chainBlocks);
 }
 
 OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens) {
     const EncoderOptions& o = encoder.options;
     OnnxModel model;
-    const Dims dims = {batch, tokens < 0 ? tokens : o.special + tokens + o.trailing, o.dim()};
+    const Dims dims = {batch, tokens < 0 ? tokens : o.specialRows() + tokens + o.trailing, o.dim()};
     model.input("tokens", dims);
     std::vector<std::string> inputs = {"tokens"}, outputs;
     if (o.map) {

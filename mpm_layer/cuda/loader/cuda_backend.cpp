@@ -40,9 +40,9 @@ public:
 
     std::unique_ptr<Session> begin(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                                    const SessionInput& input) const override {
-        if (config.trailingTokens > 0) {
+        if (config.trailingTokens > 0 || config.windowed()) {
             CV_Error(cv::Error::StsNotImplemented,
-                     "mpm: device cuda does not take trailing_tokens; use the device cpu");
+                     "mpm: device cuda does not take trailing_tokens and windows; use the device cpu");
         }
         auto session = std::make_unique<cuda::CudaSession>(
             config, std::static_pointer_cast<const cuda::CudaEncoder>(weights), input);

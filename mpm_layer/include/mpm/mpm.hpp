@@ -188,11 +188,19 @@ public:
     /// @return the image tokens that entered each block, as report().images[image].tokens
     /// @throws cv::Exception if the last forward had no such image
     std::vector<int> tokens(int image = 0) const;
+    /// @param image as in tokens()
+    /// @return the image tokens of each window that entered each block, [block][window], windows in raster
+    /// order;
+    ///     an encoder without windows has one
+    /// @throws cv::Exception if the last forward had no such image
+    std::vector<std::vector<int>> tokensByWindow(int image = 0) const;
 
-    int blocks() const;         ///< number of transformer blocks
-    int dim() const;            ///< values of a token; 0 until it is known, after the first forward
-    int heads() const;          ///< attention heads of a block
-    int specialTokens() const;  ///< class, distillation and register tokens, in front of the image tokens
+    int blocks() const;  ///< number of transformer blocks
+    int dim() const;     ///< values of a token; 0 until it is known, after the first forward
+    int heads() const;   ///< attention heads of a block
+    /// Class, distillation and register tokens in front of the image tokens; with windows those of all
+    /// windows.
+    int specialTokens() const;
 
 private:
     EncoderControl& control() const;

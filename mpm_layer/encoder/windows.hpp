@@ -1,0 +1,42 @@
+// Windows: the parts of an image that merge, and attend in most blocks, each by itself.
+#pragma once
+
+#include <vector>
+
+#include <mpm/mpm.hpp>
+
+#include "mpm_layer/encoder/config.hpp"
+
+namespace mpm {
+
+/// The windows of an image, in raster order. Without windows the whole image is one.
+class Windows {
+public:
+    /// The grid fits the tokens: see checkTokens().
+    Windows(const EncoderConfig& config, int tokens);
+
+    int count() const { return static_cast<int>(m_first.size()) - 1; }
+    int tokens(int window) const { return m_first[window + 1] - m_first[window]; }
+    /// Positions in the image of a window's tokens, row by row.
+    const int* positions(int window) const { return m_positions.data() + m_first[window]; }
+    /// Rows and columns of a window's tokens; empty if unknown.
+    cv::Size grid(int window) const;
+
+    /// Tokens of a whole window; 0 without windows.
+    int wholeWindow() const { return m_window.area(); }
+    /// The place of a token in its window, whole windows being filled row by row.
+    int place(int position) const;
+    /// The places in a window that have no token.
+    std::vector<int> padding(int window) const;
+
+private:
+    cv::Rect areaOf(int window) const;
+
+    cv::Size m_grid, m_window;
+    std::vector<int> m_positions, m_first;
+};
+
+/// Image tokens of each window that entered each block: [block][window].
+std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const ImageReport& image);
+
+}  // namespace mpm
