@@ -10,6 +10,7 @@
 #include "base/printable.hpp"
 #include "mpm_layer/encoder/reuse/options.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
+#include "mpm_layer/model/detection_outputs.hpp"
 #include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {
@@ -92,6 +93,11 @@ void readPalette(const json& value, ModelInfo& info) {
     info.palette = palette;
 }
 
+void readDetections(const json& value, ModelInfo& info) {
+    info.detections = detectionOutputsFrom(value);
+    if (!info.detections) throw Unfit();
+}
+
 Reuse toReuse(const json& value) {
     try {
         return reuseOfFile(value.get<std::string>());
@@ -117,6 +123,7 @@ const std::map<std::string, Property>& knownProperties() {
         {"mpm.mean",
          {[](const json& v, ModelInfo& info) { info.mean = toScalar(v); }, "three finite numbers"}},
         {"mpm.std", {readDeviation, "three positive numbers"}},
+        {"mpm.detections", {readDetections, kDetectionsForm}},
         {"mpm.schedule", {readSchedule, "whole numbers of at least 0, strictly increasing"}},
         {"mpm.reuse",
          {[](const json& v, ModelInfo&) { toReuse(v); },

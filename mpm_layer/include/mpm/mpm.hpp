@@ -214,6 +214,34 @@ struct Merged {
     cv::Mat map;     ///< CV_32S 1xN: cluster of each image token, 0..M-1
 };
 
+/// Centre, width and height, or the corners left, top, right, bottom.
+enum class BoxFormat { CxCyWh, XyXy };
+
+/// Unit: shares of the image, 0..1. Pixels: of the original image if the network has an input for its size,
+/// else of the network's input.
+enum class BoxScale { Unit, Pixels };
+
+/// What turns a detector's scores into values of 0..1.
+enum class Activation { None, Sigmoid, Softmax };
+
+/// Width and height, or height and width.
+enum class SizeOrder { Wh, Hw };
+
+/// How the outputs of a detector are read.
+struct DetectionOutputs {
+    std::string boxes;   ///< name of the output [images, boxes, 4]
+    std::string scores;  ///< name of the output [images, boxes, classes] or [images, boxes]
+    std::string masks;   ///< name of the output [images, boxes, rows, columns] of logits; empty: none
+    std::string labels;  ///< name of the output [images, boxes] of class ids; empty: none
+    BoxFormat format = BoxFormat::CxCyWh;
+    BoxScale scale = BoxScale::Unit;
+    Activation activation = Activation::Sigmoid;
+    int background = -1;  ///< the class that is no object; -1: none
+    std::string
+        sizeInput;  ///< name of the input [images, 2] with the size of the original image; empty: none
+    SizeOrder sizeOrder = SizeOrder::Wh;
+};
+
 /// The metadata of a model file. Missing entries keep these defaults.
 struct ModelInfo {
     std::vector<std::string> labels;  ///< class names by id
@@ -223,6 +251,16 @@ struct ModelInfo {
     cv::Scalar std{0.5, 0.5, 0.5};    ///< RGB, standard deviation for values of 0..1
     std::vector<int> schedule;        ///< blocks before which the model merges by default
     std::string sourceSha256;         ///< of the export it was converted from, hexadecimal
+    std::optional<DetectionOutputs> detections;  ///< of a detector
+};
+
+/// One object in an image.
+struct Detection {
+    cv::Rect2f box;   ///< in pixels of the original image, clipped to it
+    int label = 0;    ///< id of the class
+    float score = 0;  ///< 0..1
+    /// CV_8U, 1 inside, of the box's size rounded to whole pixels, at least 1x1; empty if the model has none.
+    cv::Mat mask;
 };
 
 /// Registers the operators of the domain `mpm` with OpenCV. May be called often, and from several threads.
@@ -300,6 +338,24 @@ MPM_API ModelInfo modelInfo(const std::string& path);
 /// @return CV_32F 1x3xHxW with info.size
 /// @throws cv::Exception if the type is another, or a value of `info` cannot be used
 MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
+
+/// Reads the outputs of a detector. Sigmoid: each pair of box and class above the threshold is an object;
+/// without activation likewise, or each box with its label. Softmax: each box is an object of its best class
+/// other than the background. Boxes are clipped to the image; those with NaN or without area are left out.
+/// @param outputs of net.forward(outputs, names)
+/// @param names of the outputs, in the same order; all that info.detections names
+/// @param info from modelInfo(); `detections` must be set, and `size` for boxes in pixels of the input
+/// @param imageSize of the original image
+/// @param threshold scores must be larger
+/// @param b index of the image in the batch
+/// @param most only so many, the best
+/// @return largest score first; of equal scores the first box and class first
+/// @throws cv::Exception if an output is missing or has another shape or type, or an argument is out of its
+///     range
+MPM_API std::vector<Detection> detections(const std::vector<cv::Mat>& outputs,
+                                          const std::vector<std::string>& names, const ModelInfo& info,
+                                          cv::Size imageSize, float threshold, int b = 0,
+                                          int most = 0x7fffffff);
 
 /// @return the version of the library, "MAJOR.MINOR.PATCH"; never null, not to be freed
 MPM_API const char* version();
