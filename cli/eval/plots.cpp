@@ -34,9 +34,10 @@ Rows firstLight(const EvalSummary& summary) {
 
 std::string shortText(const EvalRow& row) {
     const size_t colon = row.text.find(':');
-    return colon == std::string::npos
-               ? (row.method == "none" ? "all tokens" : "{" + blocksText(row.schedule) + "}")
-               : row.text.substr(colon + 1);
+    return colon == std::string::npos ? (row.method == "none"   ? "all tokens"
+                                         : row.schedule.empty() ? row.method
+                                                                : "{" + blocksText(row.schedule) + "}")
+                                      : row.text.substr(colon + 1);
 }
 
 /// One series a method, its settings joined by a line in the order of `x`.

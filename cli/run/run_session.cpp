@@ -118,7 +118,7 @@ void RunSession::leaveOut(const pipeline::SourceError& error) {
 }
 
 void RunSession::runEveryFrame(pipeline::Source& source) {
-    Progress progress("frame", source.length());
+    Progress progress("frame", framesToRead(source));
     for (pipeline::Frame frame; !stopRequested() && !m_closed;) {
         const Stopwatch watch;
         try {
@@ -164,6 +164,14 @@ void RunSession::runLatest(const pipeline::Address& address) {
         throw pipeline::SourceError(address.shown() +
                                     cv::format(": no frame came in %g s; ", m_options.duration) +
                                     "check that the stream runs, or raise --duration");
+}
+
+/// Negative if it is not known.
+std::int64_t RunSession::framesToRead(const pipeline::Source& source) const {
+    if (m_options.duration <= 0) return source.length();
+    if (source.rate() <= 0) return -1;
+    const auto frames = static_cast<std::int64_t>(std::ceil(m_options.duration * source.rate()));
+    return source.length() < 0 ? frames : std::min(frames, source.length());
 }
 
 bool RunSession::due(const pipeline::Frame& frame) {
@@ -233,8 +241,11 @@ void RunSession::start(const FrameResult& first) {
     }
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
     m_description.reuse = first.segmentation.tokens.reuse.state != ReuseState::Off;
-    for (const mpm::Stage& stage : first.segmentation.tokens.stages)
-        m_stageNames.push_back("after the merge before block " + std::to_string(stage.block));
+    if (m_description.reuse)
+        m_stageNames = {"computed, with reuse"};
+    else
+        for (const mpm::Stage& stage : first.segmentation.tokens.stages)
+            m_stageNames.push_back("after the merge before block " + std::to_string(stage.block));
     if (m_options.out.empty()) {
         if (!m_show) m_tables.emplace_back(std::cout, TokenTable::Form::Csv, m_description);
         return;
@@ -254,7 +265,8 @@ void RunSession::deliver(FrameResult& result) {
         table.add(result);
     const pipeline::Measurement& m = result.measurement;
     const double time = m_scene ? result.frame.seconds / 3600 : result.frame.seconds;
-    const std::vector<int> kept = m.stageTokens.empty() ? std::vector<int>{m.tokensIn} : m.stageTokens;
+    std::vector<int> kept = m.stageTokens.empty() ? std::vector<int>{m.tokensIn} : m.stageTokens;
+    if (m_description.reuse) kept = {m.tokensComputed()};
     m_timeline.push_back({time, kept, m.luminance, m.phase == pipeline::Phase::Night});
     m_tokensIn = std::max(m_tokensIn, m.tokensIn);
     m_networkMs += m.networkMs;
@@ -267,14 +279,14 @@ void RunSession::showResult(const FrameResult& result) {
 
 std::string RunSession::summaryLine() const {
     const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
-    const std::string head =
-        cv::format("%lld frames of %d tokens, ", static_cast<long long>(m_frames), m_tokensIn);
+    const std::string head = cv::format("%lld frames of %d tokens, %s ", static_cast<long long>(m_frames),
+                                        m_tokensIn, m_description.reuse ? "computed" : "kept");
     if (s.days > 0 && s.nights > 0)
-        return head + cv::format("kept by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d): %+.2f %%",
+        return head + cv::format("by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d): %+.2f %%",
                                  s.dayMean, s.daySpread, s.days, s.nightMean, s.nightSpread, s.nights,
                                  s.difference());
     const bool day = s.days > 0;
-    return head + cv::format("kept %.1f +- %.1f, all by %s", day ? s.dayMean : s.nightMean,
+    return head + cv::format("%.1f +- %.1f, all by %s", day ? s.dayMean : s.nightMean,
                              day ? s.daySpread : s.nightSpread, day ? "day" : "night");
 }
 
@@ -287,6 +299,7 @@ void RunSession::finish() {
         style.unit = m_scene ? "h" : "s";
         style.tokensIn = m_tokensIn;
         style.stages = m_stageNames;
+        if (m_description.reuse) style.counted = "tokens computed";
         const std::string sources = m_options.sources.size() == 1
                                         ? m_options.sources.front().shown()
                                         : std::to_string(m_options.sources.size()) + " sources";

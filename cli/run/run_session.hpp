@@ -52,6 +52,7 @@ private:
     void leaveOut(const pipeline::SourceError& error);
     void runEveryFrame(pipeline::Source& source);
     void runLatest(const pipeline::Address& address);
+    std::int64_t framesToRead(const pipeline::Source& source) const;
     bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
     void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);

@@ -151,12 +151,12 @@ void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelineP
     drawText(image, "luminance", {plot.area.x + 8, plot.area.y + 18}, name);
 }
 
-std::string summaryText(const DayNightSummary& s) {
+std::string summaryText(const DayNightSummary& s, const std::string& counted) {
     const std::string day = "day " + fixedText(s.dayMean, 0) + " ± " + fixedText(s.daySpread, 0);
     const std::string night = "night " + fixedText(s.nightMean, 0) + " ± " + fixedText(s.nightSpread, 0);
-    if (s.days == 0 || s.nights == 0) return "tokens kept: " + (s.days > 0 ? day : night);
+    if (s.days == 0 || s.nights == 0) return counted + ": " + (s.days > 0 ? day : night);
     const std::string sign = s.difference() < 0 ? "−" : "+";
-    return "tokens kept: " + day + ", " + night + ", night compared with day " + sign +
+    return counted + ": " + day + ", " + night + ", night compared with day " + sign +
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
@@ -201,7 +201,7 @@ cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineSty
         drawText(image, "nothing measured yet", {72, 70}, plain);
         return image;
     }
-    drawText(image, summaryText(summarise(points)), {72, 60}, plain);
+    drawText(image, summaryText(summarise(points), style.counted), {72, 60}, plain);
     const int width = style.size.width - 72 - 28;
     const int lower = std::max(60, style.size.height / 6);
     const double left = points.front().time, last = points.back().time;

@@ -22,6 +22,7 @@ struct TimelineStyle {
     std::string unit = "s";           ///< "h" writes hours of the day as 06:00
     int tokensIn = 0;                 ///< image tokens before merging: the top of the axis
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
+    std::string counted = "tokens kept";
 };
 
 /// points: rising in time. An empty list gives an empty plot with a note.

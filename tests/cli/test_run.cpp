@@ -118,6 +118,15 @@ TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
     EXPECT_EQ(files("labels").count("p0.labels.png"), 1u);
 }
 
+/// With reuse all tokens are kept; what is computed varies.
+TEST_F(Run, ReuseCountsTheTokensComputed) {
+    const Outcome outcome =
+        run({m_folder / "in/*.png", "--reuse", "--out", m_folder / "out", "--save", "csv,timeline"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("3 frames of 24 tokens, computed "), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("kept"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Run, MergeMapsOfEveryStageInThreeColourings) {
     std::vector<cv::Mat> drawn;
     for (const std::string how : {"mean", "size", "distinct"}) {
