@@ -83,7 +83,7 @@ pipeline::BenchRounds openRounds(const BenchOptions& options, const std::vector<
 }
 
 void printRounds(pipeline::BenchRounds& rounds, const EvalScores& scores) {
-    std::cout << benchTable(rounds.rows()) << '\n'
+    std::cout << benchTable(rounds.rows(), terminalWidth()) << '\n'
               << blockTable(rounds.rows()) << '\n'
               << partTable(rounds.rows()) << '\n';
     const std::string batches = batchTable(rounds.rows());
@@ -100,13 +100,13 @@ int bench(const BenchOptions& options) {
     if (!options.json.empty()) checkWritable(options.json);
     catchStopSignals();
     limitMemory(options.common.maxMemory);
+    const pipeline::Watcher watcher = watchOnTerminal("round");
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
     // A clip is read to the last frame that is measured.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
-    rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds,
-               watchOnTerminal("round"));
+    rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds, watcher);
     printRounds(rounds, scores);
     if (options.json.empty()) return kDone;
     writeJson(options.json, pipeline::benchJson(pipeline::headOf(rounds.network()), rounds.rows()));

@@ -22,9 +22,34 @@ std::string accuracyText(std::optional<double> loss) {
     return " and " + fixedCell(100 * *loss, 2) + " points of mIoU";
 }
 
+/// Leaves out the least useful columns until the table fits the terminal: first those whose cells are all
+/// equal, which a line below the table names.
+std::string fittingTable(Cells cells, int width) {
+    std::string same;
+    for (const char* name :
+         {"device", "precision", "batch", "p10", "p90", "restore", "merge", "encoder", "+-"}) {
+        const std::string table = markdownTable(cells);
+        if (width <= 0 || table.find('\n') <= static_cast<size_t>(width)) return table + same;
+        const auto head = std::find(cells[0].begin(), cells[0].end(), name);
+        if (head == cells[0].end()) continue;
+        const auto at = head - cells[0].begin();
+        const std::string first = cells[1][static_cast<size_t>(at)];
+        const bool equal = std::all_of(cells.begin() + 1, cells.end(), [&](const auto& row) {
+            return row[static_cast<size_t>(at)] == first;
+        });
+        const std::string word = name;
+        const bool setting = word == "device" || word == "precision" || word == "batch";
+        if (setting && !equal) continue;
+        if (setting) same += (same.empty() ? "All rows: " : ", ") + word + " " + first;
+        for (auto& row : cells)
+            row.erase(row.begin() + at);
+    }
+    return markdownTable(cells) + same;
+}
+
 }  // namespace
 
-std::string benchTable(const std::vector<BenchRow>& rows) {
+std::string benchTable(const std::vector<BenchRow>& rows, int width) {
     Cells cells = {{"method", "schedule", "device", "precision", "batch", "tokens left", "GFLOPs", "ms",
                     "p10", "p90", "encoder", "merge", "restore", "images/s", "+-", "speed"}};
     for (const BenchRow& row : rows) {
@@ -38,7 +63,9 @@ std::string benchTable(const std::vector<BenchRow>& rows) {
                          fixedCell(row.imagesPerSecond().standardError, 2),
                          base != nullptr ? fixedCell(speedOf(row, *base), 2) + "x" : "-"});
     }
-    return markdownTable(cells);
+    std::string table = fittingTable(std::move(cells), width);
+    if (table.back() != '\n') table += '\n';
+    return table;
 }
 
 std::string blockTable(const std::vector<BenchRow>& rows) {

@@ -9,7 +9,8 @@
 
 namespace mpm::cli {
 
-std::string benchTable(const std::vector<pipeline::BenchRow>& rows);
+/// `width`: columns of the terminal; 0: any.
+std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size, block by block
 std::string partTable(

@@ -1,9 +1,11 @@
 #include "cli/common/terminal.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -73,6 +75,12 @@ bool stopRequested() {
     return g_stop != 0;
 }
 
+int terminalWidth() {
+    if (const char* columns = std::getenv("COLUMNS")) return std::atoi(columns);
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 Progress::Progress(std::string unit, std::int64_t total)
     : Progress(std::move(unit), total, std::cerr, isatty(STDERR_FILENO) == 1, [] { return Clock::now(); }) {}
 
@@ -84,10 +92,13 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_terminal(terminal),
       m_now(std::move(now)),
       m_start(m_now()),
-      m_drawn(m_start) {}
+      m_drawn(m_start) {
+    // The first step may take long.
+    if (m_terminal) m_out << "\r" << m_unit << " 1 ...\033[K" << std::flush;
+}
 
 Progress::~Progress() {
-    if (m_terminal && m_done > 0) m_out << "\r\033[K" << std::flush;
+    if (m_terminal) m_out << "\r\033[K" << std::flush;
 }
 
 void Progress::set(std::int64_t done, std::int64_t total) {

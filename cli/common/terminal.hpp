@@ -26,6 +26,9 @@ void warn(const std::string& text);
 void catchStopSignals();
 bool stopRequested();
 
+/// Columns of the terminal that standard output goes to, or COLUMNS; 0: no terminal.
+int terminalWidth();
+
 /// A line on standard error, rewritten a few times a second; in a file or a pipe, a new line every minute.
 class Progress {
 public:

@@ -57,6 +57,20 @@ TEST_F(Bench, JsonHasTheContractsKeys) {
     EXPECT_EQ(json["results"][2]["schedule"], nlohmann::json({1, 3, 5}));
 }
 
+TEST_F(Bench, TableFitsANarrowTerminal) {
+    setenv("COLUMNS", "80", 1);
+    const Outcome narrow = mpmProgram(
+        {"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "2", "--device", "cpu"});
+    unsetenv("COLUMNS");
+    ASSERT_EQ(narrow.status, 0) << narrow.err;
+    const std::string first = narrow.out.substr(0, narrow.out.find('\n'));
+    EXPECT_LE(first.size(), 80u) << first;
+    for (const char* column : {"method", "schedule", "tokens left", "ms", "images/s", "speed"})
+        EXPECT_NE(first.find(column), std::string::npos) << first;
+    EXPECT_NE(narrow.out.find("All rows: device cpu, precision f32, batch 1\n"), std::string::npos)
+        << narrow.out;
+}
+
 // By hand for 24 tokens, width 16, six blocks of hidden 48: the encoder's products and attention, the patch
 // embedding and the head. OpenCV's layers add little to these products.
 TEST_F(Bench, GflopsOfAllTokensAreTheProducts) {

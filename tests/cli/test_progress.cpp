@@ -33,7 +33,8 @@ TEST(Progress, IsRewrittenOnATerminal) {
             progress.add();
         }
     }
-    EXPECT_EQ(out.str(), "\rframe 2, 16.7/s, 0:00\033[K\rframe 4, 16.7/s, 0:00\033[K\r\033[K");
+    EXPECT_EQ(out.str(),
+              "\rframe 1 ...\033[K\rframe 2, 16.7/s, 0:00\033[K\rframe 4, 16.7/s, 0:00\033[K\r\033[K");
 }
 
 }  // namespace
