@@ -19,6 +19,7 @@ void finishFused(State& state) {
     joinActivations(state.graph, state.shapes);
     lower(state);
     joinLayers(state.graph);
+    joinConvolutions(state.graph);
     state.graph.opset = kOpset;
 }
 

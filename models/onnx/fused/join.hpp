@@ -14,4 +14,8 @@ void joinActivations(Graph& graph, const Shapes& shapes);
 /// transposed convolution computes the activation behind it.
 void joinLayers(Graph& graph);
 
+/// In a lowered graph: convolutions of our own take up norms, activations and sums around them. Those that
+/// give scores, boxes or a selection are kept in f32.
+void joinConvolutions(Graph& graph);
+
 }  // namespace mpm::models

@@ -82,6 +82,9 @@ private:
     void resize();
     void gridSample();
     void convolution();
+    /// Whether ours is faster than OpenCV's, so that it is worth its place.
+    bool takesOwnConvolution(const Tensor& weight) const;
+    void ownConvolution();
     void convTranspose();
 
     // OpenCV 4.6 does not accept absent inputs.

@@ -1,0 +1,189 @@
+#include "models/onnx/fused/join.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+
+namespace mpm::models {
+namespace {
+
+bool isAmong(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
+bool isOwnConvolution(const Node& node) {
+    return node.domain == "mpm" && node.op == "MpmConv";
+}
+
+class Convolutions {
+public:
+    explicit Convolutions(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+
+    void join() {
+        bool any = false;
+        for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
+            if (!isOwnConvolution(m_graph.nodes[n])) continue;
+            checkTime();
+            any = true;
+            joinInput(m_graph.nodes[n]);
+            while (joinBehind(m_graph.nodes[n]))
+                m_rewriter.refresh();
+        }
+        if (!any) return;
+        keepPrecise();
+        m_graph.sort();  // a sum may have been computed behind the convolution
+        m_graph.prune();
+    }
+
+private:
+    void joinInput(Node& convolution) {
+        const Node* before = m_graph.nodeOf(convolution.inputs[0]);
+        if (!before || !before->is("Relu") || m_rewriter.soleUser(before->outputs[0]) == kAbsent) return;
+        convolution.inputs[0] = before->inputs[0];
+        convolution.attributes["input_activation"] = Attribute::of(std::string("relu"));
+        m_rewriter.refresh();
+    }
+
+    bool joinBehind(Node& convolution) {
+        const int user = m_rewriter.soleUser(convolution.outputs[0]);
+        if (user == kAbsent) return joinSilu(convolution);
+        Node& behind = m_graph.nodes[user];
+        return joinNorm(convolution, behind) || joinActivation(convolution, behind) ||
+               joinResidual(convolution, behind);
+    }
+
+    // `node` gives the result of the one behind it, which nobody needs any more.
+    void takeOver(Node& node, Node& behind) {
+        std::swap(node.outputs, behind.outputs);
+        m_graph.values[node.outputs[0]].producer = m_graph.values[behind.outputs[0]].producer;
+        behind.inputs.clear();
+    }
+
+    static bool hasResidual(const Node& convolution, const char* place) {
+        return convolution.getString("residual", "none") == place;
+    }
+
+    bool mayActivate(const Node& convolution) const {
+        return !convolution.has("activation") && !hasResidual(convolution, "last");
+    }
+
+    // A norm with statistics of training scales the channels.
+    bool joinNorm(Node& convolution, Node& norm) {
+        const bool plain = !convolution.has("activation") && hasResidual(convolution, "none");
+        if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
+            return false;
+        const Tensor& weight = m_graph.constant(convolution.inputs[1]);
+        const int64_t outs = weight.dim(0), each = weight.size() / std::max<int64_t>(1, outs);
+        for (size_t k = 1; k < 5; ++k)
+            if (!m_graph.isConstant(norm.inputs[k]) || m_graph.constant(norm.inputs[k]).size() != outs)
+                return false;
+        const auto value = [&](int k, int64_t out) { return m_graph.constant(norm.inputs[k]).at(out); };
+        const double epsilon = norm.getFloat("epsilon", 1e-5f);
+        Tensor scaled(Type::Float, weight.shape()), bias(Type::Float, {outs});
+        scaled.allocate();
+        bias.allocate();
+        const bool biased = convolution.input(2) != kAbsent;
+        for (int64_t out = 0; out < outs; ++out) {
+            const double factor = value(1, out) / std::sqrt(value(4, out) + epsilon);
+            const double before = biased ? m_graph.constant(convolution.inputs[2]).at(out) : 0;
+            bias.writeF()[out] = static_cast<float>((before - value(3, out)) * factor + value(2, out));
+            for (int64_t k = out * each; k < (out + 1) * each; ++k)
+                scaled.writeF()[k] = static_cast<float>(weight.f()[k] * factor);
+        }
+        const std::string name = m_graph.values[convolution.inputs[1]].name;
+        const int x = convolution.inputs[0];
+        convolution.inputs = {x, m_graph.addConstant(name + ".scaled", scaled),
+                              m_graph.addConstant(name + ".bias", bias)};
+        takeOver(convolution, norm);
+        return true;
+    }
+
+    bool joinActivation(Node& convolution, Node& behind) {
+        if (!mayActivate(convolution)) return false;
+        std::string function = behind.is("Relu") ? "relu" : "";
+        if (behind.domain == "mpm" && behind.op == "MpmFunction") function = behind.getString("function", "");
+        if (!isAmong(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
+        convolution.attributes["activation"] = Attribute::of(function);
+        takeOver(convolution, behind);
+        return true;
+    }
+
+    // x * sigmoid(x)
+    bool joinSilu(Node& convolution) {
+        const int x = convolution.outputs[0];
+        const List<int>& users = m_rewriter.usersOf(x);
+        if (!mayActivate(convolution) || m_rewriter.isOutput(x) || users.size() != 2) return false;
+        for (const int first : users) {
+            Node& sigmoid = m_graph.nodes[first];
+            if (!sigmoid.is("Sigmoid")) continue;
+            const int last = m_rewriter.soleUser(sigmoid.outputs[0]);
+            if (last == kAbsent || std::count(users.begin(), users.end(), last) == 0) return false;
+            Node& product = m_graph.nodes[last];
+            if (!product.is("Mul") || Rewriter::otherOperand(product, x) != sigmoid.outputs[0]) return false;
+            convolution.attributes["activation"] = Attribute::of(std::string("silu"));
+            sigmoid.inputs.clear();
+            takeOver(convolution, product);
+            return true;
+        }
+        return false;
+    }
+
+    // Of equal shapes: other sums were lowered to MpmArithmetic.
+    bool joinResidual(Node& convolution, Node& sum) {
+        if (!sum.is("Add") || !hasResidual(convolution, "none")) return false;
+        const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
+        if (other == kAbsent || other == convolution.outputs[0] || m_graph.isConstant(other)) return false;
+        convolution.inputs.insert(convolution.inputs.begin() + 1, other);
+        const std::string place = convolution.has("activation") ? "last" : "first";
+        convolution.attributes["residual"] = Attribute::of(place);
+        takeOver(convolution, sum);
+        return true;
+    }
+
+    // What gives scores, boxes, a selection or masks of queries is not rounded: no layer with weights
+    // follows.
+    void keepPrecise() {
+        List<int> open;
+        for (const Port& port : m_graph.outputs)
+            open.push_back(port.value);
+        for (const Node& node : m_graph.nodes)
+            if (isAmong(node.op, {"MpmTopK", "TopK", "ArgMax"})) open.push_back(node.inputs[0]);
+        std::set<int> seen;
+        while (!open.empty()) {
+            const int value = open.back();
+            open.pop_back();
+            if (value == kAbsent || m_graph.isConstant(value) || !seen.insert(value).second) continue;
+            const int at = m_graph.values[value].producer;
+            if (at == kAbsent) continue;
+            Node& node = m_graph.nodes[at];
+            if (isOwnConvolution(node)) {
+                node.attributes["precision"] = Attribute::of(std::string("f32"));
+                if (!hasResidual(node, "none")) open.push_back(node.inputs[1]);
+            } else if (!hasWeights(node)) {
+                open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+            }
+        }
+    }
+
+    bool hasWeights(const Node& node) const {
+        if (isAmong(node.op, {"Conv", "ConvTranspose", "MpmConvTranspose", "MpmDeformable", "MpmEmbed",
+                              "MpmEncoder", "MpmLinear"}))
+            return true;
+        return node.op == "MpmMatMul" && std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                     [&](int in) { return m_graph.isConstant(in); });
+    }
+
+    Graph& m_graph;
+    Rewriter m_rewriter;
+};
+
+}  // namespace
+
+void joinConvolutions(Graph& graph) {
+    Convolutions(graph).join();
+}
+
+}  // namespace mpm::models

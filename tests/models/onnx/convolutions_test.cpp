@@ -1,0 +1,104 @@
+// Convolutions of a head that become MpmConv, with what is around them.
+#include "heads_fixture.hpp"
+#include "models/onnx/ir/domain_version.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::GraphBuilder;
+using models::List;
+using models::Node;
+using models::Shape;
+using models::Tensor;
+using test::HeadsInOpenCV;
+using test::SmallExport;
+
+int convolution(SmallExport& m, int x, const Shape& weight, int64_t stride = 1) {
+    GraphBuilder& g = m.builder();
+    const int y =
+        g.node("Conv", {x, g.constant(m.random(weight, 0.1f)), g.constant(m.random({weight[0]}, 1))});
+    const int64_t pad = weight[2] / 2;
+    g.with("pads", Attribute::of(List<int64_t>{pad, pad, pad, pad}));
+    g.with("strides", Attribute::of(List<int64_t>{stride, stride}));
+    return y;
+}
+
+// Those that cost something and are of a kind that heads have.
+TEST_F(HeadsInOpenCV, LargeConvolutionsAreOurs) {
+    for (const auto& [outs, kernel, stride, own] : {std::tuple(160, 3, 1, 1),
+                                                    {16, 3, 1, 0},
+                                                    {700, 3, 2, 1},
+                                                    {1400, 1, 1, 1},
+                                                    {700, 1, 2, 0},
+                                                    {200, 2, 1, 0}}) {
+        SCOPED_TRACE(cv::format("%d channels, kernel %d, stride %d", outs, kernel, stride));
+        const auto head = [&, outs = outs, kernel = kernel, stride = stride](SmallExport& m, int x) {
+            return convolution(m, x, {outs, SmallExport::kDim, kernel, kernel}, stride);
+        };
+        const auto size = [&, kernel = kernel, stride = stride](int64_t from) {
+            return (from + kernel / 2 * 2 - kernel) / stride + 1;
+        };
+        const List<Node> nodes =
+            convert(head, {1, outs, size(SmallExport::kRows), size(SmallExport::kColumns)});
+        EXPECT_EQ(count(nodes, "MpmConv"), own);
+        EXPECT_EQ(count(nodes, "Conv"), 1 - own);
+    }
+}
+
+TEST(OwnConvolutions, GiveTheDomainVersion3) {
+    models::Graph graph;
+    graph.nodes.emplace_back();
+    graph.nodes[0].op = "MpmConv";
+    EXPECT_EQ(models::domainVersion(graph), 1);
+    graph.nodes[0].domain = "mpm";
+    EXPECT_EQ(models::domainVersion(graph), 3);
+}
+
+// Norms of training, activations and sums become parts of them; what gives the scores stays in f32.
+TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
+    const Shape pixels{1, 160, SmallExport::kRows, SmallExport::kColumns};
+    const auto norm = [](SmallExport& m, int x) {
+        GraphBuilder& g = m.builder();
+        const auto near = [&](float value) {
+            Tensor t = m.random({160}, 0.3f);
+            for (int64_t k = 0; k < t.size(); ++k)
+                t.writeF()[k] = value + std::abs(t.f()[k]);
+            return g.constant(t);
+        };
+        return g.node("BatchNormalization", {x, near(0.5f), near(-1), near(-1), near(0.7f)});
+    };
+    for (const std::string spelling : {"first", "silu", "last", "read twice"}) {
+        SCOPED_TRACE(spelling);
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int wide = convolution(m, x, {160, SmallExport::kDim, 3, 3});
+            const int inner = norm(m, convolution(m, g.node("Relu", {wide}), {160, 160, 3, 3}));
+            if (spelling == "read twice")
+                return g.node("Add", {g.node("Relu", {inner}), g.node("Exp", {inner})});
+            const int active = spelling == "first"  ? g.node("Relu", {g.node("Add", {wide, inner})})
+                               : spelling == "silu" ? g.node("Mul", {g.node("Sigmoid", {inner}), inner})
+                                                    : g.node("Add", {g.node("Relu", {inner}), wide});
+            return g.node("Sigmoid", {convolution(m, active, {160, 160, 3, 3})});
+        };
+        const List<Node> nodes = convert(head, pixels);
+        List<Node> own;
+        std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(own),
+                     [](const Node& n) { return n.op == "MpmConv"; });
+        for (const char* op : {"BatchNormalization", "Mul"})
+            EXPECT_EQ(count(nodes, op), 0) << op;
+        const bool twice = spelling == "read twice";
+        ASSERT_EQ(own.size(), twice ? 2 : 3);
+        EXPECT_EQ(count(nodes, "Relu"), twice ? 1 : 0);
+        EXPECT_EQ(count(nodes, "Add"), twice ? 1 : 0);
+        EXPECT_EQ(own[1].getString("activation", "none"), twice                ? "none"
+                                                          : spelling == "silu" ? "silu"
+                                                                               : "relu");
+        EXPECT_EQ(own[1].getString("residual", "none"),
+                  spelling == "first" || spelling == "last" ? spelling : "none");
+        EXPECT_EQ(own[0].getString("precision", "encoder"), "encoder");
+        EXPECT_EQ(own.back().getString("precision", "encoder"), "f32");
+    }
+}
+
+}  // namespace
