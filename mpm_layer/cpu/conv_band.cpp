@@ -58,8 +58,8 @@ ConvBand::ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision p
     : m_shape(shape),
       m_layout(layout),
       m_precision(precision),
-      m_planes(planes),
-      m_width(layout.phase() * layout.strideX() - shape.x.before) {  // fits: a row of cells
+      m_width(layout.phase() * layout.strideX() - shape.x.before),  // fits: a row of cells
+      m_planes(planes) {
     m_width = std::clamp(m_width, 0, shape.x.size);
     const size_t all = checkedProduct<size_t>(planes + 1, layout.plane()) + 2 * kMargin;
     float* const memory = m_memory.reserve(all);
@@ -81,9 +81,15 @@ bool ConvBand::joinsLines() const {
            m_layout.row() == static_cast<size_t>(m_shape.x.size);
 }
 
-void ConvBand::fill(const float* channels, bool rectified, int top) {
+int ConvBand::channelsEach() const {
+    return m_precision == Precision::F32 ? 1 : m_precision == Precision::BF16 ? 2 : 4;
+}
+
+void ConvBand::fill(const float* channels, bool rectified, int top, int firstPlane, int planes) {
     m_channels = channels;
     m_rectified = rectified;
+    m_first = firstPlane;
+    m_planes = planes;
     const int first = top * m_layout.strideY() - m_shape.y.before;  // fits: a row of the padded image
     const int begin = std::clamp(first, 0, m_shape.y.size),
               end = std::clamp(first + m_layout.inputRows(), 0, m_shape.y.size);
@@ -112,7 +118,10 @@ const float* ConvBand::pixels(int channel, int y, int lines) {
 void ConvBand::measure(int begin, int end) {
     const int step = m_width == m_shape.x.size ? std::max(1, end - begin) : 1;
     m_largest = 0;
-    for (int c = 0; c < m_shape.channelsEach(); ++c) {
+    const int each = channelsEach();
+    const int last =
+        std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: as rows of weights
+    for (int c = m_first * each; c < last; ++c) {
         for (int y = begin; y < end; y += step) {
             const float here =
                 kernels::largestMagnitude(pixels(c, y, step), m_width * step);  // fits: a part of the image
@@ -125,7 +134,7 @@ void ConvBand::measure(int begin, int end) {
 // Pixels of all channels, of one line of the image or of several that are one.
 void ConvBand::fillLines(int y, int lines, int line) {
     const int width = m_width * lines;  // fits: a part of the image
-    const int each = m_precision == Precision::F32 ? 1 : m_precision == Precision::BF16 ? 2 : 4;
+    const int each = channelsEach();
     const bool direct = m_layout.strideX() == 1;
     const size_t before = static_cast<size_t>(m_shape.x.before), row = m_layout.row();
     const auto at = [&](int plane) { return m_cells + plane * m_layout.plane() + line * row; };
@@ -136,8 +145,9 @@ void ConvBand::fillLines(int y, int lines, int line) {
     for (int plane = 0; plane < m_planes; ++plane) {
         Cell* const to = direct ? at(plane) : scratch;
         const float* rows[4] = {};
-        for (int k = 0; k < each && plane * each + k < m_shape.channelsEach(); ++k)
-            rows[k] = pixels(plane * each + k, y, lines);
+        const int channel = (m_first + plane) * each;  // fits: as rows of weights
+        for (int k = 0; k < each && channel + k < m_shape.channelsEach(); ++k)
+            rows[k] = pixels(channel + k, y, lines);
         convert(rows, width, to + before, reinterpret_cast<std::int32_t*>(lineSums + before));
         if (!direct) spread(scratch, at(plane));
     }

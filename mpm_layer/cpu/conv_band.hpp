@@ -37,8 +37,8 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// The band that begins at output row `top`, from the channels of a group.
-    void fill(const float* channels, bool rectified, int top);
+    /// Planes first.. of the band that begins at output row `top`, from the channels of a group.
+    void fill(const float* channels, bool rectified, int top, int first, int planes);
 
     /// The largest absolute value, if cells are bytes; NaN if a value is not finite.
     float largest() const { return m_largest; }
@@ -47,6 +47,7 @@ public:
 
 private:
     bool joinsLines() const;
+    int channelsEach() const;  ///< of a plane
     const float* pixels(int channel, int y, int lines);
     void measure(int begin, int end);
     void fillLines(int y, int lines, int line);
@@ -56,8 +57,8 @@ private:
     const ConvShape& m_shape;
     const ConvLayout& m_layout;
     const Precision m_precision;
-    const int m_planes;
-    int m_width;  ///< pixels of a line that are read
+    int m_width;                ///< pixels of a line that are read
+    int m_first = 0, m_planes;  ///< of a group's planes
     const float* m_channels = nullptr;
     bool m_rectified = false;
     float m_largest = 0;

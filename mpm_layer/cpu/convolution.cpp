@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kFewOuts = 4;       // of a group: they do not fill a row group
 constexpr int kCellsOfTile = 16;  // of the depth, if tiles multiply
-constexpr size_t kTileBytes = size_t{1} << 19, kRowBytes = size_t{1} << 19;
+constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
+constexpr int kBlockCells =
+    1152;  // of a block's depth: a few panels and rows of weights stay in the level-2 cache
 constexpr size_t kMostPanels = 8;
 constexpr int kRows = 96;  // whole row groups and tiles
 
@@ -22,6 +24,13 @@ int roundUp(int value, int to) {
 
 bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;
+}
+
+/// As equal as whole tiles of cells allow.
+int blockPlanesOf(const ConvShape& shape, int planes) {
+    const int most = std::max(kCellsOfTile, kBlockCells / shape.taps() / kCellsOfTile * kCellsOfTile);
+    if (sumsByRow(shape) || planes <= most) return planes;
+    return roundUp(divideUp(planes, divideUp(planes, most)), kCellsOfTile);
 }
 
 int valuesOf(Precision precision) {
@@ -34,10 +43,13 @@ public:
     Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
         : m_weights(weights), m_layout(layout), m_outputs(shape.x.outputs()) {}
 
-    /// Pixels first.. of the band.
-    void gather(const ConvBand& band, int first, int count) {
+    /// Pixels first.. of the band; panels have `cells` rows.
+    void gather(const ConvBand& band, int cells, int first, int count) {
         const Precision precision = m_weights.precision();
-        const int depth = m_weights.cells() * valuesOf(precision), width = kernels::panelColumns();
+        const int depth = cells * valuesOf(precision),
+                  width = kernels::panelColumns();  // fits: a row of weights
+        m_cells = cells;
+        m_columns = count;
         if (precision == Precision::F32) m_floats.reshape(depth, count);
         if (precision == Precision::BF16) m_pairs.reshape(depth, count);
         if (precision == Precision::I8) m_quads.reshape(depth, count);
@@ -53,10 +65,13 @@ public:
         }
     }
 
-    /// Rows of the weights with the tile.
-    void multiply(int row, int rows, const kernels::Epilogue& epilogue, float* to, size_t stride) const {
+    int columns() const { return m_columns; }
+
+    /// Rows of the weights, from cell `first` on, with the tile.
+    void multiply(int row, int rows, int first, const kernels::Epilogue& epilogue, float* to,
+                  size_t stride) const {
         const LeftRows& left = m_weights.rows();
-        const size_t at = row * left.stride();
+        const size_t at = row * left.stride() + first;
         if (left.precision() == Precision::BF16) {
             kernels::productBf16(left.pairs() + at, left.stride(), rows, m_pairs, epilogue, to, stride);
         } else if (left.precision() == Precision::I8) {
@@ -88,7 +103,7 @@ private:
         const kernels::CellGrid grid = band.cells();
         kernels::gatherPanel(grid, m_runs, panel);
         const size_t width = kernels::panelColumns(), filled = static_cast<size_t>(grid.planes) * grid.count;
-        std::fill_n(static_cast<kernels::Cell*>(panel) + filled * width, (m_weights.cells() - filled) * width,
+        std::fill_n(static_cast<kernels::Cell*>(panel) + filled * width, (m_cells - filled) * width,
                     kernels::Cell{0});
     }
 
@@ -109,6 +124,7 @@ private:
     const ConvWeights& m_weights;
     const ConvLayout& m_layout;
     const int m_outputs;  ///< of a row
+    int m_cells = 0, m_columns = 0;
     std::vector<kernels::CellRun> m_runs[2];
     std::vector<std::int32_t> m_tapSums;
     kernels::PackedWeights m_floats;
@@ -123,24 +139,26 @@ public:
           m_weights(weights),
           m_end(end),
           m_output(output),
-          m_layout(shape, weights.planes()),
+          m_layout(shape, weights.blockPlanes()),
           m_pixels(static_cast<size_t>(shape.pixels())) {}
 
     void run(const float* images, bool rectified) const {
         const int parts = partsOf(), bands = m_layout.bands() * parts, groups = m_shape.groups * bands;
         const size_t plane = static_cast<size_t>(m_shape.y.size) * m_shape.x.size;
         parallelRanges(checkedProduct<int>(m_shape.images, groups), [&](const cv::Range& range) {
-            ConvBand band(m_shape, m_layout, m_weights.precision(), m_weights.planes());
+            ConvBand band(m_shape, m_layout, m_weights.precision(), m_weights.blockPlanes());
             Tile tile(m_weights, m_layout, m_shape);
-            int filled = -1;
             for (int k = range.start; k < range.end; ++k) {
                 const Task task{k / groups, k % groups / bands, k % bands / parts * m_layout.bandRows(),
                                 k % parts, parts};
                 const size_t channel = static_cast<size_t>(task.image) * m_shape.channels +
                                        static_cast<size_t>(task.group) * m_shape.channelsEach();
-                if (k / parts != filled) band.fill(images + channel * plane, rectified, task.top);
-                filled = k / parts;
-                sumsByRow(m_shape) ? sumRows(band, task) : multiply(band, tile, task);
+                for (int first = 0; first < m_weights.planes(); first += m_weights.blockPlanes()) {
+                    const int planes = std::min(m_weights.blockPlanes(), m_weights.planes() - first);
+                    band.fill(images + channel * plane, rectified, task.top, first, planes);
+                    sumsByRow(m_shape) ? sumRows(band, task)
+                                       : multiply(band, tile, task, blockOf(first, planes));
+                }
             }
         });
     }
@@ -149,6 +167,18 @@ private:
     struct Task {
         int image, group, top, part, parts;
     };
+    /// Of the depth.
+    struct Block {
+        int firstCell, cells;
+        bool first, last;
+    };
+
+    Block blockOf(int first, int planes) const {
+        const int cell = first * m_shape.taps();  // fits: a row of weights
+        const bool last = first + planes == m_weights.planes();
+        return {cell, last ? m_weights.cells() - cell : planes * m_shape.taps(), first == 0,
+                last};  // fits, too
+    }
 
     // Few bands are divided by rows of the weights, too.
     int partsOf() const {
@@ -166,33 +196,49 @@ private:
         return std::min(m_layout.bandRows(), m_shape.y.outputs() - task.top) * m_shape.x.outputs();
     }
 
-    void multiply(const ConvBand& band, Tile& tile, const Task& task) const {
+    void multiply(const ConvBand& band, Tile& tile, const Task& task, const Block& block) const {
         const int width = kernels::panelColumns(), pixels = pixelsOf(task);
-        const size_t panel = static_cast<size_t>(m_weights.cells()) * width * sizeof(kernels::Cell);
-        const size_t row = m_weights.rows().stride() * sizeof(float);
+        const size_t panel = static_cast<size_t>(block.cells) * width * sizeof(kernels::Cell);
+        const size_t row = block.cells * sizeof(kernels::Cell);
         const int panels = static_cast<int>(std::clamp<size_t>(kTileBytes / panel, 1, kMostPanels));
         const int tiles = divideUp(pixels, panels * width), step = roundUp(divideUp(pixels, tiles), width);
         const int share = roundUp(divideUp(m_shape.outsEach(), task.parts), kRows);
         const int begin = share * task.part, end = std::min(begin + share, m_shape.outsEach());
         const int chunk = std::max(kRows, static_cast<int>(kRowBytes / row) / kRows * kRows);
         for (int first = 0; first < pixels; first += step) {
-            tile.gather(band, first, std::min(step, pixels - first));
+            tile.gather(band, block.cells, first, std::min(step, pixels - first));
             for (int r = begin; r < end; r += chunk)
-                finish(tile, task, r, std::min(chunk, end - r), first);
+                finish(tile, task, block, r, std::min(chunk, end - r), first);
         }
     }
 
-    void finish(const Tile& tile, const Task& task, int row, int rows, int first) const {
+    // The output holds the sum of the blocks before.
+    void finish(const Tile& tile, const Task& task, const Block& block, int row, int rows, int first) const {
         const int weight = task.group * m_shape.outsEach() + row;
         const size_t at =
             channelOf(task, row) * m_pixels + static_cast<size_t>(task.top) * m_shape.x.outputs() + first;
+        const float* const residual = m_end.residual ? m_end.residual + at : nullptr;
         kernels::Epilogue epilogue;
-        epilogue.rowBias = m_end.bias ? m_end.bias + weight : nullptr;
-        epilogue.residual = m_end.residual ? m_end.residual + at : nullptr;
         epilogue.residualStride = m_pixels;
-        epilogue.residualLast = m_end.residualLast;
-        epilogue.activation = m_end.activation;
-        tile.multiply(weight, rows, epilogue, m_output + at, m_pixels);
+        epilogue.residualLast = m_end.residualLast && block.first && block.last;
+        if (block.first && (block.last || !m_end.residualLast)) epilogue.residual = residual;
+        if (block.last) {
+            epilogue.rowBias = m_end.bias ? m_end.bias + weight : nullptr;
+            epilogue.activation = m_end.activation;
+            if (!block.first) epilogue.residual = m_output + at;
+        } else {
+            epilogue.add = !block.first;
+        }
+        tile.multiply(weight, rows, block.firstCell, epilogue, m_output + at, m_pixels);
+        if (block.last && !block.first && residual && m_end.residualLast)
+            addRows(residual, rows, tile.columns(), m_output + at);
+    }
+
+    void addRows(const float* from, int rows, int columns, float* to) const {
+        for (int r = 0; r < rows; ++r, from += m_pixels, to += m_pixels) {
+            for (int k = 0; k < columns; ++k)
+                to[k] += from[k];
+        }
     }
 
     void sumRows(const ConvBand& band, const Task& task) const {
@@ -212,13 +258,9 @@ private:
 
     void finishRow(size_t at, int width) const {
         float* const to = m_output + at;
-        const auto add = [&] {
-            for (int x = 0; x < width; ++x)
-                to[x] += m_end.residual[at + x];
-        };
-        if (m_end.residual && !m_end.residualLast) add();
+        if (m_end.residual && !m_end.residualLast) addRows(m_end.residual + at, 1, width, to);
         kernels::activate(m_end.activation, to, width, to);
-        if (m_end.residual && m_end.residualLast) add();
+        if (m_end.residual && m_end.residualLast) addRows(m_end.residual + at, 1, width, to);
     }
 
     const ConvShape& m_shape;
@@ -232,7 +274,7 @@ private:
 }  // namespace
 
 void checkShape(const ConvShape& shape) {
-    ConvLayout(shape, shape.channelsEach());
+    ConvLayout(shape, blockPlanesOf(shape, shape.channelsEach()));
 }
 
 bool losesTooMuch(const float* weights, int outs, int depth) {
@@ -246,6 +288,7 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
         precision = Precision::F32;
     const int values = valuesOf(precision), taps = shape.taps(), channels = shape.channelsEach();
     m_planes = (channels + values - 1) / values;
+    m_blockPlanes = blockPlanesOf(shape, m_planes);
     m_cells = checkedProduct<int>(m_planes, taps);
     if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
     // Whole groups and tiles of rows are read, from the first row of each group of channels on.

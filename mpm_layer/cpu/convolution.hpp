@@ -48,11 +48,13 @@ public:
     const LeftRows& rows() const { return *m_rows; }
     int planes() const { return m_planes; }  ///< of cells, of a group's channels
     int cells() const { return m_cells; }    ///< of the depth: those that complete tiles are zero
+    /// Planes that are multiplied together: sums of more would keep their weights out of the caches.
+    int blockPlanes() const { return m_blockPlanes; }
 
 private:
     kernels::Buffer m_memory;
     std::optional<LeftRows> m_rows;
-    int m_planes, m_cells;
+    int m_planes, m_cells, m_blockPlanes;
 };
 
 /// What happens to the sums: bias, residual and activation. Null pointers do nothing.
