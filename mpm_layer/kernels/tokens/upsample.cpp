@@ -16,9 +16,25 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
+/// Of runs that are shorter than a vector.
+HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
+    const FloatTag d;
+    const hn::RebindToSigned<FloatTag> di;
+    const int lanes = static_cast<int>(hn::Lanes(d)), end = runs.runs.back().end;
+    for (int k = runs.runs.front().begin; k < end; k += lanes) {
+        const Float start = hn::GatherIndex(d, row, hn::LoadU(di, runs.index.data() + k));
+        const Float stop = hn::GatherIndex(d, row, hn::LoadU(di, runs.next.data() + k));
+        const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all are padded by a vector at the end
+        storePart(hn::MulAdd(weight, hn::Sub(stop, start), start), out + k, std::min(lanes, end - k));
+    }
+}
+
 void StretchRow(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
+    if (runs.runs.empty()) return;
+    const size_t columns = runs.runs.back().end - runs.runs.front().begin;
+    if (columns < runs.runs.size() * lanes) return gatherColumns(row, runs, out);
     for (const Run& run : runs.runs) {
         const Float start = hn::Set(d, row[run.index]);
         const Float slope = hn::Set(d, row[run.next] - row[run.index]);
@@ -118,9 +134,13 @@ Runs bilinearRuns(int from, int to, bool alignCorners) {
     Runs runs;
     constexpr size_t kWidest = 64;  // lanes of any vector, so that a whole vector may be read at the end
     runs.weights.assign(to + kWidest, 0.f);
+    runs.index.assign(to + kWidest, 0);
+    runs.next.assign(to + kWidest, 0);
     const std::vector<Tap> taps = bilinearTaps(from, to, alignCorners);
     for (int k = 0; k < to; ++k) {
         runs.weights[k] = taps[k].weight;
+        runs.index[k] = taps[k].index;
+        runs.next[k] = taps[k].next;
         const bool fresh = runs.runs.empty() || runs.runs.back().index != taps[k].index;
         if (fresh) runs.runs.push_back({taps[k].index, taps[k].next, k, k});
         runs.runs.back().end = k + 1;
@@ -143,6 +163,8 @@ Runs slice(const Runs& runs, int begin, int end) {
     }
     // With the weights behind the last column: the slice is read by whole vectors, too.
     part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
+    part.index.assign(runs.index.begin() + begin, runs.index.end());
+    part.next.assign(runs.next.begin() + begin, runs.next.end());
     return part;
 }
 

@@ -15,13 +15,15 @@ struct Tap {
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
 /// Output columns between the same two samples are neighbours and form a run, so that a row is stretched by
-/// vectors of consecutive columns without a gather.
+/// vectors of consecutive columns without a gather, unless runs are short.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };
 struct Runs {
     std::vector<Run> runs;
-    std::vector<float> weights;  ///< by output column
+    // By output column:
+    std::vector<float> weights;
+    std::vector<int> index, next;
 };
 
 Runs bilinearRuns(int from, int to, bool alignCorners);
