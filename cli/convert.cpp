@@ -13,6 +13,7 @@
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
+#include "cli/common/network.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
@@ -26,7 +27,8 @@ namespace mpm::cli {
 namespace {
 
 constexpr const char* kConvertExamples = R"(Examples:
-  mpm convert vit_small.onnx small.onnx                 merge before blocks 2 and 5
+  mpm convert vit_small.onnx small.onnx                 merge gently: for weights trained without merging
+  mpm convert vit_small.onnx small.onnx --blocks 2,5    the paper's schedule: faster, for weights trained with it
   mpm convert vit_small.onnx small.onnx --blocks none   the same model, only faster
   mpm convert segmenter.onnx seg.onnx --output labels --labels classes.json
   mpm convert eomt.onnx eomt.mpm.onnx --output labels   labels from masks and classes of queries
@@ -38,7 +40,7 @@ from 4.6 on and is only written once its results have been shown to equal those 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a model that cannot be converted.)";
 
 struct ConvertOptions {
-    std::string input, output, labels, normalise;
+    std::string input, output, labels, normalise, method;
     models::ConvertOptions convert;
     bool sandbox = false;
     CommonOptions common;
@@ -68,6 +70,21 @@ void applyNormalise(ConvertOptions& o) {
         throw Error(kWrongUse, "--normalise: stands for --mean and --std; give either it or them");
     o.convert.mean = found->second.first;
     o.convert.deviation = found->second.second;
+}
+
+// After all options were read, as blocks may follow the method.
+void applyMethod(ConvertOptions& o) {
+    if (o.method.empty()) return;
+    const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);
+    const pipeline::Method& method = methods.front();
+    if (methods.size() != 1 || method.reuses() || method.shares())
+        throw Error(kWrongUse, "--method: expected one reducer, as gentle or mpm:pairs=0.3:1+3, got \"" +
+                                   o.method + "\"");
+    checkMethods("--method", methods);
+    if (method.blocks && o.convert.blocks)
+        throw Error(kWrongUse, "--method: names blocks, as --blocks does; give them once");
+    o.convert.method = method.name;
+    if (method.blocks) o.convert.blocks = method.blocks;
 }
 
 void chooseForm(const std::string& text, ConvertOptions& o) {
@@ -110,7 +127,10 @@ void chooseInputs(const std::vector<std::string>& texts, ConvertOptions& o) {
 void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     verb.add_option("IN", o.input, "an ONNX export of a vision transformer")->required();
     verb.add_option("OUT", o.output, "the ONNX file to write")->required();
-    addParsed(verb, "--blocks", "merge before these blocks (default: 2,5)", "LIST|none",
+    verb.add_option("--method", o.method,
+                    "the reducer, and blocks if wanted (default: gentle; mpm if there are --blocks)")
+        ->type_name("gentle|mpm:2+5|...");
+    addParsed(verb, "--blocks", "merge before these blocks (default: the method's; of mpm 2,5)", "LIST|none",
               [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
     addParsed(verb, "--form", "fused: every OpenCV; layers: OpenCV 5, ONNX Runtime (default: fused)",
               "fused|layers", [&o](const std::string& text) { chooseForm(text, o); });
@@ -183,12 +203,23 @@ std::string listOf(const std::vector<int>& values) {
     return text;
 }
 
+/// The choice that was made, and the other one.
+void printMerging(const models::Conversion& c) {
+    std::cout << "merging    " << (c.method == "mpm" ? "" : printable(c.method, 200) + " ")
+              << "before blocks " << (c.schedule.empty() ? "none" : listOf(c.schedule)) << '\n';
+    if (!c.byDefault || c.method == "mpm") return;
+    std::cout << "           few pairs at a time, for weights trained without merging; "
+              << (c.blocks > 5   ? "the paper's: --blocks 2,5"
+                  : c.blocks > 2 ? "the paper's: --blocks 2"
+                                 : "all tokens: --blocks none")
+              << " (faster on a GPU)\n";
+}
+
 void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     for (const std::string& note : c.notes)
         warn(printable(note, 1000));
     std::cout << printableLines(describe(c));
-    std::cout << cv::format("merging    before blocks %s\n",
-                            c.schedule.empty() ? "none" : listOf(c.schedule).c_str());
+    printMerging(c);
     std::cout << "proved by  " << c.proof << ", batch " << listOf(c.provedBatches)
               << cv::format(": largest difference %.1e of the largest value\n", c.error);
     std::cout << "written    " << printable(o.output) << std::endl;
@@ -219,6 +250,7 @@ void enterSandboxFor(const ConvertOptions& o) {
 int convertVerb(ConvertOptions& o) {
     applyThreads(o.common);
     applyNormalise(o);
+    applyMethod(o);
     keepFreedMemory();
     checkInput(o);
     checkOutput(o);

@@ -1,4 +1,5 @@
 // mpm info: describes a model file.
+#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -63,7 +64,8 @@ json toJson(const InfoOptions& o, const models::Inspection& i, const ModelInfo& 
         root["batch"] = c.batch;
         root["parameters"] = c.parameters;
         root["gflops"] = c.gflops;
-        if (i.converted) root["gflops_merged"] = c.gflopsMerged;
+        if (i.converted && std::isfinite(c.gflopsMerged)) root["gflops_merged"] = c.gflopsMerged;
+        if (i.converted) root["method"] = c.method;
         root["schedule"] = c.schedule;
     }
     if (i.found.pixels.known) {
@@ -96,6 +98,7 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
 std::vector<std::string> keptInF32(const std::string& path, Precision precision) {
     pipeline::Network network(path);
     network.encoder().setPrecision(precision);
+    network.encoder().setMethod("mpm");
     network.encoder().setSchedule({});
     cv::Size size = network.info().size;
     if (size.empty()) size = {512, 512};
@@ -115,7 +118,8 @@ void printInfo(const models::Inspection& i, const ModelInfo& info) {
                   << '\n';
         return;
     }
-    std::cout << "merging    before blocks " << blocksText(i.found.schedule) << '\n';
+    std::cout << "merging    " << (i.found.method == "mpm" ? "" : printable(i.found.method, 200) + " ")
+              << "before blocks " << blocksText(i.found.schedule) << '\n';
     std::cout << cv::format("mean, std  %g %g %g, %g %g %g\n", info.mean[0], info.mean[1], info.mean[2],
                             info.std[0], info.std[1], info.std[2]);
     if (!info.labels.empty())

@@ -52,7 +52,7 @@ def exported(name):
 def converted(name, *options):
     file = ".".join([name, *(word for word in options if not word.startswith("--")), "mpm.onnx"])
     output = ["--output", "labels"] if name.startswith("segmenter") else []
-    return once(file, lambda: capture(mpm, "convert", exported(name), file, *output, *options))
+    return once(file, lambda: capture(mpm, "convert", exported(name), file, "--method", "mpm", *output, *options))
 
 
 def bench(model, precision, count=10, batch=1, threads=THREADS, env=()):

@@ -42,7 +42,7 @@ EvalScores::EvalScores(const std::string& path) : m_path(path) {
 }
 
 std::optional<double> EvalScores::loss(const pipeline::Method& method, const std::vector<int>& blocks) const {
-    const bool pairs = method.name == "mpm";
+    const bool pairs = isPlainMutualPairs(method.text);
     for (const Row& row : m_rows) {
         const bool samePairs =
             pairs && isPlainMutualPairs(row.text) && row.schedule == method.blocks.value_or(blocks);

@@ -33,11 +33,15 @@ struct Conversion {
     std::string norm, activation, attention, decoder;
     int besideBlocks = 0;  ///< of encoders that neither continue this encoder nor read results of it
     std::vector<int> taps;
+    std::string method = "mpm";
     std::vector<int> schedule;
+    bool byDefault = false;  ///< neither the options nor the file named method or schedule
     Pixels pixels;
     double parameters = 0;
-    double gflops = 0;        ///< of an image, nothing merged
-    double gflopsMerged = 0;  ///< with three quarters of the tokens left at each merge
+    double gflops = 0;        ///< of one image, nothing merged
+    double gflopsMerged = 0;  ///< with the tokens that the method usually leaves; NaN if that is not known
+    std::vector<double>
+        usualTokens;  ///< of the image, in each block and behind the last, likewise; else empty
     std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
     int attentionWidth = 0;                            ///< of queries, keys and values
     std::vector<DecoderCost> decoders;

@@ -1,9 +1,9 @@
 #include "models/onnx/convert.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <future>
 
+#include <mpm/mpm.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/pending_file.hpp"
@@ -20,27 +20,19 @@
 #include "models/onnx/match/follow_map.hpp"
 #include "models/onnx/match/own_graph.hpp"
 #include "models/onnx/match/understand.hpp"
+#include "models/onnx/merging.hpp"
 #include "models/onnx/summary.hpp"
 #include "models/onnx/verify/prove.hpp"
 
 namespace mpm::models {
 namespace {
 
-List<int> scheduleFor(const ConvertOptions& options, int blocks) {
-    List<int> schedule = options.blocks.value_or(List<int>{2, 5});
-    if (!options.blocks) {
-        schedule.erase(
-            std::remove_if(schedule.begin(), schedule.end(), [blocks](int b) { return b >= blocks; }),
-            schedule.end());
+void checkMethodOfFile(const std::string& method) {
+    try {
+        usualBlocks(method, 1);
+    } catch (const cv::Exception& error) {
+        throw Refusal("the attribute method of MpmEncoder: " + error.err);
     }
-    for (size_t k = 0; k < schedule.size(); ++k) {
-        if (schedule[k] < 0 || schedule[k] >= blocks || (k > 0 && schedule[k] <= schedule[k - 1])) {
-            CV_Error(cv::Error::StsOutOfRange, cv::format("--blocks must be strictly increasing block "
-                                                          "numbers from 0 to %d, as the model has %d blocks",
-                                                          blocks - 1, blocks));
-        }
-    }
-    return schedule;
 }
 
 std::vector<double> threeOf(const cv::Scalar& s) {
@@ -217,9 +209,7 @@ private:
         // Standard operators cannot average by a map, so the layers form merges in a single segment.
         State state = understandOrExplain(original, m_options, bindings.own, m_options.form == Form::Fused);
         chooseDecoders(state, fusedAlready);
-        const int blocks = state.match.blocks();
-        const bool keeps = !m_options.blocks && (fusedAlready || isLayers(original));
-        m_conversion.schedule = keeps ? scheduleOf(original) : scheduleFor(m_options, blocks);
+        chooseMerging(original, state.match.blocks());
         if (!fusedAlready) warnAboutMerging(state.match);
         if (fusedAlready) {
             writeFusedAgain(state, digest.get());
@@ -233,15 +223,24 @@ private:
         prepareProof(original, bindings.own, state.graph);
     }
 
-    // A warning, since unrecognised blocks cost time.
+    void chooseMerging(const Graph& original, int blocks) {
+        const bool chosen = m_options.blocks || m_options.method;
+        const bool keeps = !chosen && (isFused(original) || isLayers(original));
+        m_merging = keeps ? mergingOf(original) : mergingFor(m_options, blocks);
+        checkMethodOfFile(m_merging.method);
+        m_conversion.method = m_merging.method;
+        m_conversion.schedule = m_merging.schedule;
+        m_conversion.byDefault = !chosen && !keeps;
+    }
+
+    // Blocks that the converter did not recognise would otherwise cost their time without a word.
     void warnAboutMerging(const Match& match) {
         const List<std::string>& outside = match.outside;
-        if (!m_options.blocks && m_conversion.schedule.empty()) {
+        const bool none = m_options.method && *m_options.method == "none";
+        if (!m_options.blocks && !none && m_conversion.schedule.empty()) {
             const int blocks = match.blocks();
-            m_conversion.notes.push_back(
-                "nothing merges: merging begins before block 2, counted from 0, and the "
-                "encoder has " +
-                std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
+            m_conversion.notes.push_back("nothing merges: the encoder has only " + std::to_string(blocks) +
+                                         (blocks == 1 ? " block" : " blocks") + "; name some with --blocks");
         }
         if (outside.empty()) return;
         m_conversion.notes.push_back("attention at " + std::to_string(outside.size()) +
@@ -270,7 +269,7 @@ private:
 
     void writeFusedAgain(State& state, const std::string& digest) {
         summarise(state, m_conversion);
-        updateFused(state, m_conversion.schedule);
+        updateFused(state, m_merging);
         save(state.graph, digest, m_file.path());
     }
 
@@ -287,7 +286,7 @@ private:
 
     void writeFused(State& state, const std::string& digest) {
         summarise(state, m_conversion);
-        fuse(state, m_conversion.schedule);
+        fuse(state, m_merging);
         finishFused(state);
         save(state.graph, digest, m_file.path());
     }
@@ -295,7 +294,7 @@ private:
     // The export does not run at the wanted size, so the same conversion at the export's size is proved: only
     // positions and shapes differ. Returns the state at the export's size.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
-        fuse(own, m_conversion.schedule);
+        fuse(own, m_merging);
         State state = own;
         changeImageSize(state, wanted, m_conversion.notes);
         summarise(state, m_conversion);
@@ -363,6 +362,7 @@ private:
     const ConvertOptions& m_options;
     PendingFile& m_file;
     Conversion m_conversion;
+    Merging m_merging;
     LabelOutputs m_labels;
     std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size
     std::optional<Prover> m_prover;

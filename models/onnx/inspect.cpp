@@ -30,10 +30,13 @@ void analyse(Graph graph, Inspection& result) {
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
-    if (result.converted)
-        result.found.schedule = scheduleOf(graph);
-    else
+    if (result.converted) {
+        const Merging merging = mergingOf(graph);
+        result.found.method = merging.method;
+        result.found.schedule = merging.schedule;
+    } else {
         result.found.pixels = pixelsFor({}, graph.metadata, result.found.notes);
+    }
     summarise(understandOrExplain(graph, {}, binding, true), result.found);
     result.convertible = true;
 }

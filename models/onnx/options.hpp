@@ -20,8 +20,11 @@ enum class Form {
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
-    std::optional<std::vector<int>>
-        blocks;  ///< merge before these; absent: those of 2 and 5 that the model has
+    /// A reducer as Encoder::setMethod names it, or "none". Absent: mutual pairs if there are blocks or the
+    /// form is layers; else "gentle", or as it is in a converted model.
+    std::optional<std::string> method;
+    /// Merge before these. Absent: the method's; of mutual pairs those of 2 and 5 that the model has.
+    std::optional<std::vector<int>> blocks;
     Form form = Form::Fused;
     cv::Size size;                           ///< empty: the export's size
     int batch = 0;                           ///< 0: the export's batch

@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include <mpm/mpm.hpp>
+
+#include "models/onnx/merging.hpp"
 
 namespace mpm::models {
 namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double weightsOf(std::initializer_list<const Dense*> products) {
     double count = 0;
@@ -21,31 +28,50 @@ double mlpWeights(const Block& block) {
     return weightsOf({&block.mlp.fc1, &block.mlp.gate, &block.mlp.fc2});
 }
 
-// Three quarters of the image tokens remain after each merge, as the method's figures imply.
-std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<int>& schedule) {
+bool mergesBefore(const Conversion& c, int block) {
+    return std::count(c.schedule.begin(), c.schedule.end(), block) > 0;
+}
+
+// Image tokens in each block of the chain, and at the end those behind it, which decoders may follow. Empty
+// if the method's effect is not known.
+std::vector<double> usualTokens(const Conversion& c, double image) {
     std::vector<double> tokens;
-    const double image = static_cast<double>(encoder.imageTokens());
-    const double others = static_cast<double>(encoder.tokens) - image;
-    for (int k = encoder.firstBlock; k < encoder.endBlock(); ++k) {
-        const auto merges =
-            std::count_if(schedule.begin(), schedule.end(), [k](int block) { return block <= k; });
-        tokens.push_back(image * std::pow(0.75, merges) + others);
+    for (int k = 0; k < c.blocks; ++k) {
+        if (mergesBefore(c, k)) {
+            const std::optional<double> left = usuallyLeft(c.method, image);
+            if (!left) return {};
+            image = *left;
+        }
+        tokens.push_back(image);
     }
+    tokens.push_back(image);
     return tokens;
 }
 
-// The tokens of a decoder that follows the backbone's map.
-std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<int>& schedule) {
-    const double image = static_cast<double>(decoder.imageTokens());
-    const double left = image * std::pow(0.75, static_cast<double>(schedule.size()));
-    return std::vector<double>(decoder.blocks.size(), static_cast<double>(decoder.tokens) - image + left);
+// Of one encoder, all rows; without merging if `image` is empty.
+std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<double>& image) {
+    std::vector<double> tokens(encoder.blocks.size(), static_cast<double>(encoder.tokens));
+    for (size_t k = 0; k < tokens.size() && !image.empty(); ++k)
+        tokens[k] += image[encoder.firstBlock + k] - static_cast<double>(encoder.imageTokens());
+    return tokens;
 }
 
-double mergeGflops(const EncoderSpec& encoder, const std::vector<int>& schedule) {
+// Of a decoder that follows the backbone's map.
+std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<double>& image) {
+    const double others = static_cast<double>(decoder.tokens) - static_cast<double>(decoder.imageTokens());
+    return std::vector<double>(decoder.blocks.size(), others + image.back());
+}
+
+double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::vector<double>& image) {
     double sum = 0;
-    double image = static_cast<double>(encoder.imageTokens());
-    for (size_t k = 0; k < schedule.size(); ++k, image *= 0.75)
-        sum += image * (image - 1) * static_cast<double>(encoder.dim);
+    for (int k = 0; k < c.blocks; ++k) {
+        if (!mergesBefore(c, k)) continue;
+        MatchingSize size;
+        size.tokens = k > 0 ? image[k - 1] : static_cast<double>(encoder.imageTokens());
+        size.width = static_cast<double>(encoder.dim);
+        size.keyWidth = static_cast<double>(c.attentionWidth) / c.heads;
+        sum += matchingCost(c.method, size);
+    }
     return sum / 1e9;
 }
 
@@ -237,10 +263,10 @@ std::string describe(const Conversion& c) {
                 c.pixels.origin + "\n";
     }
     text += cv::format("costs      %.2f M parameters, %.2f GFLOPs an image", c.parameters / 1e6, c.gflops);
-    if (!c.schedule.empty()) {
-        text += cv::format(
-            "; about %.2f with merging (%.0f %% less, three quarters of the tokens left at each merge)",
-            c.gflopsMerged, 100 * (1 - c.gflopsMerged / c.gflops));
+    if (!c.schedule.empty() && std::isfinite(c.gflopsMerged)) {
+        text += cv::format("; about %.2f with merging (%.0f %% less, if %.0f %% of the tokens are left)",
+                           c.gflopsMerged, 100 * (1 - c.gflopsMerged / c.gflops),
+                           100 * c.usualTokens.back() / c.imageTokens);
     }
     return text + "\n";
 }
@@ -266,10 +292,12 @@ void summarise(const State& state, Conversion& c) {
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     double behind = c.gflops;
-    c.gflopsMerged = mergeGflops(backbone, c.schedule);
+    c.usualTokens = usualTokens(c, static_cast<double>(backbone.imageTokens()));
+    const bool known = !c.usualTokens.empty();
+    c.gflopsMerged = known ? mergeGflops(backbone, c, c.usualTokens) : kUnknown;
     for (const EncoderSpec* segment : state.match.segments()) {
         behind -= encoderGflops(*segment, tokensAt(*segment, {}));
-        c.gflopsMerged += encoderGflops(*segment, tokensAt(*segment, c.schedule));
+        c.gflopsMerged += encoderGflops(*segment, tokensAt(*segment, c.usualTokens));
     }
     c.gflopsMerged += behind;
     c.gflopsAround = behind;
@@ -278,8 +306,8 @@ void summarise(const State& state, Conversion& c) {
         c.decoders.push_back(decoderCost(encoder));
         const double full = encoderGflops(encoder, tokensAt(encoder, {}));
         c.gflopsAround -= full;
-        if (encoder.takesMap)
-            c.gflopsMerged -= full - encoderGflops(encoder, mergedTokens(encoder, c.schedule));
+        if (encoder.takesMap && known)
+            c.gflopsMerged -= full - encoderGflops(encoder, mergedTokens(encoder, c.usualTokens));
     }
     const List<char> beside = besides(state);
     c.decoder = decoderOf(state, beside);

@@ -6,7 +6,7 @@
 
 namespace mpm::models {
 
-/// Summarises a state that is not lowered. Reads the schedule from `conversion` and fills in the rest.
+/// Of a state that is not lowered. Reads method and schedule from `conversion` and fills in the rest.
 void summarise(const State& state, Conversion& conversion);
 
 }  // namespace mpm::models

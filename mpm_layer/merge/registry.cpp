@@ -61,10 +61,14 @@ std::vector<ReducerInfo> reducers() {
 
 std::vector<int> usualBlocks(const std::string& method, int blocks) {
     if (method == "none") return {};
-    const MethodText text(method);
-    const ReducerEntry& entry = entryOf(text.name);
-    const Arguments arguments(text, entry.parameters);
-    return entry.usualBlocks != nullptr ? entry.usualBlocks(blocks) : std::vector<int>{};
+    const std::shared_ptr<const Reducer> reducer = makeReducer(method);
+    const ReducerEntry& entry = entryOf(MethodText(method).name);
+    return entry.usualBlocks != nullptr ? entry.usualBlocks(blocks) : reducer->ownSchedule(blocks);
+}
+
+bool ignoresSchedule(const std::string& method) {
+    constexpr int kAnyDepth = 12;
+    return method != "none" && !makeReducer(method)->ownSchedule(kAnyDepth).empty();
 }
 
 double matchingCost(const std::string& method, const MatchingSize& size) {

@@ -72,7 +72,7 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
     : m_networks(std::move(networks)), m_flops(cost) {
     const std::set<int> sizes(batches.begin(), batches.end());
     m_batches.assign(sizes.begin(), sizes.end());
-    m_schedule = m_networks.of({"none", {}, "none"}, m_batches.front()).encoder().schedule();
+    m_own = ownMergingOf(m_networks.of({"none", {}, "none"}, m_batches.front()));
     for (const int batch : m_batches)
         for (const Method& method : methods) {
             if (method.reuses() && batch > 1)
@@ -83,9 +83,9 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
             if (method.shares() && shareMethodOf(method).policy == ShareMethod::Policy::Oracle)
                 throw MeasureError(MeasureError::Kind::Settings,
                                    "method \"" + method.text + "\" needs labels; measure it with 'mpm eval'");
-            applyMethod(m_networks.of(method, batch), method, m_schedule);  // before anything runs
+            applyMethod(m_networks.of(method, batch), method, m_own);  // before anything runs
             m_rows.push_back({});
-            m_rows.back().method = method;
+            m_rows.back().method = method.in(m_own);
             m_rows.back().batch = batch;
         }
 }
@@ -99,7 +99,7 @@ cv::Mat BenchRounds::blobOf(const std::vector<cv::Mat>& images, int batch, int r
 
 cv::Mat BenchRounds::measure(BenchRow& row, const cv::Mat& blob, bool keep) {
     Network& network = m_networks.of(row.method, row.batch);
-    applyMethod(network, row.method, m_schedule);
+    applyMethod(network, row.method, m_own);
     if (row.method.shares() && shareMethodOf(row.method).policy == ShareMethod::Policy::Random)
         network.sharing()->setScores({randomScores(network.sharing()->grid(), 1)});
     const Stopwatch watch;
@@ -141,8 +141,8 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
         row.tokens.add(image, m_flops.cost().mapGiven);
         row.kept.push_back(tokensKept(image));
         row.reuse.add(image.reuse);
-        row.operations.push_back(m_flops.image(image, row.method.reducer()));
-        const std::vector<double> blocks = m_flops.blocks(image, row.method.reducer());
+        row.operations.push_back(m_flops.image(image, row.method.reducer(m_own)));
+        const std::vector<double> blocks = m_flops.blocks(image, row.method.reducer(m_own));
         row.blockOperations.resize(std::max(row.blockOperations.size(), blocks.size()), 0);
         std::transform(blocks.begin(), blocks.end(), row.blockOperations.begin(), row.blockOperations.begin(),
                        std::plus<>());

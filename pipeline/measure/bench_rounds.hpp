@@ -104,7 +104,7 @@ private:
     BenchNetworks m_networks;
     std::map<const Network*, LayerParts> m_parts;
     std::vector<int> m_batches;
-    std::vector<int> m_schedule;  ///< of the model file
+    OwnMerging m_own;
     std::vector<BenchRow> m_rows;
     FlopsCounter m_flops;
 };

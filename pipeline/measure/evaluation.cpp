@@ -95,14 +95,15 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
       m_networks(networks),
       m_set(openSet(request, anyNetwork().info().labels.size())),
       m_flops(cost),
-      m_schedule(anyNetwork().encoder().schedule()),
+      m_own(ownMergingOf(anyNetwork())),
       m_settings(settingsOf(m_request, anyNetwork().encoder().blocks())) {
     checkClasses();
     checkReuse();
     Protocol protocol = protocolFor(request.dataset, anyNetwork().info().size);
-    for (const Setting& setting : m_settings) {
+    for (Setting& setting : m_settings) {
+        setting.method = setting.method.in(m_own);
         protocol.frames = setting.method.reuses();
-        applyMethod(network(setting), setting.method, m_schedule);  // rejected before anything runs
+        applyMethod(network(setting), setting.method, m_own);  // rejected before anything runs
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
     m_head = head(modelSha256);
@@ -132,7 +133,7 @@ void Evaluation::checkReuse() const {
 /// The first forward of a network allocates; and a batch that it rejects is reported before images are read.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
-    applyMethod(net, setting.method, m_schedule);
+    applyMethod(net, setting.method, m_own);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
     net.encoder().forget();  // the first frame counts
@@ -189,7 +190,7 @@ ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
     for (const mpm::ImageReport& window : result.windows) {
         counts.windows.push_back(window.tokens);
         counts.kept += tokensKept(window);
-        counts.operations += m_flops.image(window, setting.method.reducer());
+        counts.operations += m_flops.image(window, setting.method.reducer(m_own));
         counts.reuse.add(window.reuse);
         addCounts(counts.joins, joinsOf(window, anyNetwork().info().size));
     }
@@ -220,7 +221,7 @@ ProtocolSegmenter::Prepare Evaluation::givenScores(const Setting& setting,
 
 GroupRow Evaluation::measure(size_t index, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels) {
     const Setting& setting = m_settings[index];
-    applyMethod(network(setting), setting.method, m_schedule);
+    applyMethod(network(setting), setting.method, m_own);
     std::vector<cv::Mat> images;
     for (const Sample& sample : samples)
         images.push_back(setting.night ? street::night(sample.image, *setting.night, seedOf(sample.name))

@@ -74,7 +74,7 @@ private:
     EvalNetworks& m_networks;
     LabelledSet m_set;
     FlopsCounter m_flops;
-    std::vector<int> m_schedule;  ///< of the model file
+    OwnMerging m_own;
     std::vector<Setting> m_settings;
     std::vector<ProtocolSegmenter> m_segmenters;  ///< by setting
     EvalHead m_head;

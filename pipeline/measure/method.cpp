@@ -45,6 +45,16 @@ mpm::Reuse reuseOf(const Method& method, const mpm::Reuse& others = {}) {
 
 }  // namespace
 
+OwnMerging ownMergingOf(const Network& network) {
+    return {network.encoder().method(), network.encoder().schedule()};
+}
+
+Method Method::in(const OwnMerging& own) const {
+    Method named = *this;
+    if (name == "mpm" && !blocks) named.text = own.method;
+    return named;
+}
+
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator) {
     std::vector<int> blocks;
     for (const char *at = text.data(), *end = at + text.size();; ++at) {
@@ -113,7 +123,7 @@ void checkMethods(const std::vector<Method>& methods) {
     }
 }
 
-void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks) {
+void applyMethod(Network& network, const Method& method, const OwnMerging& own) {
     mpm::Encoder& encoder = network.encoder();
     applySharing(network, method);
     try {
@@ -123,12 +133,15 @@ void applyMethod(Network& network, const Method& method, const std::vector<int>&
             encoder.setSchedule({});
             return;
         }
-        encoder.setMethod(method.reducer());
+        const std::string reducer = method.reducer(own);
+        encoder.setMethod(reducer);
         encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, network.reuse()))
                                          : std::nullopt);
-        const std::vector<int> usual = mpm::usualBlocks(method.reducer(), encoder.blocks());
+        const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
         // ToMe and ALGM ignore the schedule.
-        encoder.setSchedule(method.blocks ? *method.blocks : usual.empty() ? blocks : usual);
+        encoder.setSchedule(method.blocks                     ? *method.blocks
+                            : method.isOwn() || usual.empty() ? own.blocks
+                                                              : usual);
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);
     }

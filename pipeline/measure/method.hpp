@@ -10,18 +10,31 @@
 
 namespace mpm::pipeline {
 
+/// How a network merges as it was opened.
+struct OwnMerging {
+    std::string method = "mpm";
+    std::vector<int> blocks;
+};
+OwnMerging ownMergingOf(const Network& network);
+
 struct Method {
     std::string name;  ///< "none", or as Encoder::setMethod takes it: "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< of "mpm:2+5"; else the method's usual blocks or the model's schedule
-    std::string text;  ///< as it was written: "mpm:2+5"
+    std::string text;  ///< as it was written: "mpm:2+5"; "mpm" as the model's own method, "gentle"
 
     /// Reuse over time with the model's method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
     /// Token sharing (CTS) by the model's policy, or another policy: see ShareMethod.
     bool shares() const { return shortName() == "cts"; }
+    /// "mpm" without blocks and parameters: the model's own method.
+    bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
     /// As Encoder::setMethod takes it.
-    std::string reducer() const { return reuses() ? "mpm" : shares() ? "none" : name; }
+    std::string reducer(const OwnMerging& own) const {
+        return isOwn() ? own.method : shares() ? "none" : name;
+    }
+    /// With the model's own method in `text`.
+    Method in(const OwnMerging& own) const;
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
@@ -37,10 +50,10 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 /// Throws MeasureError on a method or parameter that does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Throws MeasureError with the encoder's message if the encoder rejects the method. `blocks`: for a method
-/// without blocks. Values of `reuse` that the method does not have are those of the model file. A network
-/// that reuses runs no other method in between, which would make it forget.
-void applyMethod(Network& network, const Method& method, const std::vector<int>& blocks);
+/// Throws MeasureError with the encoder's message if the encoder rejects the method. Values of `reuse` that
+/// the method does not have are those of the model file. A network that reuses runs no other method in
+/// between, which would make it forget.
+void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
 /// Block numbers from 0, increasing, as "2,5"; empty if `text` is something else.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');

@@ -27,7 +27,8 @@ PublishedFigures figuresFrom(const std::string& line) {
 
 std::string methodOf(const EvalRow& row) {
     if (row.method != "mpm") return row.method;
-    return row.schedule == std::vector<int>{2, 5} ? "mpm:2+5" : "";
+    const bool plain = row.text.rfind("mpm", 0) == 0 && row.text.find('=') == std::string::npos;
+    return plain && row.schedule == std::vector<int>{2, 5} ? "mpm:2+5" : "";
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ class Conversion(Initialised):
         return tuple(self._facts["blocks"])
 
     @property
+    def method(self) -> str:
+        """The reducer."""
+        return str(self._facts["method"])
+
+    @property
     def error(self) -> float:
         """Largest difference from the export, relative to the largest value."""
         return float(self._facts["error"])
@@ -95,13 +100,14 @@ def convert(
     batch: int = 0,
     head: str = "logits",
     labels: Path = "",
+    method: Optional[str] = None,
     mean: Optional[Sequence[float]] = None,
     std: Optional[Sequence[float]] = None,
 ) -> Conversion:
     """Converts the ONNX export of a vision transformer into a model for OpenCV, as `mpm convert` does."""
     options = {
         "blocks": None if blocks is None else blocks_of(blocks),
-        "form": form, "size": size_of(size), "batch": batch, "head": head,
+        "form": form, "size": size_of(size), "batch": batch, "head": head, "method": method,
         "labels": path_of(labels, "labels").decode("utf-8", "surrogateescape"),
         "mean": None if mean is None else [float(value) for value in mean],
         "std": None if std is None else [float(value) for value in std],

@@ -27,6 +27,7 @@ bool isSecond(const Json& options, const char* name, const char* first, const ch
 models::ConvertOptions optionsFrom(const Json& given) {
     models::ConvertOptions options;
     if (!given.at("blocks").is_null()) options.blocks = given.at("blocks").get<std::vector<int>>();
+    if (!given.at("method").is_null()) options.method = given.at("method").get<std::string>();
     options.form = isSecond(given, "form", "fused", "layers") ? models::Form::Layers : models::Form::Fused;
     if (!given.at("size").is_null()) options.size = {given.at("size").at(1), given.at("size").at(0)};
     options.batch = given.at("batch").get<int>();
@@ -60,6 +61,7 @@ int mpm_convert(const char* input, const char* output, const char* options, char
         addClasses(chosen, given.at("labels").get<std::string>());
         const mpm::models::Conversion done = mpm::models::convertModel(input, output, chosen);
         *report = jsonText({{"blocks", done.schedule},
+                            {"method", done.method},
                             {"error", done.error},
                             {"notes", done.notes},
                             {"text", mpm::models::describe(done)}});

@@ -177,6 +177,12 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     convert(3, "--max-seconds", "0.000001");
     convert(2, "--blocks", "9,2");
     convert(2, "--blocks", "2,50");
+    convert(2, "--method", "best");
+    convert(2, "--method", "none,gentle");
+    convert(2, "--method", "reuse");
+    convert(2, "--method", "gentle:5+3");
+    expect(2, {"convert", path("model.onnx"), path("out.onnx"), "--method", "gentle:1+3", "--blocks", "2"},
+           "--method");
     std::ofstream(path("two.json"))
         << R"([{"name": "a", "color": [1, 2, 3]}, {"name": "b", "color": [4, 5, 6]}])";
     convert(2, "--labels", path("two.json"));

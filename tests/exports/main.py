@@ -80,7 +80,8 @@ def run_converted(build, folder, names):
 
 
 def convert(row, build, folder):
-    command = [build / "cli/mpm", "convert", folder / "model.onnx", folder / "converted.onnx", *shlex.split(row.options)]
+    command = [build / "cli/mpm", "convert", folder / "model.onnx", folder / "converted.onnx", "--method", "mpm",
+               *shlex.split(row.options)]
     command += ["--outputs", ",".join(row.outputs)] if row.outputs else []
     command += ["--size", f"{row.run_at[0]}x{row.run_at[1]}"] if row.run_at else []
     return subprocess.run([str(word) for word in command], capture_output=True, text=True)

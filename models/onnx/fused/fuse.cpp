@@ -7,8 +7,8 @@
 
 namespace mpm::models {
 
-void fuse(State& state, const List<int>& schedule) {
-    insertEncoders(state, schedule);
+void fuse(State& state, const Merging& merging) {
+    insertEncoders(state, merging);
     insertEmbeddings(state);
 }
 
@@ -23,8 +23,8 @@ void finishFused(State& state) {
     state.graph.opset = kOpset;
 }
 
-void updateFused(State& state, const List<int>& schedule) {
-    setSchedule(state.graph, schedule);
+void updateFused(State& state, const Merging& merging) {
+    setMerging(state.graph, merging);
     fusePatchProjections(state);
     declarePorts(state.graph, state.shapes, state.binding);
 }

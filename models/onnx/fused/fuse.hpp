@@ -6,7 +6,7 @@
 namespace mpm::models {
 
 /// Inserts the operators of domain mpm. Throws Refusal if they cannot express the model.
-void fuse(State& state, const List<int>& schedule);
+void fuse(State& state, const Merging& merging);
 
 /// After fuse(): the same model for other inputs. Position embeddings are resized (bicubic with antialiasing
 /// as timm does, bilinear before a segmentation head, as Segmenter does), rotary tables of a known formula
@@ -19,6 +19,6 @@ void changeImageSize(State& state, const Binding& to, std::vector<std::string>& 
 void finishFused(State& state);
 
 /// Instead of these steps, for a model that is fused already.
-void updateFused(State& state, const List<int>& schedule);
+void updateFused(State& state, const Merging& merging);
 
 }  // namespace mpm::models

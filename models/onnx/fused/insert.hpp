@@ -5,9 +5,9 @@
 
 namespace mpm::models {
 
-/// Every encoder becomes one MpmEncoder; `schedule` is the backbone's. Throws Refusal if one operator cannot
+/// Every encoder becomes one MpmEncoder; `merging` is the backbone's. Throws Refusal if one operator cannot
 /// express an encoder.
-void insertEncoders(State& state, const List<int>& schedule);
+void insertEncoders(State& state, const Merging& merging);
 
 /// Nodes that only lay out the tokens of an encoder (patches to rows, class tokens in front, position
 /// embeddings) become one MpmEmbed each.

@@ -16,7 +16,7 @@ public:
     }
 
     /// `map` is the one that the encoder starts with, kAbsent if it starts unmerged.
-    Node build(int tokens, int map, const List<int>& outputs, const List<int>& schedule) {
+    Node build(int tokens, int map, const List<int>& outputs, const Merging& merging) {
         m_names = "tokens";
         m_node.inputs = {tokens};
         m_node.outputs = outputs;
@@ -30,7 +30,7 @@ public:
         for (size_t k = 0; k < m_encoder.blocks.size(); ++k)
             addBlock(std::to_string(m_encoder.firstBlock + k) + ".", m_encoder.blocks[k]);
         addNorm("norm", m_encoder.norm);
-        addAttributes(schedule);
+        addAttributes(merging);
         m_node.attributes["inputs"] = Attribute::of(m_names);
         return m_node;
     }
@@ -116,7 +116,7 @@ private:
         m_node.attributes["rope"] = Attribute::of(std::string(first->interleaved ? "interleaved" : "half"));
     }
 
-    void addAttributes(const List<int>& schedule) {
+    void addAttributes(const Merging& merging) {
         const Block& first = m_encoder.blocks[0];
         auto& a = m_node.attributes;
         a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
@@ -140,8 +140,11 @@ private:
         a["tap_norm"] = Attribute::of(norms);
         if (m_encoder.gridRows > 0)
             a["grid"] = Attribute::of(List<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
-        const List<int64_t> own = scheduleWithin(schedule, m_encoder.firstBlock, m_encoder.endBlock());
-        if (!m_encoder.decoder && !own.empty()) a["schedule"] = Attribute::of(own);
+        const List<int64_t> own =
+            scheduleWithin(merging.schedule, m_encoder.firstBlock, m_encoder.endBlock());
+        if (m_encoder.decoder) return;
+        if (!own.empty()) a["schedule"] = Attribute::of(own);
+        if (merging.method != "mpm") a["method"] = Attribute::of(merging.method);
     }
 
     // Attributes of version 2; a file without them stays of version 1.
@@ -230,7 +233,7 @@ private:
 
 }  // namespace
 
-void insertEncoders(State& state, const List<int>& schedule) {
+void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
     int map = kAbsent;  // encoders are in the order of the graph, and so of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
@@ -250,7 +253,7 @@ void insertEncoders(State& state, const List<int>& schedule) {
         const int tokens = stream.enter(encoder.input());
         const int before = map;
         if (encoder.givesMap) outputs.push_back(map = graph.addValue("map"));
-        graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, before, outputs, schedule));
+        graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, before, outputs, merging));
     }
     graph.sort();
     graph.prune();

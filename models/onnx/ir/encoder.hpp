@@ -64,6 +64,12 @@ struct Tap {
     int value = -1;  ///< the value of the graph that the operator's output replaces
 };
 
+/// A reducer as Encoder::setMethod names it, and the blocks before which it merges.
+struct Merging {
+    std::string method = "mpm";
+    List<int> schedule;
+};
+
 struct EncoderSpec {
     List<Block> blocks;
     int64_t tokens = 0;  ///< with the special ones

@@ -196,16 +196,25 @@ List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t e
     return own;
 }
 
-List<int> scheduleOf(const Graph& graph) {
-    if (std::any_of(graph.nodes.begin(), graph.nodes.end(), isBackbone)) {
-        std::set<int> blocks;
-        for (const Node& node : graph.nodes) {
-            if (!isBackbone(node)) continue;
-            for (int64_t block : node.getInts("schedule"))
-                blocks.insert(checkedCast<int>(block));
-        }
-        return List<int>(blocks.begin(), blocks.end());
+namespace {
+
+Merging mergingOfOperators(const Graph& graph) {
+    std::set<int> blocks;
+    std::set<std::string> methods;
+    for (const Node& node : graph.nodes) {
+        if (!isBackbone(node)) continue;
+        methods.insert(node.getString("method", "mpm"));
+        for (int64_t block : node.getInts("schedule"))
+            blocks.insert(checkedCast<int>(block));
     }
+    const std::string method = *methods.begin();
+    if (methods.size() > 1)
+        throw Refusal("the segments of the encoder have the methods '" + method + "' and '" +
+                      *methods.rbegin() + "': the file is damaged");
+    return {method, List<int>(blocks.begin(), blocks.end())};
+}
+
+List<int> scheduleOfMetadata(const Graph& graph) {
     const auto stored = graph.metadata.find("mpm.schedule");
     if (stored == graph.metadata.end()) return {};
     try {
@@ -220,13 +229,22 @@ List<int> scheduleOf(const Graph& graph) {
     }
 }
 
-void setSchedule(Graph& graph, const List<int>& schedule) {
+}  // namespace
+
+Merging mergingOf(const Graph& graph) {
+    if (std::any_of(graph.nodes.begin(), graph.nodes.end(), isBackbone)) return mergingOfOperators(graph);
+    return {"mpm", scheduleOfMetadata(graph)};
+}
+
+void setMerging(Graph& graph, const Merging& merging) {
     for (Node& node : graph.nodes) {
         if (!isBackbone(node)) continue;
         node.attributes.erase("schedule");
+        node.attributes.erase("method");
+        if (merging.method != "mpm") node.attributes["method"] = Attribute::of(merging.method);
         const int64_t first = node.getInt("first_block", 0);
         const int64_t end = checkedSum<int64_t>(first, node.getInt("blocks", 0));
-        const List<int64_t> own = scheduleWithin(schedule, first, end);
+        const List<int64_t> own = scheduleWithin(merging.schedule, first, end);
         if (!own.empty()) node.attributes["schedule"] = Attribute::of(own);
     }
 }

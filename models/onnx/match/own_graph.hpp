@@ -15,10 +15,10 @@ Match encodersOf(const Graph& graph, const Inferred& inferred);
 /// Removes the merges from a graph of the layers form.
 void dropMerges(Graph& graph, const Inferred& inferred);
 
-/// The schedule by the backbone's operator or by the metadata.
-List<int> scheduleOf(const Graph& graph);
+/// The backbone's by its operators; the schedule else by the metadata. Throws Refusal if they are invalid.
+Merging mergingOf(const Graph& graph);
 /// The part of a schedule in blocks first .. end - 1.
 List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t end);
-void setSchedule(Graph& graph, const List<int>& schedule);
+void setMerging(Graph& graph, const Merging& merging);
 
 }  // namespace mpm::models

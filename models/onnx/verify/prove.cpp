@@ -187,6 +187,7 @@ cv::dnn::Net load(const std::string& path) {
     cv::dnn::Net net = mpm::readNet(path);
     net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
     Encoder control = encoder(net);
+    control.setMethod("mpm");
     control.setSchedule({});
     control.setDevice(Device::Cpu);
     control.setPrecision(Precision::F32);

@@ -327,6 +327,11 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 /// @throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
+/// @param method a reducer as Encoder::setMethod names it
+/// @return whether it merges in blocks of its own (ToMe, ALGM), whatever the schedule
+/// @throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does
+MPM_API bool ignoresSchedule(const std::string& method);
+
 /// @param path an ONNX file
 /// @return the metadata; `size` from the shape of the first input if it is not recorded
 /// @throws cv::Exception if the file cannot be read, is not an ONNX model, or a value is not as documented

@@ -17,6 +17,7 @@
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/store_merging.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 #include "support/temp_folder.hpp"
@@ -51,6 +52,7 @@ protected:
 TEST_F(ConverterContract, LabelsAreTheArgmaxOfTheScores) {
     models::ConvertOptions options;
     options.labels = true;
+    options.method = "mpm";
     models::convertModel(base + ".onnx", in("labels.onnx"), options);
     const cv::Mat labels = run(in("labels.onnx"));
     const cv::Mat scores = test::readNpy(base + ".s2_5.output.npy").mat();
@@ -161,7 +163,92 @@ TEST_F(ConverterContract, NoBlocksWriteNoSchedule) {
     for (const models::Node& node : graph.nodes)
         EXPECT_FALSE(node.has("schedule"));
     EXPECT_EQ(graph.metadata.at("mpm.schedule"), "[]");
-    EXPECT_TRUE(models::scheduleOf(graph).empty());
+    EXPECT_TRUE(models::mergingOf(graph).schedule.empty());
+}
+
+using Blocks = std::vector<int>;
+
+models::ConvertOptions merging(const std::optional<std::string>& method,
+                               const std::optional<Blocks>& blocks = {}) {
+    models::ConvertOptions options;
+    options.method = method, options.blocks = blocks;
+    return options;
+}
+
+std::string bytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const models::Node& encoderOf(const models::Graph& graph) {
+    for (const models::Node& node : graph.nodes)
+        if (node.op == "MpmEncoder") return node;
+    CV_Error(cv::Error::StsError, "no encoder");
+}
+
+TEST_F(ConverterContract, MergesGentlyByDefault) {
+    const models::Conversion found = models::convertModel(base + ".onnx", in("gentle.onnx"), {});
+    EXPECT_TRUE(found.byDefault);
+    EXPECT_EQ(found.method, "gentle");
+    EXPECT_EQ(found.schedule, (std::vector<int>{1, 3, 5, 7, 9}));
+    const models::Graph graph = models::readModel(in("gentle.onnx"));
+    EXPECT_EQ(encoderOf(graph).getString("method", ""), "gentle");
+    EXPECT_EQ(models::domainVersion(graph), 3);
+    EXPECT_EQ(models::inspectModel(in("gentle.onnx")).found.method, "gentle");
+    registerLayers();
+    cv::dnn::Net net = cv::dnn::readNetFromONNX(in("gentle.onnx"));
+    EXPECT_EQ(encoder(net).method(), "gentle");
+    EXPECT_EQ(encoder(net).schedule(), found.schedule);
+    models::convertModel(in("gentle.onnx"), in("again.onnx"), {});  // nothing asked: nothing changed
+    EXPECT_EQ(bytesOf(in("again.onnx")), bytesOf(in("gentle.onnx")));
+}
+
+TEST_F(ConverterContract, PlainMutualPairsAreFilesAsBefore) {
+    models::convertModel(base + ".onnx", in("blocks.onnx"), merging({}, Blocks{2, 5}));
+    models::convertModel(base + ".onnx", in("gentle.onnx"), {});
+    const std::string before = bytesOf(in("blocks.onnx"));
+    const models::Graph graph = models::readModel(in("blocks.onnx"));
+    EXPECT_FALSE(encoderOf(graph).has("method"));
+    EXPECT_EQ(models::domainVersion(graph), 1);
+    for (const char* method : {"mpm", "mpm:pairs=all,by=tokens,mean=plain,attention=plain"}) {
+        models::convertModel(base + ".onnx", in("out.onnx"), merging(method));
+        EXPECT_EQ(bytesOf(in("out.onnx")), before) << method;
+    }
+    models::convertModel(in("gentle.onnx"), in("out.onnx"), merging({}, Blocks{2, 5}));
+    EXPECT_EQ(bytesOf(in("out.onnx")), before) << "blocks alone mean mutual pairs, of a gentle model too";
+    models::convertModel(base + ".onnx", in("out.onnx"), merging("none"));
+    models::convertModel(base + ".onnx", in("none.onnx"), merging({}, Blocks()));
+    EXPECT_EQ(bytesOf(in("out.onnx")), bytesOf(in("none.onnx")));
+}
+
+TEST_F(ConverterContract, AMethodBringsItsBlocks) {
+    const auto scheduleOf = [&](const std::string& method, const std::optional<Blocks>& blocks = {}) {
+        return models::convertModel(base + ".onnx", in("out.onnx"), merging(method, blocks)).schedule;
+    };
+    EXPECT_EQ(scheduleOf("mpm:mean=weighted"), (std::vector<int>{2, 5}));
+    EXPECT_EQ(scheduleOf("gentle", Blocks{4}), std::vector<int>{4});
+    EXPECT_EQ(scheduleOf("tome:r=3").size(), 12u);
+    EXPECT_EQ(scheduleOf("algm"), (std::vector<int>{0, 4}));
+    for (const models::ConvertOptions& wrong :
+         {merging("best"), merging("gentle:1+3"), merging("tome", Blocks{2}), merging("gentle", Blocks{12})})
+        EXPECT_THROW(models::convertModel(base + ".onnx", in("out.onnx"), wrong), cv::Exception);
+    models::ConvertOptions layers = merging("gentle");
+    layers.form = models::Form::Layers;
+    EXPECT_THROW(models::convertModel(base + ".onnx", in("out.onnx"), layers), cv::Exception);
+    layers.method.reset();
+    EXPECT_EQ(models::convertModel(base + ".onnx", in("out.onnx"), layers).schedule,
+              (std::vector<int>{2, 5}));
+}
+
+TEST_F(ConverterContract, StoringAnotherMethodChangesAttributesOnly) {
+    models::convertModel(base + ".onnx", in("paper.onnx"), merging("mpm"));
+    models::convertModel(base + ".onnx", in("few.onnx"), merging("mpm:pairs=0.3", Blocks{1, 8}));
+    fs::copy(in("paper.onnx"), in("stored.onnx"));
+    models::storeMerging(in("stored.onnx"), {"mpm:pairs=0.3", {1, 8}});
+    EXPECT_EQ(bytesOf(in("stored.onnx")), bytesOf(in("few.onnx")));
+    models::storeMerging(in("stored.onnx"), {"mpm", {2, 5}});
+    EXPECT_EQ(bytesOf(in("stored.onnx")), bytesOf(in("paper.onnx")));
+    EXPECT_THROW(models::storeMerging(base + ".onnx", {"mpm", {2}}), std::exception);
 }
 
 TEST_F(ConverterContract, RefusesBlocksThatAreNotThere) {
@@ -187,7 +274,7 @@ TEST_F(ConverterContract, WritesTheMetadataOfTheContract) {
     EXPECT_EQ(info.size, cv::Size(160, 128));
     EXPECT_DOUBLE_EQ(info.mean[2], 0.3);
     EXPECT_DOUBLE_EQ(info.std[0], 0.5);
-    EXPECT_EQ(info.schedule, (std::vector<int>{2, 5}));
+    EXPECT_EQ(info.schedule, (std::vector<int>{1, 3, 5, 7, 9}));
     EXPECT_EQ(info.sourceSha256.size(), 64u);
 }
 
@@ -202,9 +289,11 @@ TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
     EXPECT_EQ(layers.opset, 18);
 }
 
-// Files of earlier versions stay unchanged.
-TEST_F(ConverterContract, NewOperatorsAndOnlyTheyRaiseTheDomainVersion) {
-    models::convertModel(base + ".onnx", in("fused.onnx"), {});
+// The files of earlier versions stay what they are.
+TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
+    models::ConvertOptions options;
+    options.method = "mpm";
+    models::convertModel(base + ".onnx", in("fused.onnx"), options);
     models::Graph graph = models::readModel(in("fused.onnx"));
     EXPECT_EQ(models::domainVersion(graph), 1);
     for (models::Node& node : graph.nodes) {

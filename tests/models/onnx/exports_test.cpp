@@ -51,6 +51,7 @@ protected:
 
     models::ConvertOptions options() const {
         models::ConvertOptions chosen;
+        chosen.method = "mpm";
         std::ifstream size(base + ".size");
         if (size) size >> chosen.size.height >> chosen.size.width;
         std::string decoder;

@@ -42,7 +42,7 @@ TEST(Method, ListsAreRead) {
     EXPECT_EQ(methods[2].shortName(), "tome");
     EXPECT_FALSE(methods[3].blocks);
     EXPECT_FALSE(methods[3].reuses());
-    EXPECT_EQ(methods[4].reducer(), "mpm");
+    EXPECT_EQ(methods[4].reducer({}), "mpm");
     EXPECT_EQ(methods[5].name, "reuse:full=0.3,refresh=9");
     EXPECT_TRUE(methods[5].reuses());
     EXPECT_NO_THROW(checkMethods(methods));
@@ -68,6 +68,30 @@ TEST(Method, BlocksMayFollowParameters) {
     EXPECT_TRUE(usualBlocks("mpm", 12).empty());
 }
 
+// A network that is opened with another method has it for bare mpm and for reuse.
+TEST(Method, WithoutBlocksMpmIsTheModelsOwn) {
+    const OwnMerging own{"mpm:pairs=2", {0, 2}};
+    EXPECT_EQ(methodsFrom("mpm")[0].reducer(own), "mpm:pairs=2");
+    EXPECT_EQ(methodsFrom("reuse")[0].reducer(own), "mpm:pairs=2");
+    EXPECT_EQ(methodsFrom("mpm:1")[0].reducer(own), "mpm");
+    EXPECT_EQ(methodsFrom("mpm:mean=weighted")[0].reducer(own), "mpm:mean=weighted");
+    BenchNetworks networks([] {
+        Network network(smallModel());
+        network.encoder().setMethod("mpm:pairs=2");
+        network.encoder().setSchedule({0, 2});
+        return network;
+    });
+    BenchRounds rounds(std::move(networks), {1}, costOf(smallModel()), methodsFrom("none,mpm,mpm:1"));
+    rounds.run({cv::Mat(64, 64, CV_8UC3, cv::Scalar(1, 2, 3))}, 0, 1);
+    const std::vector<BenchRow>& rows = rounds.rows();
+    EXPECT_EQ(rows[1].method.text, "mpm:pairs=2");
+    EXPECT_EQ(rows[1].method.shortName(), "mpm");
+    EXPECT_EQ(rows[1].tokens.schedule(), (std::vector<int>{0, 2}));
+    EXPECT_EQ(rows[0].tokens.means()[2] - rows[1].tokens.means()[2], 3)
+        << "at most two pairs a stage, then one";
+    EXPECT_EQ(rows[2].method.text, "mpm:1");
+}
+
 TEST(Method, ReuseIsAddedOrGetsItsValues) {
     const auto texts = [](const std::string& methods, const std::string& values) {
         std::string all;
@@ -86,7 +110,7 @@ TEST(Method, SharingIsRead) {
     ASSERT_EQ(methods.size(), 5u);
     EXPECT_FALSE(methods[0].shares());
     EXPECT_TRUE(methods[1].shares());
-    EXPECT_EQ(methods[2].reducer(), "none");
+    EXPECT_EQ(methods[2].reducer({}), "none");
     EXPECT_FALSE(shareMethodOf(methods[1]).shared);
     EXPECT_EQ(shareMethodOf(methods[1]).policy, ShareMethod::Policy::Learned);
     EXPECT_EQ(shareMethodOf(methods[2]).shared, 120);

@@ -1,0 +1,25 @@
+#include "models/onnx/store_merging.hpp"
+
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/replace_merging.hpp"
+#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/onnx/match/own_graph.hpp"
+
+namespace mpm::models {
+
+void storeMerging(const std::string& path, const Merging& merging) {
+    const Job job({});
+    refusing([&] {
+        Graph graph = readModel(path);
+        if (!isFused(graph))
+            throw Refusal(
+                "the model has no MpmEncoder whose method could be stored: convert it with --form "
+                "fused");
+        setMerging(graph, merging);
+        replaceMerging(path, merging, domainVersion(graph));
+        return 0;
+    });
+}
+
+}  // namespace mpm::models
