@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#include <opencv2/imgproc.hpp>
+
+#include "pipeline/objects/tracker.hpp"
+
+namespace mpm::pipeline {
+
+std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest) {
+    CV_CheckType(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
+                 "labels: expected one channel of 8 or 16 bits");
+    std::vector<Detection> objects;
+    std::vector<int> areas;
+    for (const int label : classes) {
+        cv::Mat regions, statistics, middles;
+        const int count =
+            cv::connectedComponentsWithStats(labels == label, regions, statistics, middles, 8, CV_32S);
+        for (int i = 1; i < count; ++i) {  // 0 is the rest of the image
+            const int* of = statistics.ptr<int>(i);
+            if (of[cv::CC_STAT_AREA] < std::max(1, smallest)) continue;
+            const cv::Rect box(of[cv::CC_STAT_LEFT], of[cv::CC_STAT_TOP], of[cv::CC_STAT_WIDTH],
+                               of[cv::CC_STAT_HEIGHT]);
+            const cv::Mat inside = regions(box) == i;
+            objects.push_back({cv::Rect2f(box), label, 1, inside / 255});
+            areas.push_back(of[cv::CC_STAT_AREA]);
+        }
+    }
+    std::vector<size_t> order(objects.size());
+    for (size_t i = 0; i < order.size(); ++i)
+        order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return areas[a] > areas[b]; });
+    std::vector<Detection> sorted;
+    for (const size_t i : order)
+        sorted.push_back(objects[i]);
+    return sorted;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,286 @@
+#include "pipeline/objects/tracker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "pipeline/metric/assignment.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr size_t kLongestPath = 256;
+constexpr size_t kLargestGroup = 150;  // above, boxes are taken by overlap, one after the other
+constexpr double kLongestStep = 2;     // seconds between frames that count as watched
+
+cv::Point2f middleOf(const cv::Rect2f& box) {
+    return {box.x + box.width / 2, box.y + box.height / 2};
+}
+
+double overlapOf(const cv::Rect2f& a, const cv::Rect2f& b) {
+    const double both = (a & b).area();
+    return both <= 0 ? 0 : both / (double(a.area()) + b.area() - both);
+}
+
+struct Link {
+    int track, box;
+    double overlap;
+};
+
+/// Links that share no track and no box, with the largest sum of overlaps in each group that is small.
+class Groups {
+public:
+    explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {
+        for (const Link& link : m_links)
+            m_parent[root(link.track)] = root(-1 - link.box);
+    }
+    std::vector<Link> chosen() {
+        std::map<int, std::vector<Link>> groups;
+        for (const Link& link : m_links)
+            groups[root(link.track)].push_back(link);
+        std::vector<Link> all;
+        for (const auto& [node, links] : groups)
+            for (const Link& link : chosenOf(links))
+                all.push_back(link);
+        return all;
+    }
+
+private:
+    int root(int node) {
+        m_parent.emplace(node, node);
+        while (m_parent[node] != node)
+            node = m_parent[node] = m_parent[m_parent[node]];
+        return node;
+    }
+    static std::vector<Link> chosenOf(const std::vector<Link>& links) {
+        std::map<int, int> tracks, boxes;
+        for (const Link& link : links) {
+            tracks.emplace(link.track, static_cast<int>(tracks.size()));
+            boxes.emplace(link.box, static_cast<int>(boxes.size()));
+        }
+        if (tracks.size() > kLargestGroup || boxes.size() > kLargestGroup) return greedy(links);
+        cv::Mat_<double> costs(int(tracks.size()), int(boxes.size()), 0.);
+        cv::Mat_<int> index(costs.size(), -1);
+        for (size_t i = 0; i < links.size(); ++i) {
+            const int row = tracks[links[i].track], column = boxes[links[i].box];
+            costs(row, column) = -links[i].overlap;
+            index(row, column) = static_cast<int>(i);
+        }
+        std::vector<Link> best;
+        for (const auto& [row, column] : leastAssignment(costs))
+            if (index(row, column) >= 0) best.push_back(links[index(row, column)]);
+        return best;
+    }
+    static std::vector<Link> greedy(std::vector<Link> links) {
+        std::stable_sort(links.begin(), links.end(),
+                         [](const Link& a, const Link& b) { return a.overlap > b.overlap; });
+        std::map<int, bool> track, box;
+        std::vector<Link> best;
+        for (const Link& link : links) {
+            if (track[link.track] || box[link.box]) continue;
+            track[link.track] = box[link.box] = true;
+            best.push_back(link);
+        }
+        return best;
+    }
+
+    std::vector<Link> m_links;
+    std::map<int, int> m_parent;
+};
+
+/// Above 0 on the left side of the line as seen along it.
+double sideOf(cv::Point2d from, cv::Point2d to, cv::Point2d point) {
+    return (to.y - from.y) * (point.x - from.x) - (to.x - from.x) * (point.y - from.y);
+}
+
+}  // namespace
+
+const char* stateName(ObjectState state) {
+    switch (state) {
+        case ObjectState::Arrived:
+            return "arrived";
+        case ObjectState::Moves:
+            return "moves";
+        case ObjectState::Stays:
+            return "stays";
+        case ObjectState::Left:
+            break;
+    }
+    return "left";
+}
+
+struct ObjectTracker::Track {
+    TrackedObject object;
+    bool counts = false;   ///< it has been confirmed
+    double unseen = 0;     ///< seconds without a box, as the clock has them
+    double unwatched = 0;  ///< the same without pauses of the source
+    cv::Point2f anchor;    ///< where its middle was when it last moved
+    double anchored = 0;   ///< and when
+    cv::Point2f step;      ///< of its middle in a second
+};
+
+ObjectTracker::ObjectTracker(const TrackRules& rules) : m_rules(rules) {}
+ObjectTracker::~ObjectTracker() = default;
+
+std::vector<Detection> ObjectTracker::usable(const std::vector<Detection>& found) const {
+    std::vector<Detection> boxes;
+    for (const Detection& one : found) {
+        const cv::Rect2f& b = one.box;
+        const bool finite = std::isfinite(b.x) && std::isfinite(b.y) && std::isfinite(b.width) &&
+                            std::isfinite(b.height) && std::isfinite(b.area()) && std::isfinite(one.score);
+        if (finite && b.width > 0 && b.height > 0 && one.score >= m_rules.low) boxes.push_back(one);
+    }
+    std::stable_sort(boxes.begin(), boxes.end(),
+                     [](const Detection& a, const Detection& b) { return a.score > b.score; });
+    if (static_cast<int>(boxes.size()) > m_rules.most) boxes.resize(static_cast<size_t>(m_rules.most));
+    return boxes;
+}
+
+/// The place at which a moving object is expected after a short time without a box.
+static cv::Rect2f expected(const cv::Rect2f& box, cv::Point2f step, double seconds) {
+    const auto t = static_cast<float>(std::min(seconds, 1.));
+    return {box.x + step.x * t, box.y + step.y * t, box.width, box.height};
+}
+
+void ObjectTracker::match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used) {
+    std::vector<Link> links;
+    for (size_t t = 0; t < m_tracks.size(); ++t) {
+        const Track& track = m_tracks[t];
+        if (track.object.seen) continue;
+        for (size_t b = 0; b < boxes.size(); ++b) {
+            if (used[b] || boxes[b].label != track.object.label || (boxes[b].score >= m_rules.high) != high)
+                continue;
+            const cv::Rect2f ahead = expected(track.object.box, track.step, track.unseen);
+            const double overlap =
+                std::max(overlapOf(track.object.box, boxes[b].box), overlapOf(ahead, boxes[b].box));
+            if (overlap >= (high ? m_rules.overlap : m_rules.lowOverlap))
+                links.push_back({static_cast<int>(t), static_cast<int>(b), overlap});
+        }
+    }
+    for (const Link& link : Groups(std::move(links)).chosen()) {
+        take(m_tracks[link.track], boxes[link.box]);
+        used[link.box] = true;
+    }
+}
+
+void ObjectTracker::take(Track& track, const Detection& box) {
+    TrackedObject& object = track.object;
+    const cv::Point2f before = middleOf(object.box), now = middleOf(box.box);
+    if (track.unseen > 0) {
+        const cv::Point2f step = (now - before) * (1 / static_cast<float>(track.unseen));
+        track.step = object.boxes < 2 ? step : track.step * .5F + step * .5F;
+    }
+    object.box = box.box;
+    object.score = box.score;
+    object.seen = true;
+    object.last = m_now;
+    ++object.boxes;
+    track.unseen = track.unwatched = 0;
+    track.counts = track.counts || object.boxes >= m_rules.confirm;
+    const double size = std::sqrt(box.box.area());
+    if (cv::norm(now - track.anchor) > size / 4) track.anchor = now, track.anchored = m_now;
+    if (object.path.empty() || cv::norm(now - object.path.back()) > size / 20) object.path.push_back(now);
+    if (object.path.size() > kLongestPath) {  // every second point of its older half is enough
+        std::vector<cv::Point2f> thin;
+        for (size_t i = 0; i < object.path.size(); ++i)
+            if (i % 2 == 0 || i > kLongestPath / 2) thin.push_back(object.path[i]);
+        object.path = std::move(thin);
+    }
+    if (object.boxes > 1) countLines(track, before, now);
+}
+
+void ObjectTracker::begin(const Detection& box) {
+    if (static_cast<int>(m_tracks.size()) >= 2 * m_rules.most) return;
+    Track track;
+    track.object.id = m_nextId++;
+    track.object.label = box.label;
+    track.object.since = m_now;
+    track.object.box = box.box;
+    track.anchor = middleOf(box.box);
+    track.anchored = m_now;
+    track.counts = m_first;
+    m_tracks.push_back(std::move(track));
+    take(m_tracks.back(), box);
+}
+
+void ObjectTracker::setLines(std::vector<CountingLine> lines) {
+    m_lines = std::move(lines);
+    m_counts.assign(m_lines.size(), {});
+}
+
+void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f to) {
+    if (m_image.empty()) return;
+    const auto unit = [&](cv::Point2f p) {
+        return cv::Point2d(p.x / double(m_image.width), p.y / double(m_image.height));
+    };
+    const cv::Point2d a = unit(from), b = unit(to);
+    for (size_t i = 0; i < m_lines.size(); ++i) {
+        const CountingLine& line = m_lines[i];
+        const double before = sideOf(line.from, line.to, a), after = sideOf(line.from, line.to, b);
+        const bool within = (sideOf(a, b, line.from) > 0) != (sideOf(a, b, line.to) > 0);
+        if ((before > 0) == (after > 0) || !within) continue;
+        ++(before > 0 ? m_counts[i].forth : m_counts[i].back)[track.object.label];
+    }
+}
+
+ObjectState ObjectTracker::stateOf(const Track& track) const {
+    if (m_now - track.anchored >= m_rules.stillSeconds) return ObjectState::Stays;
+    if (m_now - track.object.since < m_rules.arrivedSeconds) return ObjectState::Arrived;
+    return ObjectState::Moves;
+}
+
+std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& found, double seconds,
+                                                 cv::Size image) {
+    double passed = m_first ? 0 : seconds - m_now;
+    if (!(passed >= 0) || !std::isfinite(passed)) passed = 0;
+    if (m_first && std::isfinite(seconds)) m_now = seconds;
+    m_now += passed;
+    m_image = image;
+    for (Track& track : m_tracks) {
+        track.object.seen = false;
+        track.unseen += passed;
+        track.unwatched += std::min(passed, kLongestStep);
+    }
+    const std::vector<Detection> boxes = usable(found);
+    std::vector<bool> used(boxes.size());
+    match(boxes, true, used);
+    match(boxes, false, used);
+    for (size_t i = 0; i < boxes.size(); ++i)
+        if (!used[i] && boxes[i].score >= m_rules.high) begin(boxes[i]);
+    std::vector<TrackedObject> objects;
+    std::vector<Track> kept;
+    for (Track& track : m_tracks) {
+        const bool still = track.object.state == ObjectState::Stays;
+        const bool left =
+            still ? track.unwatched > m_rules.keepStillSeconds : track.unseen > m_rules.keepSeconds;
+        if (track.object.seen) track.object.state = stateOf(track);
+        if (left || (!track.counts && !track.object.seen)) track.object.state = ObjectState::Left;
+        if (track.counts) objects.push_back(track.object);
+        if (track.object.state != ObjectState::Left) kept.push_back(std::move(track));
+    }
+    m_tracks = std::move(kept);
+    m_first = false;
+    return objects;
+}
+
+std::map<int, int> ObjectTracker::present() const {
+    std::map<int, int> counts;
+    for (const Track& track : m_tracks)
+        if (track.counts) ++counts[track.object.label];
+    return counts;
+}
+
+std::map<int, int> ObjectTracker::presentIn(const Polygon& region) const {
+    std::map<int, int> counts;
+    for (const Track& track : m_tracks) {
+        const cv::Rect2f& box = track.object.box;
+        if (!track.counts || m_image.empty()) continue;
+        if (contains(region, {(box.x + box.width / 2) / double(m_image.width),
+                              (box.y + box.height) / double(m_image.height)}))
+            ++counts[track.object.label];
+    }
+    return counts;
+}
+
+}  // namespace mpm::pipeline
