@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, 
 
 import numpy
 
-from . import images, register
+from . import images, register, videos
 from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, taken, view_of
 from .arguments import Initialised, blocks_text, path_of, size_of, text_of, wrong_type
 from .arrays import AnyImage, Floats, Image, Path, Stream
@@ -184,6 +184,7 @@ class Model(Initialised):
         return self._frames(address, stream)
 
     def _frames(self, address: bytes, stream: Optional[Stream]) -> Iterator[Result]:
+        videos.connect()
         opened = ctypes.c_void_p()
         call(library.mpm_source_open, address, ctypes.byref(opened))
         source, keys = Handle(opened.value, library.mpm_source_free), _stream_keys(stream, False, 1)

@@ -8,13 +8,15 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
 import numpy
 
-from ._library import call, library
+from ._library import Error, call, library
 from .arguments import blocks_text, path_of
 from .arrays import Floats, Path
+from .network import Net
 from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
-_layers: Dict[str, type] = {}  # registered, by the name that OpenCV looks for
+# Registered, by the name that OpenCV looks for. cv2 does not hold these classes: without this it would call freed ones.
+_layers: Dict[str, type] = {}
 
 
 class _OwnMat(numpy.ndarray):  # type: ignore[type-arg]
@@ -73,15 +75,41 @@ def _plain(array: Optional[Floats]) -> Floats:
     return numpy.ascontiguousarray(array)
 
 
+def _cv2() -> Any:
+    """The cv2 that is installed; None without one."""
+    try:
+        import cv2  # type: ignore  # in newer versions of mypy the code has another name
+    except ImportError:
+        return None
+    return cv2
+
+
+def _takes_classes(cv2: Any) -> bool:
+    """In 5.x a Python class is never asked for the shapes of its outputs."""
+    return cv2 is not None and int(cv2.__version__.split(".")[0]) < 5
+
+
+def _shares_libraries() -> bool:
+    """Whether OpenCV's libraries are shared ones, as Debian's cv2 uses them: pip's package has its own inside."""
+    with open("/proc/self/maps") as maps:
+        return "libopencv_dnn" in maps.read()
+
+
 def register(native: bool = False) -> None:
     """Registers every operator of ours in cv2, so that cv2.dnn.readNetFromONNX() reads converted models.
 
-    By default each is a Python class over the C interface: this works in every cv2, with OpenCV's libraries
+    By default each is a Python class over the C interface: this works in every cv2 4.x, with OpenCV's libraries
     linked into it or not. native: the C++ layers instead, for a cv2 that uses the same OpenCV libraries as
-    this package, as Debian's does. May be called often.
+    this package, as Debian's does. May be called often. A program that runs for days uses mpm.Model: cv2 loses 64
+    bytes at each call of a Python class.
     """
-    import cv2  # type: ignore  # in newer versions of mypy the code has another name
-
+    cv2 = _cv2()
+    if cv2 is None:
+        raise Error("register: there is no cv2; mpm.Model and mpm.readNet() need none")
+    if not native and not _takes_classes(cv2):
+        raise Error("register: cv2 %s cannot have layers in Python; use mpm.Model or mpm.readNet()" % cv2.__version__)
+    if native and not _shares_libraries():
+        raise Error("register: native needs a cv2 and an mpm that share OpenCV's libraries, as Debian's packages do")
     with _guard:
         if native:
             _remove(cv2)
@@ -110,9 +138,11 @@ def _remove(cv2: Any) -> None:
 @contextmanager
 def layers_removed() -> Iterator[None]:
     """Without the classes of register(), in every thread."""
-    import cv2
-
     with _guard:
+        cv2 = _cv2() if _layers else None
+        if cv2 is None:
+            yield
+            return
         _remove(cv2)
         try:
             yield
@@ -123,20 +153,25 @@ def layers_removed() -> Iterator[None]:
 def readNet(path: Path) -> Any:
     """Registers the operators and reads an ONNX file as a cv2.dnn.Net, without OpenCV's warnings.
 
-    The network's settings are those of configure() and the environment.
+    Without cv2, or with its version 5, it is a Net of this package, with setInput(), forward() and
+    getUnconnectedOutLayersNames(). The network's settings are those of configure() and the environment.
     """
-    import cv2
-
+    cv2 = _cv2()
+    if not _takes_classes(cv2):
+        with layers_removed():
+            return Net(path)
     register()
     with _guard:
-        before = cv2.getLogLevel()
-        cv2.setLogLevel(min(before, 2))  # 2: errors only
+        # 4.14 moved the functions.
+        log = cv2 if hasattr(cv2, "getLogLevel") else cv2.utils.logging
+        before = log.getLogLevel()
+        log.setLogLevel(min(before, 2))  # 2: errors only
         library.mpm_begin_network()
         try:
             return cv2.dnn.readNetFromONNX(os.fspath(path))
         finally:
             library.mpm_end_network()
-            cv2.setLogLevel(before)
+            log.setLogLevel(before)
 
 
 def configure(

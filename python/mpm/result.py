@@ -1,6 +1,7 @@
 """mpm.Result."""
 
 import ctypes
+import importlib
 import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -185,10 +186,10 @@ class Result(Initialised):
     def show(self) -> None:
         """Opens the overlay in a viewer; needs the package pillow."""
         try:
-            from PIL import Image as Pillow  # type: ignore  # in newer versions of mypy the code has another name
+            pillow = importlib.import_module("PIL.Image")
         except ImportError:
             raise ImportError("show: install pillow, or use save()") from None
-        Pillow.fromarray(self.overlay[..., ::-1].copy()).show()
+        pillow.fromarray(self.overlay[..., ::-1].copy()).show()
 
     def _shares(self) -> Iterator[Tuple[int, str, float]]:
         """Id, name and share of the classes in the image, the largest first."""
@@ -208,10 +209,9 @@ class Result(Initialised):
 
     def to_supervision(self) -> Any:
         """supervision.Detections: one mask for each class in the image. Needs the package supervision."""
-        import supervision  # type: ignore
-
         if self.labels is None:
             raise TypeError("to_supervision: the model gives neither classes nor boxes")
+        supervision = importlib.import_module("supervision")
         found = list(self._shares())
         masks = numpy.array([self.labels == label for label, _, _ in found])
         corners = []

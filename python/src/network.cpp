@@ -35,8 +35,11 @@ int mpm_network_set_input(mpm_network* network, const char* name, const mpm_arra
 int mpm_network_forward(mpm_network* network, const char* const* names, int count, mpm_buffer** outputs,
                         char** error) {
     return guarded(error, [&] {
+        std::vector<std::string> layers(names, names + count);
+        for (std::string& layer : layers)  // "" is the last output, as forward() without a name gives it
+            if (layer.empty()) layer = network->net.getUnconnectedOutLayersNames().back();
         std::vector<cv::Mat> found;
-        network->net.forward(found, std::vector<std::string>(names, names + count));
+        network->net.forward(found, layers);
         if (static_cast<int>(found.size()) != count)
             throw std::runtime_error("the network gave another number of outputs");
         std::vector<std::unique_ptr<mpm_buffer>> kept;

@@ -129,6 +129,77 @@ assert resident() - before < 5 * 2**20, resident() - before
 """)
 
 
+# What each needs: cv2 of 4.x takes classes of Python, 5.x and no cv2 leave the network to the package.
+OWN = """
+import sys, types
+{cv2}
+sys.path.insert(0, {tests!r})
+import numpy, mpm
+from support import TINY, image
+try:
+    mpm.register()
+except mpm.Error as error:
+    assert {reason!r} in str(error), error
+else:
+    raise AssertionError("register() works")
+net = mpm.readNet(TINY)
+blob = numpy.random.default_rng(7).standard_normal((1, 3, 32, 32), dtype=numpy.float32)
+net.setInput(blob)
+out = net.forward()
+names = net.getUnconnectedOutLayersNames()
+assert numpy.array_equal(net.forward(names)[0], out) and numpy.array_equal(net.forward(names[0]), out)
+mpm.configure(blocks=(1,))
+net.setInput(blob)
+merged = net.forward()
+assert merged.shape == out.shape and not numpy.array_equal(merged, out)
+assert mpm.Model(TINY)(image()).features is not None
+kept = merged.copy()
+mpm.configure()
+net.setInput(blob)
+assert numpy.array_equal(net.forward(), out) and numpy.array_equal(merged, kept)
+for wrong in (lambda: net.setInput("blob"), lambda: net.forward("nothing"), lambda: mpm.readNet("missing.onnx")):
+    try:
+        wrong()
+    except (mpm.Error, TypeError):
+        continue
+    raise AssertionError("accepted")
+"""
+
+
+class OwnNetwork(unittest.TestCase):
+    """Without a cv2 that takes our operators."""
+
+    def test_without_cv2(self):
+        in_new_process(OWN.format(cv2="sys.modules['cv2'] = None", tests=SOURCE + "/tests/python", reason="no cv2"))
+
+    def test_beside_cv2_5(self):
+        five = "sys.modules['cv2'] = types.ModuleType('cv2'); sys.modules['cv2'].__version__ = '5.0.0'"
+        in_new_process(OWN.format(cv2=five, tests=SOURCE + "/tests/python", reason="cv2 5.0.0 cannot"))
+
+    def test_native_layers_need_shared_libraries(self):
+        # Debian's cv2 shares them: the reading of the process's files is replaced.
+        alone("""
+import io
+from unittest import mock
+with mock.patch.object(sys.modules["mpm.register"], "open", lambda path: io.StringIO("cv2.abi3.so"), create=True):
+    try:
+        mpm.register(native=True)
+    except mpm.Error as error:
+        assert "share OpenCV" in str(error)
+    else:
+        raise AssertionError("registered")
+""")
+
+    def test_functions_of_the_log_that_moved(self):
+        alone("""
+level = cv2.getLogLevel()
+cv2.utils.logging = types = __import__("types").SimpleNamespace(getLogLevel=cv2.getLogLevel, setLogLevel=cv2.setLogLevel)
+del cv2.getLogLevel, cv2.setLogLevel
+forward(mpm.readNet(TINY))
+assert types.getLogLevel() == level
+""")
+
+
 class Operators(unittest.TestCase):
     """Operators directly, as the layers call them."""
 

@@ -1,0 +1,105 @@
+"""mpm.from_timm, mpm.from_torch and mpm.from_transformers: a model of PyTorch as an mpm.Model, in one call."""
+
+import importlib
+import inspect
+import os
+import tempfile
+import warnings
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .arrays import Path
+from .convert import convert
+from .model import Model
+
+
+def _write(module: Any, example: Any, path: str) -> None:
+    """Writes an ONNX file."""
+    torch = importlib.import_module("torch")
+    options: Dict[str, Any] = {"input_names": ["image"], "output_names": ["output"], "opset_version": 17}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        options["dynamo"] = False  # the other exporter needs the package onnxscript
+    training = module.training
+    module.eval()
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about values of Python that an export fixes; the conversion is proved
+            torch.onnx.export(module, (example,), path, **options)
+    finally:
+        module.train(training)
+
+
+def from_torch(
+    module: Any,
+    example: Any,
+    output: Path = "",
+    *,
+    mean: Optional[Sequence[float]] = None,
+    std: Optional[Sequence[float]] = None,
+    **options: Any,
+) -> Model:
+    """Exports a vision transformer, converts it and loads it.
+
+    example: an input, such as torch.zeros(1, 3, 224, 224). output: where the converted model is written; without it the
+    model is in memory only. mean and std are the normalisation of the training, RGB, for values of 0 to 1. The options are
+    those of mpm.convert().
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        export = os.path.join(folder, "export.onnx")
+        _write(module, example, export)
+        converted = os.fspath(output) or os.path.join(folder, "model.onnx")
+        convert(export, converted, mean=mean, std=std, **options)
+        if output:
+            return Model(output)
+        with open(converted, "rb") as file:
+            return Model(file.read())
+
+
+def _example(size: Tuple[int, int]) -> Any:
+    return importlib.import_module("torch").zeros(1, 3, *size)
+
+
+def from_timm(vit: Any, output: Path = "", **options: Any) -> Model:
+    """from_torch() for a model of timm.create_model(), with the size and the normalisation of its configuration."""
+    config = dict(getattr(vit, "pretrained_cfg", None) or {})
+    rows, columns = getattr(getattr(vit, "patch_embed", None), "img_size", None) or config["input_size"][1:]
+    options.setdefault("mean", config.get("mean"))
+    options.setdefault("std", config.get("std"))
+    return from_torch(vit, _example((rows, columns)), output, **options)
+
+
+def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
+    """Of the network's input, (rows, columns)."""
+    config = model.config
+    size: Any = getattr(config, "image_size", None)
+    if size is None:
+        sizes: List[Any] = [getattr(processor, "crop_size", None), getattr(processor, "size", None)]
+        size = next((s for s in sizes if s), None)
+    if isinstance(size, int):
+        return size, size
+    if isinstance(size, (list, tuple)):
+        return int(size[0]), int(size[1])
+    if size is not None and "height" in size:
+        return int(size["height"]), int(size["width"])
+    if size is not None and "shortest_edge" in size:
+        return int(size["shortest_edge"]), int(size["shortest_edge"])
+    raise ValueError("from_transformers: neither the model nor the processor has the size of an image")
+
+
+def from_transformers(model: Any, processor: Any, output: Path = "", **options: Any) -> Model:
+    """from_torch() for a vision model of transformers and its image processor, which has size and normalisation."""
+    torch: Any = importlib.import_module("torch")
+
+    class Output(torch.nn.Module):  # type: ignore
+        """The model with one tensor as its output: the logits, else the last hidden state."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, image: Any) -> Any:
+            found = self.model(pixel_values=image)
+            return found.logits if getattr(found, "logits", None) is not None else found[0]
+
+    options.setdefault("mean", getattr(processor, "image_mean", None))
+    options.setdefault("std", getattr(processor, "image_std", None))
+    return from_torch(Output(), _example(_size_of(model, processor)), output, **options)
