@@ -67,7 +67,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
     members.choice("scale", {{"unit", BoxScale::Unit}, {"pixels", BoxScale::Pixels}}, outputs.scale);
     members.choice(
         "activation",
-        {{"sigmoid", Activation::Sigmoid}, {"softmax", Activation::Softmax}, {"none", Activation::None}},
+        {{"sigmoid", ScoreActivation::Sigmoid}, {"softmax", ScoreActivation::Softmax}, {"none", ScoreActivation::None}},
         outputs.activation);
     members.index("background", outputs.background);
     // A name, or an object of name and order.
@@ -79,7 +79,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
                  outputs.sizeOrder);
     const bool named = !outputs.boxes.empty() && !outputs.scores.empty() && outputs.boxes != outputs.scores;
     // Labels belong to scores that the network has already chosen.
-    const bool chosen = outputs.labels.empty() || outputs.activation == Activation::None;
+    const bool chosen = outputs.labels.empty() || outputs.activation == ScoreActivation::None;
     if (!members.fit() || !input.fit() || !named || !chosen) return std::nullopt;
     return outputs;
 }

@@ -168,7 +168,7 @@ private:
         };
         for (int box = 0; box < boxes(); ++box) {
             const float* row = m_scores.at(std::int64_t{box} * classes);
-            if (m_settings.activation == Activation::Softmax) {
+            if (m_settings.activation == ScoreActivation::Softmax) {
                 take(softmaxOf(row, classes, m_settings.background, box));
             } else if (m_labels) {
                 const float label = *m_labels->at(box);
@@ -176,7 +176,7 @@ private:
             } else {
                 for (int c = 0; c < classes; ++c)
                     if (c != m_settings.background)
-                        take({m_settings.activation == Activation::Sigmoid ? sigmoid(row[c]) : row[c], box,
+                        take({m_settings.activation == ScoreActivation::Sigmoid ? sigmoid(row[c]) : row[c], box,
                               c});
             }
         }

@@ -82,7 +82,7 @@ TEST(Detections, EqualScoresKeepTheOrderOfBoxes) {
 
 TEST(Detections, SoftmaxTakesTheBestClassOtherThanTheBackground) {
     DetectionOutputs outputs = named();
-    outputs.activation = Activation::Softmax;
+    outputs.activation = ScoreActivation::Softmax;
     outputs.background = 2;
     outputs.format = BoxFormat::XyXy;
     const cv::Mat boxes = array({1, 3, 4}, {0, 0, .5, .5, 0, 0, .5, .5, 0, 0, .5, .5});
@@ -98,7 +98,7 @@ TEST(Detections, SoftmaxTakesTheBestClassOtherThanTheBackground) {
 
 TEST(Detections, WithoutActivationScoresAndLabelsAreAsGiven) {
     DetectionOutputs outputs = named();
-    outputs.activation = Activation::None;
+    outputs.activation = ScoreActivation::None;
     outputs.labels = "labels";
     outputs.format = BoxFormat::XyXy;
     outputs.scale = BoxScale::Pixels;
@@ -235,7 +235,7 @@ TEST(DetectionMetadata, IsRead) {
     EXPECT_EQ(outputs->boxes, "dets");
     EXPECT_EQ(outputs->scores, "labels");
     EXPECT_EQ(outputs->format, BoxFormat::CxCyWh);
-    EXPECT_EQ(outputs->activation, Activation::Sigmoid);
+    EXPECT_EQ(outputs->activation, ScoreActivation::Sigmoid);
     EXPECT_EQ(outputs->background, -1);
     outputs = readFrom(
         R"({"boxes": "b", "scores": "s", "masks": "m", "labels": "l", "format": "xyxy", "scale": "pixels",
@@ -245,7 +245,7 @@ TEST(DetectionMetadata, IsRead) {
     EXPECT_EQ(outputs->labels, "l");
     EXPECT_EQ(outputs->format, BoxFormat::XyXy);
     EXPECT_EQ(outputs->scale, BoxScale::Pixels);
-    EXPECT_EQ(outputs->activation, Activation::None);
+    EXPECT_EQ(outputs->activation, ScoreActivation::None);
     EXPECT_EQ(outputs->background, 90);
     EXPECT_EQ(outputs->sizeInput, "orig");
     EXPECT_EQ(outputs->sizeOrder, SizeOrder::Hw);

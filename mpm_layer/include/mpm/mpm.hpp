@@ -222,7 +222,7 @@ enum class BoxFormat { CxCyWh, XyXy };
 enum class BoxScale { Unit, Pixels };
 
 /// What turns a detector's scores into values of 0..1.
-enum class Activation { None, Sigmoid, Softmax };
+enum class ScoreActivation { None, Sigmoid, Softmax };
 
 /// Width and height, or height and width.
 enum class SizeOrder { Wh, Hw };
@@ -235,7 +235,7 @@ struct DetectionOutputs {
     std::string labels;  ///< name of the output [images, boxes] of class ids; empty: none
     BoxFormat format = BoxFormat::CxCyWh;
     BoxScale scale = BoxScale::Unit;
-    Activation activation = Activation::Sigmoid;
+    ScoreActivation activation = ScoreActivation::Sigmoid;
     int background = -1;  ///< the class that is no object; -1: none
     std::string
         sizeInput;  ///< name of the input [images, 2] with the size of the original image; empty: none
