@@ -65,10 +65,11 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
     members.name("labels", outputs.labels);
     members.choice("format", {{"cxcywh", BoxFormat::CxCyWh}, {"xyxy", BoxFormat::XyXy}}, outputs.format);
     members.choice("scale", {{"unit", BoxScale::Unit}, {"pixels", BoxScale::Pixels}}, outputs.scale);
-    members.choice(
-        "activation",
-        {{"sigmoid", ScoreActivation::Sigmoid}, {"softmax", ScoreActivation::Softmax}, {"none", ScoreActivation::None}},
-        outputs.activation);
+    members.choice("activation",
+                   {{"sigmoid", ScoreActivation::Sigmoid},
+                    {"softmax", ScoreActivation::Softmax},
+                    {"none", ScoreActivation::None}},
+                   outputs.activation);
     members.index("background", outputs.background);
     // A name, or an object of name and order.
     const auto size = value.find("size_input");

@@ -176,8 +176,8 @@ private:
             } else {
                 for (int c = 0; c < classes; ++c)
                     if (c != m_settings.background)
-                        take({m_settings.activation == ScoreActivation::Sigmoid ? sigmoid(row[c]) : row[c], box,
-                              c});
+                        take({m_settings.activation == ScoreActivation::Sigmoid ? sigmoid(row[c]) : row[c],
+                              box, c});
             }
         }
         return found;
