@@ -17,6 +17,7 @@
 #include "cli/common/options.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
+#include "cli/tune/tune.hpp"
 #include "models/onnx/contained.hpp"
 #include "models/onnx/convert.hpp"
 #include "pipeline/dataset/classes.hpp"
@@ -43,6 +44,7 @@ struct ConvertOptions {
     std::string input, output, labels, normalise, method;
     models::ConvertOptions convert;
     bool sandbox = false;
+    std::vector<std::string> tune;  ///< sources
     CommonOptions common;
 };
 
@@ -85,6 +87,25 @@ void applyMethod(ConvertOptions& o) {
         throw Error(kWrongUse, "--method: names blocks, as --blocks does; give them once");
     o.convert.method = method.name;
     if (method.blocks) o.convert.blocks = method.blocks;
+}
+
+void checkTune(const ConvertOptions& o) {
+    if (o.tune.empty()) return;
+    if (o.convert.method || o.convert.blocks)
+        throw Error(kWrongUse, "--tune: chooses method and blocks; leave out --method and --blocks");
+    if (o.convert.form == models::Form::Layers)
+        throw Error(kWrongUse, "--tune: the layers form merges mutual pairs only; use --form fused");
+    if (o.sandbox) throw Error(kWrongUse, "--tune: reads files, which --sandbox forbids; tune afterwards");
+}
+
+/// Of the model that was just written.
+int tuneOutput(const ConvertOptions& o) {
+    TuneRequest request;
+    request.common = o.common;
+    request.model = o.output;
+    request.sources = o.tune;
+    request.write = true;
+    return tuneAndReport(request);
 }
 
 void chooseForm(const std::string& text, ConvertOptions& o) {
@@ -132,6 +153,10 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
         ->type_name("gentle|mpm:2+5|...");
     addParsed(verb, "--blocks", "merge before these blocks (default: the method's; of mpm 2,5)", "LIST|none",
               [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
+    verb.add_option("--tune", o.tune, "choose method and blocks on these images, as 'mpm tune --write' does")
+        ->type_name("SOURCE")
+        ->expected(1)
+        ->take_all();
     addParsed(verb, "--form", "fused: every OpenCV; layers: OpenCV 5, ONNX Runtime (default: fused)",
               "fused|layers", [&o](const std::string& text) { chooseForm(text, o); });
     addParsed(verb, "--size", "another image size", "HxW",
@@ -251,6 +276,7 @@ int convertVerb(ConvertOptions& o) {
     applyThreads(o.common);
     applyNormalise(o);
     applyMethod(o);
+    checkTune(o);
     keepFreedMemory();
     checkInput(o);
     checkOutput(o);
@@ -266,7 +292,7 @@ int convertVerb(ConvertOptions& o) {
         if (error.code == cv::Error::StsOutOfRange) throw Error(kWrongUse, error.err);
         throw;
     }
-    return kDone;
+    return o.tune.empty() ? kDone : tuneOutput(o);
 }
 
 }  // namespace

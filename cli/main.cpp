@@ -81,6 +81,7 @@ void addVerbs(CLI::App& app, Action& action) {
     addRun(app, action);
     addBench(app, action);
     addEval(app, action);
+    addTune(app, action);
     addInfo(app, action);
     addDoctor(app, action);
     const std::string version = std::string("mpm ") + mpm::version() + ", OpenCV " + cv::getVersionString();

@@ -13,6 +13,7 @@ using Action = std::function<int()>;
 void addRun(CLI::App& app, Action& action);
 void addBench(CLI::App& app, Action& action);
 void addEval(CLI::App& app, Action& action);
+void addTune(CLI::App& app, Action& action);
 void addConvert(CLI::App& app, Action& action);
 void addInfo(CLI::App& app, Action& action);
 void addDoctor(CLI::App& app, Action& action);

@@ -14,7 +14,7 @@
 namespace mpm::test {
 namespace {
 
-const std::vector<std::string> kVerbs = {"convert", "run", "bench", "eval", "info", "doctor"};
+const std::vector<std::string> kVerbs = {"convert", "run", "bench", "eval", "tune", "info", "doctor"};
 
 std::string document(const std::string& name) {
     return std::string(MPM_DOCUMENTS) + "/" + name;

@@ -51,7 +51,7 @@ protected:
 TempFolder* Usage::s_folder = nullptr;
 
 TEST_F(Usage, HelpAndVersionAreResults) {
-    for (const std::string verb : {"run", "bench", "eval", "convert", "info", "doctor"}) {
+    for (const std::string verb : {"run", "bench", "eval", "tune", "convert", "info", "doctor"}) {
         const Outcome help = mpmProgram({verb, "--help"});
         EXPECT_EQ(help.status, 0);
         EXPECT_NE(help.out.find("Example"), std::string::npos) << verb;

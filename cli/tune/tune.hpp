@@ -1,0 +1,29 @@
+// The work of `mpm tune`, also for `mpm convert --tune`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/stopwatch.hpp"
+#include "cli/common/options.hpp"
+#include "pipeline/tune/tune.hpp"
+
+namespace mpm::cli {
+
+struct TuneRequest {
+    CommonOptions common;
+    std::string model;
+    std::vector<std::string> sources;
+    std::string sourceFrom;
+    cv::Size size;
+    pipeline::TuneGoal goal;  ///< neither: an agreement of 0.99
+    double minutes = 2;
+    bool write = false;
+    std::string json, plot;
+};
+
+/// Prints the result and stores it. Returns an exit status; throws Error, also if no candidate reaches the
+/// goal.
+int tuneAndReport(const TuneRequest& request);
+
+}  // namespace mpm::cli

@@ -1,0 +1,134 @@
+#include "pipeline/tune/agreement.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+// Detectors, whose output is boxes, become a kind here as soon as a model file describes its boxes.
+AgreementKind kindOf(const Network& network, const cv::Mat& output) {
+    const OutputKind kind = network.kindOf(output);
+    const bool classes = output.dims == 2 && !network.info().labels.empty();
+    if (kind == OutputKind::Labels || kind == OutputKind::Logits || classes) return AgreementKind::Labels;
+    const bool oneChannel = (output.dims == 4 && output.size[1] == 1) || output.dims == 3;
+    return kind == OutputKind::Unknown && oneChannel ? AgreementKind::Map : AgreementKind::Rows;
+}
+
+/// The class of an image.
+cv::Mat bestClass(const cv::Mat& scores) {
+    const float* first = scores.ptr<float>();
+    const auto best = std::max_element(first, first + scores.size[1]) - first;
+    return cv::Mat(1, 1, CV_16U, cv::Scalar(static_cast<double>(best)));
+}
+
+double meanDifference(const cv::Mat& a, const cv::Mat& b) {
+    const cv::Mat left = a.reshape(1, 1), right = b.reshape(1, 1);
+    double sum = 0;
+    for (int i = 0; i < left.cols; ++i)
+        sum += std::abs(double(left.at<float>(i)) - right.at<float>(i));
+    return left.cols > 0 ? sum / left.cols : 0;
+}
+
+/// One if nothing deviates in both, none if in one only.
+double without(bool first, bool second) {
+    return first && second ? 1 : 0;
+}
+
+}  // namespace
+
+const char* agreementName(AgreementKind kind) {
+    return kind == AgreementKind::Labels ? "labels" : kind == AgreementKind::Map ? "map" : "rows";
+}
+
+double labelAgreement(const cv::Mat& full, const cv::Mat& other) {
+    if (full.size() != other.size()) return 0;
+    cv::Mat a, b, equal;
+    full.convertTo(a, CV_32S);
+    other.convertTo(b, CV_32S);
+    cv::compare(a, b, equal, cv::CMP_EQ);
+    return full.empty() ? 1 : double(cv::countNonZero(equal)) / double(full.total());
+}
+
+double mapAgreement(const cv::Mat& full, const cv::Mat& other) {
+    if (full.total() != other.total()) return 0;
+    const auto deviationOf = [](const cv::Mat& map) {
+        const cv::Mat flat = map.reshape(1, 1);
+        return meanDifference(flat, cv::Mat(flat.size(), CV_32F, cv::mean(flat)));
+    };
+    const double deviation = deviationOf(full), others = deviationOf(other);
+    if (!(deviation > 0)) return without(true, !(others > 0));
+    return 1 - meanDifference(full, other) / deviation;
+}
+
+void RowMeans::add(const TokenRows& full) {
+    m_others.resize(std::max(m_others.size(), static_cast<size_t>(full.rows.rows)));
+    for (int row = 0; row < full.rows.rows; ++row) {
+        cv::Mat wide;
+        full.rows.row(row).convertTo(wide, CV_64F);
+        cv::Mat& sum = full.isImage(row) ? m_image : m_others[static_cast<size_t>(row)];
+        sum = sum.empty() ? wide.clone() : cv::Mat(sum + wide);
+        m_imageRows += full.isImage(row) ? 1 : 0;
+    }
+    m_images += 1;
+}
+
+cv::Mat RowMeans::meanOf(const TokenRows& rows, int row) const {
+    return rows.isImage(row) ? cv::Mat(m_image / m_imageRows)
+                             : cv::Mat(m_others[static_cast<size_t>(row)] / m_images);
+}
+
+double RowMeans::agreement(const TokenRows& full, const TokenRows& other) const {
+    if (full.rows.size() != other.rows.size()) return 0;
+    double sum = 0;
+    for (int row = 0; row < full.rows.rows; ++row) {
+        const cv::Mat mean = meanOf(full, row);
+        cv::Mat a, b;
+        full.rows.row(row).convertTo(a, CV_64F);
+        other.rows.row(row).convertTo(b, CV_64F);
+        a -= mean, b -= mean;
+        const double lengthA = cv::norm(a), lengthB = cv::norm(b);
+        const bool both = lengthA > 0 && lengthB > 0;
+        sum += both ? a.dot(b) / (lengthA * lengthB) : without(!(lengthA > 0), !(lengthB > 0));
+    }
+    return full.rows.rows > 0 ? sum / full.rows.rows : 1;
+}
+
+cv::Mat Agreement::comparable(const Network& network, const cv::Mat& output) const {
+    if (kind() != AgreementKind::Labels) return output;
+    return output.dims == 2 ? bestClass(output) : labelsOf(output, 0, network.info().size);
+}
+
+TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const {
+    const OutputFacts facts = network.outputFacts();
+    if (values.dims == 4) {  // channels of places
+        const cv::Mat planes(values.size[1], static_cast<int>(values.total() / values.size[1]), CV_32F,
+                             const_cast<float*>(values.ptr<float>()));
+        return {planes.t(), 0, planes.cols};
+    }
+    const int width = values.size[values.dims - 1];
+    const cv::Mat rows(static_cast<int>(values.total() / width), width, CV_32F,
+                       const_cast<float*>(values.ptr<float>()));
+    const bool tokens = network.kindOf(values) == OutputKind::Features;
+    if (!tokens) return {rows, 0, values.dims == 2 ? 0 : rows.rows};
+    return {rows, rows.rows == facts.tokens ? 0 : facts.special, facts.tokens};
+}
+
+void Agreement::add(const Network& network, const cv::Mat& output) {
+    if (!m_kind) m_kind = kindOf(network, output);
+    m_full.push_back(comparable(network, output).clone());
+    if (kind() == AgreementKind::Rows) m_means.add(rowsOf(network, m_full.back()));
+}
+
+double Agreement::of(const Network& network, size_t image, const cv::Mat& output) const {
+    const cv::Mat& full = m_full.at(image);
+    const cv::Mat other = comparable(network, output);
+    if (kind() == AgreementKind::Labels) return labelAgreement(full, other);
+    if (kind() == AgreementKind::Map) return mapAgreement(full, other);
+    return m_means.agreement(rowsOf(network, full), rowsOf(network, other));
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,66 @@
+// How equal a model's output is to that with all tokens, without labels.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "pipeline/segment/network.hpp"
+
+namespace mpm::pipeline {
+
+/// Each kind of model has a measure of its own.
+enum class AgreementKind {
+    Labels,  ///< share of equal labels
+    Map,  ///< one channel, as depth: 1 - mean absolute difference / mean absolute deviation of the full map
+    Rows  ///< mean cosine of the rows, after the mean of the full rows has been subtracted
+};
+
+const char* agreementName(AgreementKind kind);  ///< "labels", "map", "rows"
+
+/// Of one image, between 0 and 1 in general; a map or rows may be worse than 0.
+double labelAgreement(const cv::Mat& full, const cv::Mat& other);
+double mapAgreement(const cv::Mat& full, const cv::Mat& other);
+
+/// Rows of one image. `special` rows are in front and `image` rows behind them; more may follow.
+struct TokenRows {
+    cv::Mat rows;  ///< CV_32F
+    int special = 0, image = 0;
+
+    bool isImage(int row) const { return row >= special && row < special + image; }
+};
+
+/// Means of full runs: one of all image rows, and one of each other row.
+class RowMeans {
+public:
+    void add(const TokenRows& full);
+    double agreement(const TokenRows& full, const TokenRows& other) const;
+
+private:
+    cv::Mat meanOf(const TokenRows& rows, int row) const;
+
+    std::vector<cv::Mat> m_others;  ///< sums by row, CV_64F; empty at image rows
+    cv::Mat m_image;
+    double m_imageRows = 0, m_images = 0;
+};
+
+/// Agreement with the full runs that were added first.
+class Agreement {
+public:
+    /// The output of the next image with all tokens.
+    void add(const Network& network, const cv::Mat& output);
+    /// Of an image that was added, from 0.
+    double of(const Network& network, size_t image, const cv::Mat& output) const;
+
+    size_t size() const { return m_full.size(); }
+    AgreementKind kind() const { return m_kind.value_or(AgreementKind::Rows); }
+
+private:
+    cv::Mat comparable(const Network& network, const cv::Mat& output) const;
+    TokenRows rowsOf(const Network& network, const cv::Mat& values) const;
+
+    std::optional<AgreementKind> m_kind;
+    std::vector<cv::Mat> m_full;
+    RowMeans m_means;
+};
+
+}  // namespace mpm::pipeline

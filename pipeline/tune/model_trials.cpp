@@ -1,0 +1,126 @@
+#include "pipeline/tune/model_trials.hpp"
+
+#include <algorithm>
+
+#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/token_means.hpp"
+#include "pipeline/tune/candidates.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+using Kind = MeasureError::Kind;
+
+const Method kAllTokens{"none", std::nullopt, "none"};
+
+class ModelTrials {
+public:
+    ModelTrials(Network& network, const std::vector<cv::Mat>& images)
+        : m_network(network), m_own(ownMergingOf(network)) {
+        for (const cv::Mat& image : images)
+            m_blobs.push_back(network.blob({image}));
+    }
+
+    /// Full runs, at least the fewest that count. The first forward allocates and is made twice.
+    void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
+        applyMethod(m_network, kAllTokens, m_own);
+        cv::Mat output = m_network.forward(m_blobs[0]);
+        if (m_network.kindOf(output) == OutputKind::Unknown && output.dims != 2 && !isMap(output))
+            m_network.useFeatures(m_blobs[0]);
+        for (const cv::Mat& blob : m_blobs) {
+            const bool enough = m_agreement.size() >= kFewestTuneImages;
+            if (watcher.stopped() || (enough && watch.seconds() > limit / 4)) break;
+            m_agreement.add(m_network, m_network.forward(blob));
+        }
+    }
+
+    TuneWork work(const Stopwatch& watch) {
+        TuneWork work;
+        work.full = [this](size_t image) {
+            applyMethod(m_network, kAllTokens, m_own);
+            const Stopwatch forward;
+            m_network.forward(m_blobs[image]);
+            return forward.milliseconds();
+        };
+        work.trial = [this](const Method& method, size_t image) -> std::optional<Trial> {
+            try {
+                applyMethod(m_network, method, m_own);
+                const Stopwatch forward;
+                const cv::Mat output = m_network.forward(m_blobs[image]);
+                const double ms = forward.milliseconds();
+                Trial trial = trialOf(m_network.encoder().report().images.front());
+                trial.ms = ms;
+                trial.agreement = m_agreement.of(m_network, image, output);
+                return trial;
+            } catch (const cv::Exception&) {
+                return std::nullopt;  // ALGM without a grid
+            }
+        };
+        work.seconds = [&watch] { return watch.seconds(); };
+        return work;
+    }
+
+    const Agreement& agreement() const { return m_agreement; }
+    int tokens() const { return m_network.outputFacts().tokens; }
+
+private:
+    static bool isMap(const cv::Mat& output) {
+        return output.dims == 3 || (output.dims == 4 && output.size[1] == 1);
+    }
+
+    static Trial trialOf(const mpm::ImageReport& report) {
+        Trial trial;
+        trial.tokens = report.tokens;
+        trial.kept = report.map.empty() ? 1 : tokensKept(report) / static_cast<double>(report.map.total());
+        return trial;
+    }
+
+    Network& m_network;
+    const OwnMerging m_own;
+    std::vector<cv::Mat> m_blobs;
+    Agreement m_agreement;
+};
+
+[[noreturn]] void rejectImages(size_t images) {
+    throw MeasureError(Kind::Input, "tuning needs at least " + std::to_string(kFewestTuneImages) +
+                                        " images that show something, here " + std::to_string(images) +
+                                        "; give a longer source or more images");
+}
+
+void checkResult(const Network& network, const TuneResult& result) {
+    const auto any = [&](bool (*is)(const TuneRow&)) {
+        return std::any_of(result.rows.begin(), result.rows.end(), is);
+    };
+    if (!any([](const TuneRow& row) { return row.images() > 0; }) && !result.complete)
+        throw MeasureError(Kind::Failed,
+                           (result.stopped ? "stopped" : "the time was over") +
+                               std::string(" before anything was compared; ") +
+                               (result.stopped ? "nothing is reported" : "allow more --minutes"));
+    if (!any([](const TuneRow& row) { return row.merged(); }))
+        throw MeasureError(Kind::Input, network.name() +
+                                            ": no block of this model can merge its tokens; "
+                                            "nothing can be tuned");
+}
+
+}  // namespace
+
+ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
+                      double seconds, const Watcher& watcher) {
+    if (images.size() < kFewestTuneImages) rejectImages(images.size());
+    const Stopwatch watch;
+    ModelTrials trials(network, images);
+    trials.addReferences(watcher, watch, seconds);
+    ModelTuning tuning;
+    tuning.kind = trials.agreement().kind();
+    tuning.images = trials.agreement().size();
+    const std::vector<Method> candidates = tuneCandidates(network.encoder().blocks(), trials.tokens());
+    tuning.result = tune(candidates, tuning.images, trials.work(watch), goal, seconds, watcher);
+    checkResult(network, tuning.result);
+    const mpm::Report report = network.encoder().report();
+    tuning.device = report.device;
+    tuning.precision = report.precision;
+    return tuning;
+}
+
+}  // namespace mpm::pipeline
