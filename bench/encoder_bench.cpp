@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "mpm_layer/encoder/runner.hpp"
+#include "mpm_layer/encoder/windows.hpp"
 #include "support/encoder_case.hpp"
 
 namespace {
@@ -56,6 +57,55 @@ BENCHMARK(encoderBench)
     ->ArgsProduct({{3}, {1024}, {8}, {0, 1}})
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
+    ->UseRealTime();
+
+// RF-DETR's encoder: 2x2 windows, a class token in each, three global blocks.
+void windowsBench(benchmark::State& state) {
+    const int side = static_cast<int>(state.range(0));
+    const bool merged = state.range(1) != 0;
+    test::EncoderOptions options = vit(6);
+    options.grid = cv::Size(2 * side, 2 * side), options.window = cv::Size(side, side);
+    options.globalBlocks = {3, 6, 9};
+    if (merged) options.schedule = {2, 5};
+    const test::EncoderCase encoder = test::makeEncoder(options);
+    const auto control = std::make_shared<EncoderControl>(encoder.config);
+    control->change([&](Settings& s) { s.precision = static_cast<Precision>(state.range(2)); });
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    const cv::Mat batch = test::makeBatch(options, 1, options.grid.area(), 1);
+    std::vector<cv::Mat> out(1);
+    out[0].create(3, batch.size.p, CV_32F);
+    double merge = 0;
+    runner.run(batch, cv::Mat(), out);
+    for (auto _ : state) {
+        runner.run(batch, cv::Mat(), out);
+        merge += control->report().times.merge;
+    }
+    const ImageReport image = control->report().images[0];
+    const std::vector<std::vector<int>> windows = tokensByWindow(encoder.config, image);
+    const double dim = options.dim();
+    double flops = 0;
+    for (int b = 0; b < options.blocks; ++b) {
+        const double rows = image.tokens[b] + 4;
+        double pairs = rows * rows;
+        if (!encoder.config.isGlobal(b)) {
+            pairs = 0;
+            for (const int tokens : windows[b])
+                pairs += (tokens + 1.0) * (tokens + 1);
+        }
+        flops += 24 * rows * dim * dim + 4 * pairs * dim;
+    }
+    state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["merge_ms"] = merge / static_cast<double>(state.iterations());
+    state.counters["tokens_left"] = image.tokens.back();
+}
+BENCHMARK(windowsBench)
+    ->ArgNames({"side", "merged", "precision"})
+    ->ArgsProduct({{12, 16, 22},
+                   {0, 1},
+                   {static_cast<int>(Precision::F32), static_cast<int>(Precision::BF16),
+                    static_cast<int>(Precision::I8)}})
+    ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
 }  // namespace

@@ -204,19 +204,25 @@ BENCHMARK(attentionI8Bench)
 
 void nearestBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
-    const std::vector<float> values = noise(static_cast<size_t>(tokens) * width);
-    const mpm::RowsView rows{values.data(), static_cast<size_t>(width), tokens, width};
+    const size_t windows = state.range(2), size = static_cast<size_t>(tokens) * width;
+    const std::vector<float> values = noise(windows * size);
+    std::vector<mpm::RowsView> rows;
+    for (size_t w = 0; w < windows; ++w)
+        rows.push_back({values.data() + w * size, static_cast<size_t>(width), tokens, width});
     cv::setNumThreads(1);
     for (auto _ : state)
-        benchmark::DoNotOptimize(mpm::nearestNeighbours({rows}));
-    count(state, static_cast<double>(tokens) * (tokens - 1) * width);
+        benchmark::DoNotOptimize(mpm::nearestNeighbours(rows));
+    count(state, static_cast<double>(windows) * tokens * (tokens - 1) * width);
 }
 BENCHMARK(nearestBench)
-    ->ArgNames({"tokens", "dim"})
-    ->Args({1024, 192})
-    ->Args({1024, 384})
-    ->Args({1024, 768})
-    ->Args({4096, 768});
+    ->ArgNames({"tokens", "dim", "windows"})
+    ->Args({1024, 192, 1})
+    ->Args({1024, 384, 1})
+    ->Args({1024, 768, 1})
+    ->Args({4096, 768, 1})
+    ->Args({144, 384, 4})
+    ->Args({256, 384, 4})
+    ->Args({484, 384, 4});
 
 void normBench(benchmark::State& state) {
     const int width = static_cast<int>(state.range(0));

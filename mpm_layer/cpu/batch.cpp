@@ -4,6 +4,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/merge/parts.hpp"
 
 namespace mpm::cpu {
 
@@ -205,7 +206,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
     merged.positions.assign(rows, -1);
     if (hasKeyBias()) merged.keyBias.resize(rows);
     m_spare.reserve(static_cast<size_t>(rows) * m_dim);
-    for (int w = 0; w < windows(); ++w) {
+    parallelParts(windows(), [&](int w) {
         const Clusters clusters(maps[w]);
         mergeRows(w, clusters, weighted, first[w]);
         mergeRowData(w, clusters, first[w], merged);
@@ -214,7 +215,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
         window.tokens = maps[w].clusters;
         window.composed = compose(window.composed, maps[w]);
         if (hasKeyBias()) meanKeyBias(w, merged);
-    }
+    });
     std::swap(m_data, m_spare);
     m_rowData = std::move(merged);
     m_rows = rows;

@@ -7,6 +7,7 @@
 #include "base/stopwatch.hpp"
 #include "mpm_layer/cpu/chunks.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
+#include "mpm_layer/merge/parts.hpp"
 
 namespace mpm::cpu {
 
@@ -303,7 +304,7 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     if (m_batch.images() == 0) return {};
     std::vector<StageContext> contexts(m_batch.windows());
     std::vector<std::vector<float>> metrics(m_batch.windows());
-    for (int w = 0; w < m_batch.windows(); ++w) {
+    parallelParts(m_batch.windows(), [&](int w) {
         StageContext& context = contexts[w];
         context.tokens = m_batch.tokens(w);
         context.metric = metricOf(request, w, metrics[w]);
@@ -314,7 +315,7 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
         context.blocks = m_config.blocksOfChain();
         context.stage = request.stage;
         context.block = request.block;
-    }
+    });
     return request.reducer->reduce(contexts);
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
+#include "mpm_layer/merge/parts.hpp"
 #include "mpm_layer/merge/screened_rows.hpp"
 
 namespace mpm {
@@ -54,10 +56,10 @@ std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
         kernels::screenNear(image.screen(), first, rows, own);
     });
-    for (size_t i = 0; i < images.size(); ++i) {
+    parallelParts(static_cast<int>(images.size()), [&](int i) {
         images[i].setBars(leads[i]);
         images[i].setExtents();
-    }
+    });
     screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
         kernels::screenFar(image.screen(), image.farBars(), first, rows, own);
     });
@@ -122,8 +124,7 @@ std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
 
 /// The leads of doubtful rows are replaced by what cosines in f64 say.
 void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
-    for (size_t i = 0; i < images.size(); ++i)
-        images[i].setBars(leads[i]);
+    parallelParts(static_cast<int>(images.size()), [&](int i) { images[i].setBars(leads[i]); });
     const std::vector<Doubt> parts = decideBetweenTwo(images, leads);
     std::vector<int> counts(images.size(), 0);
     for (const Doubt& part : parts)
@@ -148,10 +149,12 @@ void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& lead
 }  // namespace
 
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
+    std::vector<std::optional<ScreenedRows>> placed(images.size());
+    parallelParts(static_cast<int>(images.size()), [&](int i) { placed[i].emplace(images[i]); });
     std::vector<ScreenedRows> screened;
     screened.reserve(images.size());
-    for (const RowsView& image : images)
-        screened.emplace_back(image);
+    for (std::optional<ScreenedRows>& one : placed)
+        screened.push_back(std::move(*one));
     std::vector<kernels::Leads> leads = findLeads(screened);
     decide(screened, leads);
     std::vector<std::vector<int>> nearest;
