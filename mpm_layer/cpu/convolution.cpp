@@ -13,9 +13,9 @@ namespace {
 constexpr int kFewOuts = 4;       // of a group: they do not fill a row group
 constexpr int kCellsOfTile = 16;  // of the depth, if tiles multiply
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-constexpr int kBlockCells =
-    1152;  // of a block's depth: a few panels and rows of weights stay in the level-2 cache
-constexpr size_t kMostPanels = 8;
+// Of a block of the depth: panels of a tile and some rows of weights stay in the level-2 cache.
+constexpr int kBlockCells = 576;
+constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // whole row groups and tiles
 
 int roundUp(int value, int to) {
