@@ -81,6 +81,9 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
 
 /// Sources are checked before the model is loaded, so that a misspelt one is reported at once.
 void readSources(RunOptions& options) {
+    // A model of this name would be a strange one: the first words that somebody tries.
+    if (options.model == "demo" && options.words.empty() && options.sourceFrom.empty())
+        options.model = "default", options.words = {"demo"};
     options.sources = sourcesFrom(options.words, options.sourceFrom);
     if (options.sources.empty())
         throw Error(kWrongUse, "SOURCE is required; name one, or a file of them with --source-from FILE");

@@ -196,6 +196,12 @@ TEST_F(Run, WithoutOutTheTableIsTheResult) {
     EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(Run, DemoAloneTakesTheShippedModel) {
+    const Outcome outcome = mpmProgram({"run", "demo", "--duration", "1"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(table(outcome.out).size(), 2u);
+}
+
 TEST_F(Run, BlocksNoneKeepsAllTokens) {
     const auto all = table(run({m_folder / "in", "--blocks", "none"}).out);
     EXPECT_EQ(all[0][6], "tokens_kept");
