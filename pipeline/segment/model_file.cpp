@@ -34,15 +34,15 @@ std::string defaultModel() {
     return {};
 }
 
-/// The prefix that the file with this code was installed to, or its build folder: a program's folder is a
-/// level below. So is the GStreamer plugin's in a build folder; the Python module's is two below, and an
-/// installed library is somewhere in lib.
+/// The prefix that the file with this code was installed to, or its build folder: a program's folder is one
+/// level below. So is the GStreamer plugin's in a build folder; the library of the Python package is two
+/// below, and pip's has the model beside it. An installed library is somewhere in lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};
     const fs::path above = own.path.parent_path().parent_path();
     if (own.isProgram) return {above};
-    std::vector<fs::path> prefixes = {above, above.parent_path()};
+    std::vector<fs::path> prefixes = {own.path.parent_path(), above, above.parent_path()};
     for (fs::path folder = above; folder.has_relative_path(); folder = folder.parent_path())
         if (folder.filename() == "lib" || folder.filename() == "lib64") {
             prefixes.push_back(folder.parent_path());

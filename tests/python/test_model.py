@@ -45,8 +45,9 @@ class ShippedModel(FolderTest):
         return shutil.copy(file, folder)
 
     def test_a_library_finds_the_model_of_its_prefix(self):
-        for folders in (("lib", "python3", "dist-packages"), ("build", "python")):
-            prefix = folders[0] if folders[0] == "build" else "."
+        # The last is pip's package, which has the model inside.
+        for folders, prefix in ((("lib", "python3", "dist-packages"), "."), (("build", "python"), "build"),
+                                (("env", "site-packages"), "env/site-packages/mpm")):
             package = os.path.join(self.folder, *folders, "mpm")
             shutil.copytree(os.path.dirname(mpm.__file__), package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
             model = self.place(TINY, prefix, "share", "mpm")

@@ -107,6 +107,43 @@ else:
         self.assertEqual(printed.split()[-1], "same")
 
 
+class Videos(FolderTest):
+    """The videos that pip's package takes from cv2, called as its library calls them."""
+
+    def test_frames_of_a_clip(self):
+        import cv2
+        from mpm import _library, videos
+
+        path = os.path.join(self.folder, "clip.avi")
+        writer = cv2.VideoWriter(path, cv2.VideoWriter_fourcc(*"MJPG"), 10, (64, 48))
+        for seed in range(3):
+            writer.write(image(seed=seed))
+        writer.release()
+        expected = cv2.VideoCapture(path, cv2.CAP_OPENCV_MJPEG).read()[1]
+        held = videos._Videos()
+        number = held.open(path.encode(), cv2.CAP_OPENCV_MJPEG, None, 0)
+        self.assertEqual(held.get(number, cv2.CAP_PROP_FRAME_WIDTH), 64)
+        frame = (_library.Array * 1)()
+        self.assertEqual(held.read(number, frame), 1)
+        self.assertTrue(numpy.array_equal(_library.array_over(frame[0], held), expected))
+        self.assertEqual([held.read(number, frame) for _ in range(3)], [1, 1, 0])
+        held.release(number)
+        self.assertEqual((held.captures, held.frames), ({}, {}))
+        self.assertEqual(held.open(b"missing.avi", cv2.CAP_OPENCV_MJPEG, None, 0), 0)
+        self.assertEqual(videos._quiet(held.get)(number, 3), 0)
+
+    def test_the_command_belongs_to_pips_package(self):
+        done = in_new_process("""
+import sys
+from mpm import command
+try:
+    command.main()
+except SystemExit as end:
+    print(end.code)
+""")
+        self.assertIn("in the package mpm", done[0])
+
+
 class Results(FolderTest):
     def setUp(self):
         super().setUp()
