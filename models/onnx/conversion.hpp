@@ -31,6 +31,7 @@ struct Conversion {
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
+    std::string windows;  ///< within which blocks attend; empty: there are none
     int besideBlocks = 0;  ///< of encoders that neither continue this encoder nor read results of it
     std::vector<int> taps;
     std::string method = "mpm";

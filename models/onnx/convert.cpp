@@ -275,6 +275,8 @@ private:
 
     void writeLayersForm(State& state, const Bindings& bindings, const std::string& digest) {
         summarise(state, m_conversion);
+        if (state.match.backbone()->windows.present())
+            throw Refusal("the layers form has no windows of attention: use --form fused");
         if (bindings.wanted) {
             throw Refusal(
                 "the layers form takes one image of the export's own size: export with batch 1 at the size "

@@ -198,6 +198,16 @@ void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     }
 }
 
+std::string describe(const Windows& windows) {
+    std::string text =
+        cv::format("windows of %dx%d", static_cast<int>(windows.rows), static_cast<int>(windows.columns));
+    if (windows.padding) text += " with padding";
+    text += windows.globalBlocks.empty() ? ", no global block" : ", global blocks";
+    for (const int block : windows.globalBlocks)
+        text += " " + std::to_string(block);
+    return text;
+}
+
 void describe(const Match& match, Conversion& c) {
     const EncoderSpec& encoder = *match.backbone();
     const Block& block = encoder.blocks[0];
@@ -216,6 +226,7 @@ void describe(const Match& match, Conversion& c) {
     if (a.rope) c.attention += a.rope->interleaved ? ", rotary (interleaved)" : ", rotary (halves)";
     if (a.qNorm.present()) c.attention += ", queries and keys normalised";
     if (a.inner.present()) c.attention += ", result normalised";
+    if (encoder.windows.present()) c.windows = describe(encoder.windows);
     c.attentionWidth = static_cast<int>(a.qkv.weight.dim(1)) / 3;
     const List<const EncoderSpec*> segments = match.segments();
     for (const EncoderSpec* segment : segments)
@@ -242,6 +253,7 @@ std::string describe(const Conversion& c) {
     text += cv::format("tokens     %d of the image", c.imageTokens);
     if (!c.grid.empty()) text += cv::format(" (%dx%d)", c.grid.height, c.grid.width);
     text += cv::format(", %d special", c.specialTokens);
+    if (!c.windows.empty()) text += ", " + c.windows;
     if (c.trailingTokens > 0) text += cv::format(", %d behind", c.trailingTokens);
     text += laterTokens(c) + "\n";
     if (c.taps.size() > 1 || (!c.taps.empty() && c.taps[0] != c.blocks - 1)) {

@@ -44,6 +44,7 @@ public:
           m_to(to),
           m_notes(notes) {
         const EncoderSpec& backbone = *state.match.backbone();
+        if (backbone.windows.present()) throw Refusal("its attention runs in windows" + std::string(kHint));
         m_from = {backbone.gridRows, backbone.gridColumns};
         if (m_from.count() == 0) throw Refusal("the grid of the patches is not known" + std::string(kHint));
         const int64_t height = m_fromSize.height / m_from.rows, width = m_fromSize.width / m_from.columns;

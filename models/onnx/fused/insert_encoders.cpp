@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/onnx/fused/insert.hpp"
+#include "models/onnx/fused/window_stream.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/match/own_graph.hpp"
 
@@ -85,6 +86,8 @@ private:
 
     // The tables hold image tokens only: other tokens must not be rotated.
     Tensor imageTable(const Tensor& table, float identity) const {
+        if (m_encoder.windows.present())  // they are of image tokens already
+            return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       first = m_encoder.special, image = m_encoder.imageTokens();
         List<float> values;
@@ -121,7 +124,14 @@ private:
         auto& a = m_node.attributes;
         a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
         a["heads"] = Attribute::of(static_cast<int64_t>(m_encoder.heads()));
-        a["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        const Windows& windows = m_encoder.windows;
+        a["special_tokens"] =
+            Attribute::of(static_cast<int64_t>(windows.present() ? windows.special : m_encoder.special));
+        if (windows.present()) a["window"] = Attribute::of(List<int64_t>{windows.rows, windows.columns});
+        if (windows.padding) a["padding"] = Attribute::of(int64_t{1});
+        if (!windows.globalBlocks.empty())
+            a["global_blocks"] =
+                Attribute::of(List<int64_t>(windows.globalBlocks.begin(), windows.globalBlocks.end()));
         addPlace();
         const NormRule& usual = first.attention.norm.rule;
         writeRule(m_node, "", usual, {});
@@ -231,12 +241,28 @@ private:
     const bool m_dynamic;
 };
 
+void insertWindowed(State& state, const EncoderSpec& encoder, const List<int>& schedule) {
+    Graph& graph = state.graph;
+    WindowStream stream(graph, state.shapes, encoder);
+    List<int> outputs;
+    for (const Tap& tap : encoder.taps) {
+        outputs.push_back(graph.addValue("tokens.restored"));
+        stream.leave(tap.value, outputs.back());
+    }
+    const int tokens = stream.enter();
+    graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, kAbsent, outputs, schedule));
+}
+
 }  // namespace
 
 void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
     int map = kAbsent;  // encoders are in the order of the graph, and so of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
+        if (encoder.windows.present()) {
+            insertWindowed(state, encoder, schedule);
+            continue;
+        }
         Stream stream(graph, state.shapes, encoder);
         List<int> outputs;
         for (const Tap& tap : encoder.taps) {

@@ -81,8 +81,9 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
 
 void Lowering::lowerNode() {
     if (followsFromShapes()) return;
-    const bool own = m_node->domain == "mpm" || (m_node->domain == "mpm.internal" && m_node->op == "Reshape");
-    if (own) return keep();
+    const bool final =
+        m_node->domain == "mpm.internal" && m_node->op != "Linear" && m_node->op != "Select";
+    if (m_node->domain == "mpm" || final) return keep();
     const auto method = methods().find(m_node->op);
     const bool standard = m_node->domain.empty() || m_node->op == "Linear";
     if (!standard || method == methods().end())

@@ -56,6 +56,12 @@ struct Block {
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
     int64_t batch = 0;
+    int64_t rows = 0;  ///< of the token stream, of all images
+    /// The rows of the stream that each attention reads, -1 for a row of padding; empty if each reads an
+    /// image.
+    List<List<int32_t>> windows;
+    List<Rope> ropes;        ///< by window, if it is rotary
+    int probabilities = -1;  ///< value
 };
 
 struct Tap {
@@ -70,12 +76,29 @@ struct Merging {
     List<int> schedule;
 };
 
+/// Attention within windows of image tokens. Tokens are the special ones of each window, windows in raster
+/// order, then the image's in raster order.
+struct Windows {
+    int64_t rows = 0, columns = 0;  ///< of a window; 0: each block is global
+    int special = 0;                ///< tokens of each window
+    bool padding = false;           ///< the grid does not divide, and the export pads it
+    List<int> globalBlocks;
+    List<int32_t> places;  ///< by row of the export's stream: the operator's, over all images
+    int source = -1;       ///< value: the embedded patches, [batch, D, rows, columns] or channels last
+    bool channelsLast = false;
+    Tensor table;      ///< what is added to them, [tokens, D]
+    List<Norm> norms;  ///< of the tokens before the first block
+
+    bool present() const { return rows > 0; }
+};
+
 struct EncoderSpec {
     List<Block> blocks;
     int64_t tokens = 0;  ///< with the special ones
     int64_t dim = 0;
-    int special = 0;                        ///< rows in front of the image tokens
-    int trailing = 0;                       ///< rows behind them
+    int special = 0;   ///< rows in front of the image tokens
+    int trailing = 0;  ///< rows behind them
+    Windows windows;
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
     Norm norm;  ///< final norm, of the taps that are normed

@@ -21,7 +21,7 @@ public:
         m_chain = {first};
         rejectBetween(kAbsent, first->input(), "attention before the encoder is not one of its blocks: ");
         findTokens(*first);
-        while (chains && extend()) {
+        while (chains && !first->windows.present() && extend()) {
         }
         numberBlocks();
         checkWhole();
@@ -140,6 +140,7 @@ private:
 
     // The rows that do not depend on the image are the special tokens.
     void findTokens(EncoderSpec& encoder) {
+        if (encoder.windows.present()) return;
         const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
         const Tensor& a = one[0];
         const Tensor& b = other[0];
@@ -247,11 +248,17 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
+// Windowed and global blocks read the same rows in other groups.
+static bool sameTokens(const Block& a, const Block& b) {
+    if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
+    return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;
+}
+
 std::string difference(const Block& a, const Block& b) {
     const Attention& x = a.attention;
     const Attention& y = b.attention;
     const std::pair<bool, const char*> parts[] = {
-        {a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout, "the shape of their tokens"},
+        {sameTokens(a, b), "the shape of their tokens"},
         {x.heads == y.heads, "the number of heads"},
         {close(x.scale, y.scale), "the scale of attention"},
         {x.qNorm.present() == y.qNorm.present() && x.inner.present() == y.inner.present() &&

@@ -15,8 +15,9 @@ public:
         : m_rows(rows), m_segment(segment), m_next(next) {}
 
     std::optional<OtherRows> find() {
-        const bool alike = m_segment.dim == m_next.dim && batch() == m_next.blocks[0].batch &&
-                           m_segment.imageTokens() > 0 && m_next.tokens >= m_segment.imageTokens();
+        const bool alike = !m_next.windows.present() && m_segment.dim == m_next.dim &&
+                           batch() == m_next.blocks[0].batch && m_segment.imageTokens() > 0 &&
+                           m_next.tokens >= m_segment.imageTokens();
         if (!alike) return std::nullopt;
         collectCarriers();
         if (!m_carriers.count(m_next.input())) return std::nullopt;

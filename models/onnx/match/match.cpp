@@ -7,6 +7,7 @@
 #include "models/onnx/match/backbone.hpp"
 #include "models/onnx/match/match_attention.hpp"
 #include "models/onnx/match/match_mlp.hpp"
+#include "models/onnx/match/windows.hpp"
 
 namespace mpm::models {
 namespace {
@@ -29,6 +30,7 @@ public:
             if (node.is("Softmax") && m_rows.inferred().values[node.outputs[0]].isFloat()) matchBlock(node);
         }
         chain();
+        resolveWindows();
         for (EncoderSpec& encoder : m_match.encoders) {
             findTaps(encoder);
             checkInside(encoder);
@@ -120,10 +122,29 @@ private:
         m_match.encoders.push_back(std::move(encoder));
     }
 
+    // Encoders whose windows are of another kind are no encoders.
+    void resolveWindows() {
+        List<EncoderSpec> kept;
+        for (EncoderSpec& encoder : m_match.encoders) {
+            try {
+                if (hasWindows(encoder)) findWindows(m_rows, encoder);
+                kept.push_back(std::move(encoder));
+            } catch (const Mismatch& mismatch) {
+                for (const Block& block : encoder.blocks) {
+                    const Node& softmax = *graph().nodeOf(block.probabilities);
+                    Mismatch own{"attention at " + graph().describe(softmax) + ": " + mismatch.reason};
+                    m_match.reasons.insert(m_match.reasons.begin(), own.reason);
+                    m_unmatched.push_back({block.probabilities, own});
+                }
+            }
+        }
+        m_match.encoders = std::move(kept);
+    }
+
     // Values after a block that nodes outside of the encoder read.
     void findTaps(EncoderSpec& encoder) {
         const Block& first = encoder.blocks.front();
-        encoder.tokens = first.tokens;
+        if (!encoder.windows.present()) encoder.tokens = first.tokens;
         encoder.dim = m_rows.shapeOf(first.input).back();
         for (size_t k = 0; k < encoder.blocks.size(); ++k) {
             const bool last = k + 1 == encoder.blocks.size();
@@ -134,7 +155,7 @@ private:
                 const auto inside = [&](int n) {
                     const Node& node = graph().nodes[n];
                     return node.outputs[0] == next.middle || node.outputs[0] == next.output ||
-                           (m_rows.isNorm(&node) && feedsOnly(node.outputs[0], next));
+                           ((m_rows.isNorm(&node) || node.is("Reshape")) && feedsOnly(node.outputs[0], next));
                 };
                 outside.erase(std::remove_if(outside.begin(), outside.end(), inside), outside.end());
             }

@@ -4,24 +4,18 @@
 #include <cmath>
 
 #include "models/onnx/match/match_heads.hpp"
+#include "models/onnx/match/match_scores.hpp"
 #include "models/onnx/match/residual.hpp"
 
 namespace mpm::models {
 namespace {
-
-// The scores before the softmax: q k^T, scaled, with or without a bias per key.
-struct Scores {
-    int product = kAbsent;  // the MatMul
-    float scale = 1;
-    Tensor keyBias;
-};
 
 class AttentionMatcher {
 public:
     AttentionMatcher(const RowMatcher& rows, const Node& softmax) : m_rows(rows), m_softmax(softmax) {}
 
     Block run() {
-        const Scores scores = scoresBehind(m_softmax.inputs[0]);
+        const Scores scores = scoresOf(m_rows, m_softmax);
         const Node& product = m_rows.graph().nodes[scores.product];
         m_context = contextAfter(m_softmax.outputs[0]);
         const Node& mix = m_rows.graph().nodes[m_rows.graph().values[m_context].producer];
@@ -32,87 +26,14 @@ public:
         findHeads();
         gather(scores);
         findProjection();
+        m_block.probabilities = m_softmax.outputs[0];
         return m_block;
     }
 
 private:
     const Shape& shapeOf(int value) const { return m_rows.shapeOf(value); }
-    bool isKnown(int value) const { return m_rows.inferred().values[value].known(); }
     [[noreturn]] void fail(const std::string& reason) const {
         throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
-    }
-
-    [[noreturn]] void failRelative(const std::string& what, const std::string& where) const {
-        throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + what +
-                           " added to its scores" + where +
-                           ", which merged tokens cannot have; models with absolute or rotary positions work",
-                       false, true};
-    }
-
-    Scores scoresBehind(int value) {
-        const int64_t axis = m_softmax.getInt("axis", m_rows.graph().opset < 13 ? 1 : -1);
-        const int64_t rank = static_cast<int64_t>(shapeOf(value).size());
-        if (axis != -1 && axis != rank - 1) fail("its softmax does not run over the keys");
-        Scores scores;
-        for (const Node* node = m_rows.graph().nodeOf(value); node; node = m_rows.graph().nodeOf(value)) {
-            if (node->is("MatMul")) {
-                scores.product = m_rows.graph().values[value].producer;
-                return scores;
-            }
-            value = unwrap(*node, scores);
-        }
-        fail("no product of queries and keys leads to it");
-    }
-
-    // One step back from the softmax towards the product.
-    int unwrap(const Node& node, Scores& scores) {
-        const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
-        if (reshaped && sameMatrix(node)) return node.inputs[0];
-        if (node.inputs.size() == 2 && (node.is("Mul") || node.is("Div") || node.is("Add"))) {
-            const bool first = isKnown(node.inputs[0]);
-            const int constant = node.inputs[first ? 0 : 1], other = node.inputs[first ? 1 : 0];
-            const bool usable = isKnown(constant) && (node.op != "Div" || !first);
-            const Tensor& c = m_rows.inferred().values[constant];
-            if (usable && node.is("Add")) {
-                addKeyBias(c, scores);
-                return other;
-            }
-            if (usable && c.size() == 1) {
-                if (scores.keyBias.known()) fail("its bias is scaled");
-                const float by = static_cast<float>(c.at(0));
-                scores.scale = node.is("Mul") ? scores.scale * by : scores.scale / by;
-                return other;
-            }
-        }
-        if (m_rows.isMask(node))
-            throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks of the image were found above: what is computed and added are relative positions.
-        if (node.is("Add"))
-            failRelative("relative positions are", " (" + m_rows.graph().describe(node) + ")");
-        if (node.is("Where") || node.is("Sub"))
-            failRelative("a mask or a relative position bias is", " (" + m_rows.graph().describe(node) + ")");
-        fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
-    }
-
-    bool sameMatrix(const Node& node) const {
-        const Shape& a = shapeOf(node.inputs[0]);
-        const Shape& b = shapeOf(node.outputs[0]);
-        return a.size() > 1 && b.size() > 1 && a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
-    }
-
-    // A constant may be added to the scores if it depends on the key only.
-    void addKeyBias(const Tensor& c, Scores& scores) {
-        const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
-        List<float> bias(keys, 0.f);
-        for (int64_t k = 0; k < c.size(); ++k) {
-            const int64_t key = c.rank() == 0 || c.dim(-1) == 1 ? -1 : k % keys;
-            if (k < keys && key >= 0) bias[key] = c.f()[k];
-            if (key >= 0 && c.f()[k] != bias[key]) {
-                failRelative("a relative position bias or a mask is", "");
-            }
-        }
-        const bool zero = std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; });
-        if (!zero) scores.keyBias = Tensor::floats({keys}, bias);
     }
 
     // Softmax -> (reshapes) -> MatMul with the values.
@@ -123,7 +44,7 @@ private:
             const Node& user = m_rows.graph().nodes[m_rows.usersOf(value)[0]];
             if (user.is("MatMul") && user.inputs[0] == value) return user.outputs[0];
             const bool reshaped = user.is("Reshape") || user.is("Squeeze") || user.is("Unsqueeze");
-            if (!reshaped || !sameMatrix(user))
+            if (!reshaped || !keepsMatrix(m_rows, user))
                 fail("its probabilities pass through " + m_rows.graph().describe(user));
             value = user.outputs[0];
         }
@@ -173,35 +94,52 @@ private:
         const int64_t batch = static_cast<int64_t>(images.size());
         if (m_k.tokens != tokens || m_k.groups != m_q.groups || m_v.groups != m_q.groups)
             fail("queries and keys differ in number");
-        const int64_t expected = shapeOf(m_rows.graph().inputs[0].value)[0];
-        if (batch != expected || batch * tokens != all) {
-            fail(batch > expected ? "it runs in windows, which merging does not support; models with "
-                                    "global attention work"
-                                  : "it does not read every token");
-        }
         m_block.tokens = tokens;
         m_block.batch = batch;
+        m_block.rows = all;
         m_block.attention.heads = static_cast<int>(m_q.groups / batch);
+        List<List<int32_t>> windows(images.size());
         for (const auto& [rows, image] : images)
-            checkOrder(rows, batch);
+            windows[image] = rows;
+        const int64_t expected = shapeOf(m_rows.graph().inputs[0].value)[0];
+        if (batch == expected && batch * tokens == all) {
+            const auto inOrder = [&](const List<int32_t>& rows) { return isInOrder(rows, batch); };
+            if (std::all_of(windows.begin(), windows.end(), inOrder)) return;
+        }
+        takeWindows(windows, all, expected);
     }
 
-    void checkOrder(const List<int32_t>& rows, int64_t batch) {
+    // Attention that is not over whole images in their order; the encoder decides whether windows fit.
+    void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
+        List<char> seen(static_cast<size_t>(all), 0);
+        int64_t read = 0;
+        for (const List<int32_t>& rows : windows) {
+            for (const int32_t row : rows) {
+                if (row >= 0 && seen[row]++) fail("it reads tokens more than once");
+                read += row >= 0;
+            }
+        }
+        if (read != all) fail("it does not read every token");
+        if (static_cast<int64_t>(windows.size()) % images) fail("its windows are not as many for each image");
+        m_block.windows = windows;
+        m_block.layout = Layout::BatchFirst;
+    }
+
+    bool isInOrder(const List<int32_t>& rows, int64_t batch) {
         const int64_t tokens = m_block.tokens;
         const bool batchFirst =
             rows[0] % tokens == 0 && (tokens == 1 || rows[1] == rows[0] + 1) &&
             !(batch == 1 && shapeOf(m_block.input).size() == 3 && shapeOf(m_block.input)[1] == 1);
         m_block.layout = batchFirst ? Layout::BatchFirst : Layout::TokensFirst;
-        for (int64_t t = 0; t < tokens; ++t) {
-            if (rows[t] != rows[0] + t * (batchFirst ? 1 : batch))
-                fail("it reads the tokens in another order");
-        }
+        for (int64_t t = 0; t < tokens; ++t)
+            if (rows[t] != rows[0] + t * (batchFirst ? 1 : batch)) return false;
+        return true;
     }
 
-    List<int64_t> groupsOfFirstImage() const {
+    List<int64_t> groupsOf(int image) const {
         List<int64_t> groups;
         for (int64_t g = 0; g < m_q.groups; ++g) {
-            if (m_imageOf[g] == m_imageOf[0]) groups.push_back(g);
+            if (m_imageOf[g] == image) groups.push_back(g);
         }
         return groups;
     }
@@ -209,7 +147,7 @@ private:
     // Weights of q, k, v in the operator's column order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
-        const List<int64_t> groups = groupsOfFirstImage();
+        const List<int64_t> groups = groupsOf(m_imageOf[0]);
         a.scale = scores.scale * m_q.factor * m_k.factor;
         a.keyBias = scores.keyBias;
         for (const HeadView* view : {&m_q, &m_k, &m_v})
@@ -220,11 +158,17 @@ private:
         if (m_v.norm != kAbsent || m_v.rotated) fail("its values are normalised or rotated");
         if (m_q.rotated != m_k.rotated) fail("only one of queries and keys is rotated");
         if (!m_q.rotated) return;
-        a.rope = ropeOf(m_q, groups);
-        const Rope other = ropeOf(m_k, groups);
-        const bool same = a.rope->interleaved == other.interleaved && sameTable(a.rope->cos, other.cos) &&
-                          sameTable(a.rope->sin, other.sin);
+        a.rope = sameRope(groups);
+        for (size_t w = 0; w < m_block.windows.size(); ++w)
+            m_block.ropes.push_back(sameRope(groupsOf(static_cast<int>(w))));
+    }
+
+    Rope sameRope(const List<int64_t>& groups) const {
+        const Rope rope = ropeOf(m_q, groups), other = ropeOf(m_k, groups);
+        const bool same = rope.interleaved == other.interleaved && sameTable(rope.cos, other.cos) &&
+                          sameTable(rope.sin, other.sin);
         if (!same) fail("queries and keys are rotated differently");
+        return rope;
     }
 
     static bool sameTable(const Tensor& a, const Tensor& b) {
@@ -357,8 +301,22 @@ private:
                 norm.rule};
     }
 
+    bool keepsRows(const Node& node) const {
+        const bool reshaped =
+            node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
+        return reshaped && shapeOf(node.inputs[0]).size() > 1 && shapeOf(node.outputs[0]).size() > 1 &&
+               shapeOf(node.inputs[0]).back() == shapeOf(node.outputs[0]).back();
+    }
+
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
-        const Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
+        Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
+        // The norm may read the tokens in another shape than the sum.
+        for (const Node* node = m_rows.graph().nodeOf(m_block.input);
+             residual.branch == kAbsent && node && keepsRows(*node);
+             node = m_rows.graph().nodeOf(m_block.input)) {
+            m_block.input = node->inputs[0];
+            residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
+        }
         const int branchValue = residual.branch;
         if (branchValue == kAbsent) fail("its result is not added to the tokens it came from");
         m_block.middle = residual.middle;

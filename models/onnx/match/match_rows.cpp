@@ -98,6 +98,18 @@ List<int32_t> RowMatcher::rowNumbers(int value) const {
     return rows;
 }
 
+namespace {
+
+bool isZero(const Terms& terms, size_t begin, int64_t count) {
+    for (int64_t k = 0; k < count; ++k) {
+        const Term term = terms[begin + k];
+        if (term.count() != 0 || term.constant != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 RowMatcher::Normed RowMatcher::normBehind(int value) const {
     const int64_t width = shapeOf(value).back();
     if (isNorm(m_graph.nodeOf(value))) return {m_graph.values[value].producer, rowNumbers(value)};
@@ -114,6 +126,10 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
     normed.norm = m_graph.values[source].producer;
     normed.rows.resize(traced->terms.size() / width);
     for (size_t row = 0; row < normed.rows.size(); ++row) {
+        if (isZero(traced->terms, row * width, width)) {
+            normed.rows[row] = kPadded;
+            continue;
+        }
         const int64_t first = traced->terms[row * width].at[0];  // where the row begins
         for (int64_t column = 0; column < width; ++column) {
             const Term term = traced->terms[row * width + column];

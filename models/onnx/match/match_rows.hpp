@@ -47,9 +47,10 @@ public:
     Norm normOf(const Node& node) const;
     Dense denseOf(const Node& linear) const { return models::denseOf(m_graph, linear); }
 
+    static constexpr int32_t kPadded = -1;
     struct Normed {
         int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< row of the norm's input by row of the value
+        List<int32_t> rows;  ///< row of the norm's input by row of the value; kPadded for a row of zeros
     };
     /// A value that is a norm's result, its rows perhaps in another order.
     Normed normBehind(int value) const;

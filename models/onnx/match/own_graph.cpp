@@ -46,6 +46,7 @@ public:
         encoder.tokens = m_shape[1];
         encoder.dim = m_shape[2];
         encoder.special = static_cast<int>(within("special_tokens", 1, 0, encoder.tokens));
+        readWindows(encoder);
         encoder.trailing =
             static_cast<int>(within("trailing_tokens", 0, 0, encoder.tokens - encoder.special));
         encoder.firstBlock = static_cast<int>(within("first_block", 0, 0, kMostBlocks));
@@ -86,6 +87,27 @@ private:
             throw Refusal("an MpmEncoder with " + std::to_string(value) + " as " + name +
                           ": the file is damaged");
         return value;
+    }
+
+    // The special tokens of each window are in front.
+    void readWindows(EncoderSpec& encoder) const {
+        const List<int64_t> window = m_node.getInts("window"), grid = m_node.getInts("grid");
+        if (window.empty()) return;
+        const bool valid = window.size() == 2 && grid.size() == 2 && window[0] > 0 && window[1] > 0 &&
+                           grid[0] > 0 && grid[1] > 0 && window[0] <= INT32_MAX && window[1] <= INT32_MAX;
+        if (!valid) throw Refusal("an MpmEncoder with windows of no size: the file is damaged");
+        const int64_t count =
+            checkedProduct<int64_t>((checkedSum<int64_t>(grid[0], window[0]) - 1) / window[0],
+                                    (checkedSum<int64_t>(grid[1], window[1]) - 1) / window[1]);
+        const int64_t special = checkedProduct<int64_t>(count, encoder.special);
+        if (special > encoder.tokens)
+            throw Refusal("an MpmEncoder with more windows than tokens: the file is damaged");
+        encoder.windows = {
+            window[0], window[1], encoder.special, m_node.getInt("padding", 0) != 0, {}, {}, -1, false,
+            {},        {}};
+        for (const int64_t block : m_node.getInts("global_blocks"))
+            encoder.windows.globalBlocks.push_back(checkedCast<int>(block));
+        encoder.special = static_cast<int>(special);
     }
 
     Norm norm(const std::string& name, const char* prefix) const {

@@ -6,14 +6,15 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/trace/orders.hpp"
 
 namespace mpm::models {
 namespace {
 
 const std::set<std::string>& moves() {
-    static const std::set<std::string> ops{"Reshape",  "Squeeze", "Unsqueeze", "Flatten", "Transpose",
-                                           "Slice",    "Split",   "Concat",    "Gather",  "Expand",
-                                           "Identity", "Dropout", "Cast",      "Select"};
+    static const std::set<std::string> ops{
+        "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice",  "Split", "Concat",
+        "Gather",  "Expand",  "Identity",  "Dropout", "Cast",      "Select", "Pad",   "Tile"};
     return ops;
 }
 
@@ -165,6 +166,8 @@ private:
         if (node.op == "Split") return cut(node);
         if (node.op == "Gather") return pick(node);
         if (node.op == "Select") return select(node);
+        if (node.op == "Pad") return pad(node);
+        if (node.op == "Tile") return repeat(node);
         const int from = node.inputs[0];
         Terms& to = m_terms[node.outputs[0]];
         if (node.op == "Expand") {
@@ -207,26 +210,6 @@ private:
             }
         }
         return walk(out, start, step);
-    }
-
-    static constexpr const char* kPurpose = "following single elements";
-
-    static List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
-        const int64_t count = elementCount(out);
-        checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
-        List<int32_t> order(static_cast<size_t>(count));
-        List<int64_t> index(out.size(), 0);
-        int64_t position = start;
-        for (int32_t& at : order) {
-            at = static_cast<int32_t>(position);
-            for (size_t d = out.size(); d-- > 0;) {
-                position += step[d];
-                if (++index[d] < out[d]) break;
-                position -= step[d] * out[d];
-                index[d] = 0;
-            }
-        }
-        return order;
     }
 
     List<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
@@ -314,6 +297,30 @@ private:
         return true;
     }
 
+    // The operand's elements, and the fill behind them as one more.
+    bool pad(const Node& node) {
+        const Shape& in = shapeOf(node.inputs[0]);
+        const List<int64_t> pads = listOf(node, 1, "pads");
+        const int value = node.input(2);
+        const auto fill =
+            static_cast<float>(value == kAbsent ? node.getFloat("value", 0) : m_inferred.values[value].at(0));
+        if (pads.size() != 2 * in.size()) return false;
+        const Terms both = Terms::joined({operand(node.inputs[0]), Terms::constants(&fill, 1)});
+        m_terms[node.outputs[0]] = both.picked(
+            placed(in, shapeOf(node.outputs[0]), [&](size_t d, int64_t index) { return index - pads[d]; }));
+        return true;
+    }
+
+    bool repeat(const Node& node) {
+        const Shape &in = shapeOf(node.inputs[0]), &out = shapeOf(node.outputs[0]);
+        if (in.size() != out.size()) return false;
+        m_terms[node.outputs[0]] =
+            operand(node.inputs[0]).picked(placed(in, out, [&](size_t d, int64_t index) {
+                return index % in[d];
+            }));
+        return true;
+    }
+
     bool select(const Node& node) {
         const size_t count = node.outputs.size();
         const bool first = m_inferred.values[node.inputs[0]].at(0) != 0;
@@ -351,6 +358,9 @@ bool canFollow(const Graph&, const Inferred& inferred, const Node& node, Follow 
         for (size_t k = 1; k < node.inputs.size() && !data; ++k) {
             if (node.inputs[k] != kAbsent && !inferred.values[node.inputs[k]].known()) return false;
         }
+        if (node.op == "Pad" &&
+            (node.getString("mode", "constant") != "constant" || node.input(3) != kAbsent))
+            return false;
         return node.op != "Select" || inferred.values[node.inputs[0]].known();
     }
     if (node.op == "Add" || node.op == "Sub" || node.op == "Neg") return true;
