@@ -177,6 +177,8 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
               "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
     verb.add_option("--labels", o.labels, "JSON list of the classes' names and colours")->type_name("FILE");
+    addParsed(verb, "--detections", "which outputs are boxes and scores (default: guessed for detectors)",
+              "JSON|none", [&o](const std::string& text) { o.convert.detections = text; });
     addParsed(verb, "--mean",
               "of the training's preprocessing, on 0 to 1 (default: the export's, else .5,.5,.5)", "R,G,B",
               [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });

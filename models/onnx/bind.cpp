@@ -19,9 +19,9 @@ namespace {
 // A batch that no other extent of a model is likely to have.
 constexpr int kBatch = 2;
 
-// Why the graph does not work with this input; empty if it does.
-std::string problemWith(const Graph& graph, const Tensor& input) {
-    const Inferred inferred = infer(graph, {input});
+// Why the graph does not work with an image of this shape; empty if it does.
+std::string problemWith(const Graph& graph, const Shape& image) {
+    const Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Port& port : graph.outputs) {
         const auto problem = inferred.problems.find(port.value);
         if (problem != inferred.problems.end()) return problem->second;
@@ -32,7 +32,7 @@ std::string problemWith(const Graph& graph, const Tensor& input) {
 // The image size at which the export's positions fit: a constant map that the graph resizes to the grid of
 // the patches. Empty if there is none.
 cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
-    const Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
+    const Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Node& node : graph.nodes) {
         if (!node.is("Resize") && !node.is("Upsample")) continue;
         const Tensor &from = inferred.values[node.inputs[0]], &to = inferred.values[node.outputs[0]];
@@ -48,7 +48,7 @@ cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
 // The image size at which the positions that are added to the tokens have as many rows as there are tokens:
 // the image is square. Empty if there is none.
 cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
-    const Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
+    const Inferred inferred = infer(graph, inputsFor(graph, image));
     int64_t grid = 0;
     for (const Node& node : graph.nodes) {
         const auto shapeOf = [&](size_t k) -> const Shape& {
@@ -79,21 +79,21 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
         if (sizes[k].empty()) continue;
         shape[2] = sizes[k].height;
         shape[3] = sizes[k].width;
-        const std::string problem = problemWith(graph, Tensor(Type::Float, shape));
+        const std::string problem = problemWith(graph, shape);
         if (first.empty()) first = problem;
         if (!problem.empty()) continue;
         if (k == 0) return sizes[k];
         const cv::Size own = sizeOfPositions(graph, shape);
         shape[2] = own.height;
         shape[3] = own.width;
-        const bool fits = !own.empty() && problemWith(graph, Tensor(Type::Float, shape)).empty();
+        const bool fits = !own.empty() && problemWith(graph, shape).empty();
         return fits ? own : sizes[k];
     }
     shape[2] = shape[3] = 224;
     const cv::Size own = sizeOfAddedPositions(graph, shape);
     shape[2] = own.height;
     shape[3] = own.width;
-    if (!own.empty() && problemWith(graph, Tensor(Type::Float, shape)).empty()) return own;
+    if (!own.empty() && problemWith(graph, shape).empty()) return own;
     throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
                   "): give --size HxW if the model needs another size");
 }
@@ -111,6 +111,17 @@ std::string namesOf(const List<Port>& ports, const char* between = ", ") {
 
 bool isImage(const Port& port) {
     return port.type == Type::Float && port.hasShape && port.dims.size() == 4;
+}
+
+// Width and height of the images before they were resized, [batch, 2].
+bool isSizeOfImages(const Port& port) {
+    return port.type != Type::Bool && port.hasShape && port.dims.size() == 2 && port.dims[1] == 2;
+}
+
+// The image comes first, the size of the original may follow.
+bool takesImages(const Graph& graph) {
+    if (graph.inputs.size() == 1) return true;
+    return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
 // Shapes that are declared need no input.
@@ -167,6 +178,11 @@ List<Port> dropInputs(Graph& graph) {
                  });
     graph.inputs = needed;
     return dropped;
+}
+
+void putImageFirst(Graph& graph) {
+    if (std::count_if(graph.inputs.begin(), graph.inputs.end(), isImage) == 1)
+        std::stable_partition(graph.inputs.begin(), graph.inputs.end(), isImage);
 }
 
 // A model of images and texts often has outputs that need the image only.
@@ -244,7 +260,7 @@ void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vecto
         const List<Port> dropped = dropInputs(graph);
         if (!dropped.empty())
             notes.push_back("no output needs these inputs, which are left out: " + namesOf(dropped));
-        return;
+        return putImageFirst(graph);
     }
     const auto named = [&](const Port& port) {
         return std::find(names.begin(), names.end(), port.name) != names.end();
@@ -262,6 +278,7 @@ void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vecto
     graph.outputs = kept;
     graph.prune();
     dropInputs(graph);
+    putImageFirst(graph);
 }
 
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
@@ -278,7 +295,7 @@ void fixScalarInputs(Graph& graph, std::vector<std::string>& notes) {
 }
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
-    if (graph.inputs.size() != 1) refuseInputs(graph);
+    if (!takesImages(graph)) refuseInputs(graph);
     const Port& port = graph.inputs[0];
     if (port.type != Type::Float || !port.hasShape || port.dims.size() != 4) {
         throw Refusal("input '" + printable(port.name, 200) +
@@ -307,9 +324,9 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
         throw Refusal("input '" + printable(port.name, 200) +
                       "' is an image without pixels: " + toString(shape));
     binding.size = {checkedCast<int>(shape[3]), checkedCast<int>(shape[2])};
-    binding.inputs.emplace_back(Type::Float, shape);
+    binding.inputs = inputsFor(graph, shape);
     ++shape[0];
-    if (binding.dynamicBatch) binding.otherInputs.emplace_back(Type::Float, shape);
+    if (binding.dynamicBatch) binding.otherInputs = inputsFor(graph, shape);
     return binding;
 }
 
@@ -319,7 +336,7 @@ bool accepts(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;
     }
-    return problemWith(graph, binding.inputs[0]).empty();
+    return problemWith(graph, binding.inputs[0].shape()).empty();
 }
 
 State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,

@@ -31,8 +31,8 @@ struct Conversion {
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
-    std::string windows;  ///< within which blocks attend; empty: there are none
-    int besideBlocks = 0;  ///< of encoders that neither continue this encoder nor read results of it
+    std::string windows;   ///< within which blocks attend; empty: there are none
+    int besideBlocks = 0;  ///< of encoders that neither continue this one nor read its results
     std::vector<int> taps;
     std::string method = "mpm";
     std::vector<int> schedule;
@@ -47,6 +47,7 @@ struct Conversion {
     int attentionWidth = 0;                            ///< of queries, keys and values
     std::vector<DecoderCost> decoders;
     double gflopsAround = 0;  ///< outside of all blocks
+    std::string detections;   ///< which outputs are boxes and scores; empty: none
     std::string proof;        ///< how the reference was computed
     std::vector<int> provedBatches;
     double error = 0;

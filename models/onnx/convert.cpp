@@ -4,23 +4,25 @@
 #include <future>
 
 #include <mpm/mpm.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/pending_file.hpp"
 #include "base/printable.hpp"
 #include "models/onnx/bind.hpp"
+#include "models/onnx/detections.hpp"
 #include "models/onnx/export_notes.hpp"
 #include "models/onnx/fused/fuse.hpp"
 #include "models/onnx/fused/labels_output.hpp"
 #include "models/onnx/io/digest.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
+#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/layers/layers.hpp"
 #include "models/onnx/match/follow_map.hpp"
 #include "models/onnx/match/own_graph.hpp"
 #include "models/onnx/match/understand.hpp"
 #include "models/onnx/merging.hpp"
+#include "models/onnx/metadata.hpp"
 #include "models/onnx/summary.hpp"
 #include "models/onnx/verify/prove.hpp"
 
@@ -35,80 +37,9 @@ void checkMethodOfFile(const std::string& method) {
     }
 }
 
-std::vector<double> threeOf(const cv::Scalar& s) {
-    return {s[0], s[1], s[2]};
-}
-
-// 0 if it is not known.
-std::int64_t classesOf(const Graph& graph) {
-    const auto queries = queryOutputs(graph);
-    const Port& scores = graph.outputs[queries ? queries->classes : 0];
-    const bool known =
-        scores.type == Type::Float && (queries || (scores.dims.size() == 4 && scores.dims[1] > 1));
-    return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
-}
-
-// If a name is missing, classes would silently get a wrong name or none.
-void checkClasses(const ConvertOptions& options, const Graph& graph) {
-    const auto queries = queryOutputs(graph);
-    if (queries && !options.labels) {
-        CV_Error(cv::Error::StsOutOfRange, "--labels: output '" +
-                                               printable(graph.outputs[queries->masks].name, 200) +
-                                               "' has masks of queries, not of classes; add --output labels");
-    }
-    const Port& scores = graph.outputs[queries ? queries->classes : 0];
-    const auto classes = static_cast<std::int64_t>(options.classes.size());
-    const std::int64_t there = classesOf(graph);
-    if (there == 0 || classes == 0 || classes == there) return;
-    CV_Error(cv::Error::StsOutOfRange, "--labels: names " + std::to_string(classes) +
-                                           " classes, but output '" + printable(scores.name, 200) + "' has " +
-                                           std::to_string(there) + "; name each of them, in their order");
-}
-
-// The number of classes cannot be seen in labels, so that they get names; those of the options replace them.
-void nameClasses(std::int64_t count, Graph& graph) {
-    if (graph.metadata.count("mpm.labels")) return;
-    nlohmann::json names = nlohmann::json::array();
-    for (std::int64_t k = 0; k < count; ++k)
-        names.push_back("class " + std::to_string(k));
-    graph.metadata["mpm.labels"] = names.dump();
-}
-
-// Names that the exporter has noted, if they are as many as the classes.
-void nameClassesAsExported(Graph& graph) {
-    const std::int64_t count = classesOf(graph);
-    if (count == 0 || graph.metadata.count("mpm.labels")) return;
-    const nlohmann::json names = classesIn(graph.metadata, count);
-    if (!names.empty())
-        graph.metadata["mpm.labels"] = names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// The metadata of a converted model stays unless the options replace it.
-void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
-                   Graph& graph) {
-    using nlohmann::json;
-    std::map<std::string, std::string>& to = graph.metadata;
-    const auto set = [&](const std::string& key, const json& value) {
-        to["mpm." + key] = value.dump(-1, ' ', false, json::error_handler_t::replace);
-    };
-    if (!options.classes.empty()) set("labels", options.classes);
-    if (!options.palette.empty()) {
-        json palette = json::array();
-        for (const cv::Vec3b& c : options.palette)
-            palette.push_back({c[0], c[1], c[2]});
-        set("palette", palette);
-    }
-    const Pixels& pixels = conversion.pixels;
-    if (options.mean || !to.count("mpm.mean")) set("mean", threeOf(pixels.mean));
-    if (options.deviation || !to.count("mpm.std")) set("std", threeOf(pixels.deviation));
-    set("size", {conversion.size.height, conversion.size.width});
-    set("schedule", conversion.schedule);
-    if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
-}
-
 bool hasRoom(const Graph& graph, const Shape& input) {
     try {
-        checkRoom(peakBytes(graph, infer(graph, {Tensor(Type::Float, input)})), "the proof");
+        checkRoom(peakBytes(graph, infer(graph, inputsFor(graph, input))), "the proof");
         return true;
     } catch (const BudgetError&) {
         return false;
@@ -198,9 +129,12 @@ private:
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph original = readInput(&m_conversion.notes);
-        m_conversion.pixels = pixelsFor(m_options, original.metadata, m_conversion.notes);
+        m_conversion.pixels =
+            pixelsFor(m_options, original.metadata, choosesByScore(original), m_conversion.notes);
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
+        m_original = &original;
+        m_own = &bindings.own;
         m_conversion.size = bindings.last().size;
         m_conversion.batch =
             bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
@@ -220,7 +154,6 @@ private:
         } else {
             state = writeOtherSize(std::move(state), *bindings.wanted, digest.get());
         }
-        prepareProof(original, bindings.own, state.graph);
     }
 
     void chooseMerging(const Graph& original, int blocks) {
@@ -301,15 +234,17 @@ private:
         changeImageSize(state, wanted, m_conversion.notes);
         summarise(state, m_conversion);
         finishFused(state);
+        finishFused(own);
+        prepareProof(own.graph);
         save(state.graph, digest, m_file.path());
         m_ownSize.emplace(m_file.folder());
         if (!m_ownSize->isOpen()) m_file.refuse(errno);
-        finishFused(own);
         save(own.graph, digest, m_ownSize->path());
         return own;
     }
 
     void save(Graph& graph, const std::string& digest, const std::string& path) {
+        if (!m_prover) prepareProof(graph);
         if (m_options.allClasses) checkClasses(m_options, graph);
         nameClassesAsExported(graph);
         m_labels = labelsOf(graph);
@@ -317,6 +252,9 @@ private:
             throw Refusal("labels come with --form fused only");
         if (m_labels.labels >= 0) outputLabels(graph);
         if (m_labels.classes >= 0) nameClasses(graph.outputs[m_labels.classes].dims[2] - 1, graph);
+        const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
+        describeBoxes(m_options, chooses ? guessDetections(*m_original, m_prover->results()) : "", graph);
+        m_conversion.detections = describeDetections(graph.metadata);
         writeMetadata(m_options, m_conversion, digest, graph);
         writeModel(graph, path, m_file.name());
     }
@@ -329,8 +267,9 @@ private:
     }
 
     // OpenCV reads a converted model only as the converter has understood it: from a copy beside the output.
-    void prepareProof(const Graph& original, const Binding& binding, const Graph& converted) {
-        const List<Shape> inputs = proofInputs(original, binding);
+    void prepareProof(const Graph& converted) {
+        const Graph& original = *m_original;
+        const List<Shape> inputs = proofInputs(original, *m_own);
         if (!isFused(original)) {
             m_prover.emplace(original, "", inputs, converted);
             m_prover->setReread([this] { return readInput(); });
@@ -354,6 +293,11 @@ private:
                 "rounding decides about the export's results at " + std::to_string(proof.unstable) +
                 " of the random inputs (a threshold, as of masked attention): proved at another one");
         }
+        for (const auto& [name, places] : proof.nearTies) {
+            m_conversion.notes.push_back(name + ": the scores at " + std::to_string(places) +
+                                         " of the chosen places are closer than rounding, so that their "
+                                         "order may differ from the export's");
+        }
         for (const std::string& name : proof.flat) {
             m_conversion.notes.push_back("output '" + printable(name, 200) +
                                          "' is one value everywhere on random input, so its proof is weak");
@@ -365,6 +309,8 @@ private:
     PendingFile& m_file;
     Conversion m_conversion;
     Merging m_merging;
+    const Graph* m_original = nullptr;  // both until the file is written
+    const Binding* m_own = nullptr;
     LabelOutputs m_labels;
     std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size
     std::optional<Prover> m_prover;

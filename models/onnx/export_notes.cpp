@@ -64,12 +64,18 @@ Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, co
 
 }  // namespace
 
-Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata,
+Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
                  std::vector<std::string>& warnings) {
     const Found mean = find(options.mean, metadata, "mean", warnings);
     const Found deviation = find(options.deviation, metadata, "std", warnings);
     Pixels pixels{true, mean.value, deviation.value, mean.origin};
-    if (mean.origin.empty() || deviation.origin.empty()) {
+    if (mean.origin.empty() && deviation.origin.empty() && detector) {
+        pixels.mean = {0.485, 0.456, 0.406};
+        pixels.deviation = {0.229, 0.224, 0.225};
+        pixels.origin =
+            "ImageNet's, as detectors have, as the export names none; others by --mean and --std or "
+            "--normalise";
+    } else if (mean.origin.empty() || deviation.origin.empty()) {
         pixels.origin = mean.origin.empty() && deviation.origin.empty() ? "assumed"
                         : mean.origin.empty()                           ? "the mean is assumed"
                                                                         : "std is assumed";

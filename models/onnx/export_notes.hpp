@@ -10,8 +10,10 @@ namespace mpm::models {
 using Metadata = std::map<std::string, std::string>;
 
 /// The values of the options, else of the model, else of the exporter (`image_normalize`, `norm_mean` and
-/// `norm_std`), else 0.5. Notes that cannot be used are reported in `warnings` and left out.
-Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, std::vector<std::string>& warnings);
+/// `norm_std`), else ImageNet's for a detector and 0.5 for others. Notes that cannot be used are reported in
+/// `warnings` and left out.
+Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
+                 std::vector<std::string>& warnings);
 
 /// The names in `classes` or `names`, by id; empty if their number is not `count`.
 std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count);

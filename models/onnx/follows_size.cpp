@@ -91,7 +91,7 @@ private:
 
 // All values that follow from an image; none if an output does not.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
-    Inferred inferred = infer(graph, {Tensor(Type::Float, image)});
+    Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Port& port : graph.outputs)
         if (inferred.problems.count(port.value)) return std::nullopt;
     return inferred;

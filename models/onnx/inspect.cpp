@@ -1,6 +1,7 @@
 #include "models/onnx/inspect.hpp"
 
 #include "models/onnx/bind.hpp"
+#include "models/onnx/detections.hpp"
 #include "models/onnx/export_notes.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/ir/job.hpp"
@@ -30,12 +31,13 @@ void analyse(Graph graph, Inspection& result) {
     const Binding binding = bindInputs(graph, {}, result.found.notes);
     result.found.size = binding.size;
     result.found.batch = binding.dynamicBatch ? 0 : static_cast<int>(binding.inputs[0].shape()[0]);
+    result.found.detections = describeDetections(graph.metadata);
     if (result.converted) {
         const Merging merging = mergingOf(graph);
         result.found.method = merging.method;
         result.found.schedule = merging.schedule;
     } else {
-        result.found.pixels = pixelsFor({}, graph.metadata, result.found.notes);
+        result.found.pixels = pixelsFor({}, graph.metadata, choosesByScore(graph), result.found.notes);
     }
     summarise(understandOrExplain(graph, {}, binding, true), result.found);
     result.convertible = true;

@@ -36,6 +36,7 @@ struct ConvertOptions {
     bool allClasses = false;                 ///< rejects a number of names other than the number of classes
     std::vector<cv::Vec3b> palette;          ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
+    std::string detections;      ///< text of mpm.detections; empty: guessed; "none": left out
     std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB and 16 times the size of the file with external data
     double maxSeconds = 0;       ///< 0: 25, and 5 for each MiB
 };

@@ -263,6 +263,7 @@ std::string describe(const Conversion& c) {
         text += "\n";
     }
     text += "decoder    " + c.decoder + "\n";
+    if (!c.detections.empty()) text += "detections " + c.detections + "\n";
     if (c.besideBlocks > 0)
         text += cv::format("beside     %d blocks of further encoders, which compute all tokens\n",
                            c.besideBlocks);

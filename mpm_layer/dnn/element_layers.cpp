@@ -23,6 +23,7 @@ const std::map<std::string, float (*)(float)>& functions() {
         {"cos", [](float x) { return std::cos(x); }},
         {"erf", [](float x) { return std::erf(x); }},
         {"exp", [](float x) { return std::exp(x); }},
+        {"floor", [](float x) { return std::floor(x); }},
         {"log", [](float x) { return std::log(x); }},
         {"neg", [](float x) { return -x; }},
         {"reciprocal", [](float x) { return 1 / x; }},
@@ -31,7 +32,8 @@ const std::map<std::string, float (*)(float)>& functions() {
         {"sin", [](float x) { return std::sin(x); }},
         {"softplus", [](float x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
         {"sqrt", [](float x) { return std::sqrt(x); }},
-        {"tanh", [](float x) { return std::tanh(x); }}};
+        {"tanh", [](float x) { return std::tanh(x); }},
+        {"trunc", [](float x) { return std::trunc(x); }}};
     return all;
 }
 

@@ -62,10 +62,8 @@ std::string adviceFor(const Node& node) {
                "int8";
     if (node.domain.rfind("com.microsoft", 0) == 0)
         return ": it comes from ONNX Runtime's optimisation; convert the original export";
-    if (node.is("TopK") || node.is("NonMaxSuppression"))
-        return ": the model is a detector, which chooses boxes or queries by their scores; export its "
-               "backbone "
-               "alone";
+    if (node.is("NonMaxSuppression"))
+        return ": the model is a detector that drops boxes by their overlap; export it without that step";
     return {};
 }
 

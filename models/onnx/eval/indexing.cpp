@@ -1,5 +1,6 @@
 // Gathers, scatters and other operators that pick elements by index.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "models/onnx/eval/call.hpp"
@@ -205,16 +206,26 @@ void argMax(Call& c) {
     }
 }
 
+// Whether entry `a` of a column comes before `b`: the better value, NaN after all numbers, equal ones in
+// order.
+bool comesBefore(double a, double b, int64_t atA, int64_t atB, bool largest) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? atA < atB : std::isnan(b);
+    return a == b ? atA < atB : (a > b) == largest;
+}
+
 void topK(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", -1), x.rank());
     // k was an attribute before opset 10.
     const List<int64_t> picked = c.has(1) ? c.knownInput(1).toInts() : List<int64_t>{c.node.getInt("k", 0)};
-    if (picked != List<int64_t>{1})
-        throw Refusal("it picks several values, which is not supported" + adviceFor(c.node));
     Shape shape = x.shape();
-    if (x.rank() < 1 || shape[axis] < 1) throw Refusal("it has no values to choose from");
-    shape[axis] = 1;
+    if (x.rank() < 1 || picked.size() != 1) throw Refusal("it has no values to choose from");
+    const int64_t extent = shape[axis], count = picked[0];
+    if (count < 1 || count > extent) {
+        throw Refusal("it picks " + std::to_string(count) + " of " + std::to_string(extent) + " values" +
+                      (count > extent ? "" : ": at least one is needed"));
+    }
+    shape[axis] = count;
     if (!x.known()) {
         c.shape(0, x.type(), shape);
         return c.shape(1, Type::Int, shape);
@@ -223,17 +234,23 @@ void topK(Call& c) {
     c.make(0, x.type(), shape);
     c.make(1, Type::Int, shape);
     Tensor &values = c.out[0], &indices = c.out[1];
-    const int64_t inner = stridesOf(x.shape())[axis], extent = x.shape()[axis];
+    const int64_t inner = stridesOf(x.shape())[axis], columns = values.size() / count;
+    const Held held(checkedProduct<int64_t>(extent, 8), "the order of its values");
+    List<int64_t> order(static_cast<size_t>(extent));
     withData(x, values, [&](const auto* from, auto* to) {
-        for (int64_t k = 0; k < values.size(); ++k) {
+        for (int64_t k = 0; k < columns; ++k) {
             const auto* column = from + k / inner * inner * extent + k % inner;
-            int64_t best = 0;
-            for (int64_t a = 1; a < extent; ++a)
-                if (largest ? column[a * inner] > column[best * inner]
-                            : column[a * inner] < column[best * inner])
-                    best = a;
-            to[k] = column[best * inner];
-            indices.writeI()[k] = best;
+            const auto before = [&](int64_t a, int64_t b) {
+                return comesBefore(static_cast<double>(column[a * inner]),
+                                   static_cast<double>(column[b * inner]), a, b, largest);
+            };
+            std::iota(order.begin(), order.end(), int64_t{0});
+            std::partial_sort(order.begin(), order.begin() + count, order.end(), before);
+            for (int64_t n = 0; n < count; ++n) {
+                const int64_t at = k / inner * inner * count + n * inner + k % inner;
+                to[at] = column[order[n] * inner];
+                indices.writeI()[at] = order[n];
+            }
         }
     });
 }

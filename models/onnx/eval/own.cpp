@@ -143,6 +143,24 @@ void merge(Call& c) {
     c.out[0] = tokens;
 }
 
+void topKShapes(Call& c) {
+    const Tensor scores = c.input(0);
+    const Shape& shape = scores.shape();
+    const int64_t count = c.node.getInt("k", 0);
+    if (shape.size() != 2 && shape.size() != 3) throw Refusal("it takes scores [batch, S] or [batch, S, C]");
+    const bool flat = c.node.getInt("flatten", 0) != 0;
+    const int64_t places = shape.size() == 3 && flat ? elementCount({shape[1], shape[2]}) : shape[1];
+    if (count < 1 || count > places) throw Refusal("its k does not fit");
+    c.shape(0, Type::Float, {shape[0], count});
+    c.shape(1, Type::Int, {shape[0], count});
+}
+
+void gatherRowsShape(Call& c) {
+    const Shape &data = c.input(0).shape(), &indices = c.input(1).shape();
+    if (data.size() != 3 || indices.size() != 2) throw Refusal("its inputs do not fit");
+    c.shape(0, Type::Float, {indices[0], indices[1], data[2]});
+}
+
 void restore(Call& c) {
     c.out.assign(1, c.input(0));
 }
@@ -163,6 +181,8 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmShare"] = shareShape;
     table["mpm.MpmMerge"] = merge;
     table["mpm.MpmRestore"] = restore;
+    table["mpm.MpmTopK"] = topKShapes;
+    table["mpm.MpmGatherRows"] = gatherRowsShape;
     table["mpm.MpmMatMul"] = matMulShape;
     table["mpm.MpmArithmetic"] = [](Call& c) {
         c.shape(0, Type::Float, broadcast(c.input(0).shape(), c.input(1).shape()));

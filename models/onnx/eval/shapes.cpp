@@ -2,6 +2,16 @@
 
 namespace mpm::models {
 
+List<Tensor> inputsFor(const Graph& graph, const Shape& image) {
+    List<Tensor> inputs{Tensor(Type::Float, image)};
+    for (size_t k = 1; k < graph.inputs.size(); ++k) {
+        Shape shape = graph.inputs[k].dims;
+        if (!shape.empty() && !image.empty()) shape[0] = image[0];
+        inputs.emplace_back(graph.inputs[k].type, shape);
+    }
+    return inputs;
+}
+
 Shape Binding::inputAt(int batch) const {
     Shape shape = inputs[0].shape();
     shape[0] = batch;
@@ -23,8 +33,9 @@ Shapes inferShapes(const Graph& graph, const Binding& binding) {
 }
 
 void declarePorts(Graph& graph, const Shapes& shapes, const Binding& binding) {
-    for (Port& port : graph.inputs) {
-        port.dims = binding.inputs[0].shape();
+    for (size_t k = 0; k < graph.inputs.size(); ++k) {
+        Port& port = graph.inputs[k];
+        port.dims = binding.inputs[k].shape();
         if (binding.dynamicBatch) port.dims[0] = -1;
         port.hasShape = true;
     }

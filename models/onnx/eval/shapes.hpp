@@ -8,8 +8,12 @@
 
 namespace mpm::models {
 
+/// Inputs of a graph whose first input, the image, has this shape: the others have its batch.
+List<Tensor> inputsFor(const Graph& graph, const Shape& image);
+
 struct Binding {
-    List<Tensor> inputs;       ///< shapes at the batch that everything is computed for
+    List<Tensor>
+        inputs;  ///< the image, and what is beside it: shapes at the batch that everything is computed for
     List<Tensor> otherInputs;  ///< with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;

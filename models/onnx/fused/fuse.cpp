@@ -16,6 +16,7 @@ void finishFused(State& state) {
     constexpr int kOpset = 13;  // every OpenCV from 4.6 on reads it
     fusePatchProjections(state);
     declarePorts(state.graph, state.shapes, state.binding);
+    pickRows(state);
     joinActivations(state.graph, state.shapes);
     lower(state);
     joinLayers(state.graph);

@@ -13,6 +13,9 @@ void insertEncoders(State& state, const Merging& merging);
 /// embeddings) become one MpmEmbed each.
 void insertEmbeddings(State& state);
 
+/// Gathers whose indices the model computes become MpmGatherRows.
+void pickRows(State& state);
+
 /// A convolution that only multiplies whole patches becomes part of the MpmEmbed that it feeds.
 void fusePatchProjections(State& state);
 

@@ -23,7 +23,9 @@ void Lowering::rewrite(Method write) {
 }
 
 void Lowering::run() {
+    if (m_selects) takeSizesAsFloats();
     rewrite(&Lowering::lowerNode);
+    if (m_selects) giveIntegers();
     // Models that version 1 of the domain is enough for stay what they are.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     for (Node& node : m_graph.nodes) {
@@ -39,8 +41,10 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         std::map<std::string, Method> m;
         for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten"})
             m[op] = &Lowering::reshape;
-        for (const char* op : {"Identity", "Dropout", "Cast", "CastLike"})
+        for (const char* op : {"Identity", "Dropout"})
             m[op] = &Lowering::pass;
+        for (const char* op : {"Cast", "CastLike"})
+            m[op] = &Lowering::convert;
         for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})
             m[op] = &Lowering::arithmetic;
         for (const char* op :
@@ -64,14 +68,23 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
         m["GridSample"] = &Lowering::gridSample;
         m["Conv"] = &Lowering::convolution;
         m["ConvTranspose"] = &Lowering::convTranspose;
+        for (const char* op : {"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+            m[op] = &Lowering::compareNumbers;
+        for (const char* op : {"And", "Or", "Not"})
+            m[op] = &Lowering::combineConditions;
+        m["Floor"] = &Lowering::function;
+        m["Tile"] = &Lowering::tile;
+        m["Where"] = &Lowering::where;
+        m["Concat"] = &Lowering::concat;
+        m["Mod"] = &Lowering::arithmetic;
         m["Clip"] = &Lowering::clip;
         m["Pad"] = &Lowering::pad;
         for (const char* op : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2"})
             m[op] = &Lowering::reduce;
         for (const char* op :
              {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "Relu",
-              "LeakyRelu", "Elu", "Sigmoid", "Tanh", "Concat", "HardSwish", "ArgMax", "ArgMin",
-              "InstanceNormalization", "DepthToSpace", "PRelu"}) {
+              "LeakyRelu", "Elu", "Sigmoid", "Tanh", "HardSwish", "ArgMax", "ArgMin", "InstanceNormalization",
+              "DepthToSpace", "PRelu"}) {
             m[op] = &Lowering::keep;
         }
         return m;
@@ -81,8 +94,7 @@ const std::map<std::string, Lowering::Method>& Lowering::methods() {
 
 void Lowering::lowerNode() {
     if (followsFromShapes()) return;
-    const bool final =
-        m_node->domain == "mpm.internal" && m_node->op != "Linear" && m_node->op != "Select";
+    const bool final = m_node->domain == "mpm.internal" && m_node->op != "Linear" && m_node->op != "Select";
     if (m_node->domain == "mpm" || final) return keep();
     const auto method = methods().find(m_node->op);
     const bool standard = m_node->domain.empty() || m_node->op == "Linear";
@@ -190,6 +202,8 @@ void Lowering::matMul() {
 
 void Lowering::arithmetic() {
     if (m_node->inputs.size() != 2) fail("has more than two operands");
+    if (m_selects && m_shapes.at.values[out()].type() == Type::Int) return integerArithmetic();
+    if (m_node->is("Mod")) fail("computes a remainder of numbers that are not whole");
     int a = oneImage(in(0)), b = oneImage(in(1));
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
@@ -213,6 +227,7 @@ int Lowering::ranked(int constant, size_t rank) {
 }
 
 void Lowering::function() {
+    if (m_node->is("Floor")) needSelection();
     std::string name = m_node->op;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (m_node->is("Gelu") && m_node->getString("approximate", "none") == "tanh") name = "gelu_tanh";
@@ -301,6 +316,7 @@ void Lowering::reduce() {
         if (m_shapes.isBatch(in(0), axis))
             fail("combines the images of a dynamic batch, which OpenCV cannot: convert with --batch B");
     }
+    if (m_selects && m_shapes.dynamic && rank > 2 && axes == List<int64_t>{rank - 1} && sumsRows()) return;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
         // For a matrix OpenCV 4.6 keeps the batch that the model was imported with, for more axes it does

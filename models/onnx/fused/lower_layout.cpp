@@ -80,6 +80,7 @@ void Lowering::slice() {
             if (m_shapes.isBatch(in(0), axis)) fail("slices the batch");
             return emitPicked(in(0), out(), axis, backwards);
         }
+        if (!by.empty() && by[k] > 1 && axes.size() == 1) return everyFew(axis, clamp(starts[k]), by[k]);
         if (!by.empty() && by[k] != 1) fail("has a step other than 1");
         if (clamp(starts[k]) == 0 && clamp(ends[k]) == extent) continue;
         if (m_shapes.isBatch(in(0), axis)) fail("slices the batch");
@@ -89,6 +90,29 @@ void Lowering::slice() {
     }
     if (newAxes.empty()) return pass();
     emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
+}
+
+// Every `step`-th entry of an axis: one of `step` entries of the axis cut in two, else entry by entry.
+void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
+    const Shape& shape = shapeOf(in(0));
+    const int64_t count = shapeOf(out())[axis];
+    if (m_shapes.isBatch(in(0), axis)) fail("slices the batch");
+    if (start >= step || shape[axis] % step != 0 || count != shape[axis] / step) {
+        List<int64_t> places(static_cast<size_t>(count));
+        for (int64_t k = 0; k < count; ++k)
+            places[k] = start + k * step;
+        return emitPicked(in(0), out(), axis, places);
+    }
+    List<int64_t> cut(shape.begin(), shape.end());
+    for (size_t k = 0; k < cut.size(); ++k)
+        if (m_shapes.isBatch(in(0), k)) cut[k] = -1;
+    cut[axis] = count;
+    cut.insert(cut.begin() + axis + 1, step);
+    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
+    const int apart = fresh(".apart"), one = fresh(".one");
+    emit("Reshape", "", {in(0), ints(cut)}, apart);
+    emit("Slice", "", {apart, ints({start}), ints({start + 1}), ints({axis + 1})}, one);
+    reshapeLike(one, in(0));
 }
 
 void Lowering::split() {

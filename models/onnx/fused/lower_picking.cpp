@@ -140,7 +140,7 @@ void Lowering::lookUp() {
     if (!isFloat) emit("Cast", "", {shaped}, out()).attributes["to"] = Attribute::of(int64_t{7});
 }
 
-// The largest (or smallest) value and its index. More of them in their order are not available.
+// The largest (or smallest) value and its index, or several of them in their order.
 void Lowering::topK() {
     const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
     const int64_t given = m_node->getInt("axis", -1), axis = given < 0 ? given + rank : given;
@@ -148,8 +148,8 @@ void Lowering::topK() {
     const List<int> outputs = m_node->outputs;
     const bool isOld = m_node->inputs.size() < 2;  // k was an attribute before opset 10
     const List<int64_t> k = isOld ? List<int64_t>{m_node->getInt("k", 0)} : known(1).toInts();
-    if (k != List<int64_t>{1}) fail("picks several values in their order" + adviceFor(*m_node));
-    const auto isUsed = [&](size_t k) { return k < outputs.size() && outputs[k] != kAbsent; };
+    if (k != List<int64_t>{1}) return bestOf(axis, largest, k.at(0));
+    const auto isUsed = [&](size_t n) { return n < outputs.size() && outputs[n] != kAbsent; };
     if (isUsed(1)) {
         Node& best = emit(largest ? "ArgMax" : "ArgMin", "", {in(0)}, outputs[1]);
         best.attributes["axis"] = Attribute::of(axis);

@@ -10,7 +10,7 @@ namespace mpm::models {
 
 class Lowering {
 public:
-    Lowering(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes) {}
+    Lowering(Graph& graph, const Shapes& shapes);
     void run();
 
 private:
@@ -64,6 +64,7 @@ private:
     void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);
     List<int64_t> listOf(size_t input, const char* attribute) const;
     void slice();
+    void everyFew(int64_t axis, int64_t start, int64_t step);
     void split();
 
     // Picking one index, or adjacent ones, is a slice.
@@ -73,6 +74,29 @@ private:
     bool isTable(const Shape& picked) const;
     void lookUp();
     void topK();
+    // Several values in their order: of rows, as MpmTopK takes them.
+    void bestOf(int64_t axis, bool largest, int64_t count);
+    // A value of `shape`, whose first axis is the batch of `source`.
+    List<int64_t> openBatch(const Shape& shape, int source) const;
+    void convert();
+    void integerArithmetic();
+    void tile();
+    void where();
+    // Conditions are 1 or 0.
+    void needSelection() const;
+    void compareNumbers();
+    void combineConditions();
+    int asNumbers(int value);
+    int numbered(float value);
+    void concat();
+    // Computes a / b, the integer part towards zero, or the remainder.
+    void integerQuotient(int a, int b);
+    int compute(const std::string& operation, int a, int b, const char* part);
+    int apply(const std::string& function, int a, int to);
+
+    // In a graph that selects by score, the integers that it computes are f32 between the operators.
+    void takeSizesAsFloats();
+    void giveIntegers();
 
     // Adding zeros of the wanted shape broadcasts.
     void expand();
@@ -91,9 +115,11 @@ private:
     void pad();
     void clip();
     void reduce();
+    bool sumsRows();
 
     Graph& m_graph;
     const Shapes& m_shapes;
+    const bool m_selects;
     Node* m_node = nullptr;
 };
 

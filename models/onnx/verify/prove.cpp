@@ -10,9 +10,12 @@
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"
-#include "models/onnx/eval/evaluate.hpp"
+#include "base/scratch_file.hpp"
+#include "models/onnx/eval/shapes.hpp"
 #include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/verify/label_difference.hpp"
 
 namespace mpm::models {
 namespace {
@@ -26,7 +29,7 @@ List<int> sizesOf(const Shape& shape) {
     return sizes;
 }
 
-cv::Mat randomInput(const Shape& shape, int number = 0) {
+cv::Mat randomImage(const Shape& shape, int number) {
     const List<int> sizes = sizesOf(shape);
     cv::Mat x(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
     cv::RNG rng(20260405 + number);
@@ -34,13 +37,33 @@ cv::Mat randomInput(const Shape& shape, int number = 0) {
     return x;
 }
 
-// Every value changed in the last digits, by about as much as rounding in a network.
-cv::Mat perturbed(const cv::Mat& x, int number) {
+// Width and height (or height and width), all different.
+cv::Mat someSizes(int64_t batch) {
+    cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
+    for (int k = 0; k < 2 * sizes.rows; ++k)
+        sizes.ptr<float>()[k] = static_cast<float>(k % 2 ? 480 + 11 * k : 640 + 17 * k);
+    return sizes;
+}
+
+// `number` chooses among random images.
+Trial trialOf(const List<Port>& ports, const Shape& image, int number = 0) {
+    Trial trial;
+    for (size_t k = 0; k < ports.size(); ++k)
+        trial.push_back(
+            {ports[k].name, ports[k].type, k == 0 ? randomImage(image, number) : someSizes(image[0])});
+    return trial;
+}
+
+// Every value of the image changed in its last digits, by about as much as rounding does on the way through a
+// network.
+Trial perturbed(Trial trial, int number) {
+    const cv::Mat& x = trial[0].values;
     cv::Mat noise(x.dims, x.size.p, CV_32F), result;
     cv::RNG rng(20260406 + number);
     rng.fill(noise, cv::RNG::UNIFORM, 1 - 2e-6, 1 + 2e-6);
     cv::multiply(x, noise, result);
-    return result;
+    trial[0].values = result;
+    return trial;
 }
 
 Tensor tensorOf(const cv::Mat& m) {
@@ -48,13 +71,7 @@ Tensor tensorOf(const cv::Mat& m) {
                           List<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
 }
 
-double valueOf(const cv::Mat& m, size_t k) {
-    if (m.depth() == CV_32F) return m.ptr<float>()[k];
-    if (m.elemSize() != sizeof(int64_t)) throw Refusal("OpenCV computes outputs of an unknown type");
-    return static_cast<double>(reinterpret_cast<const int64_t*>(m.data)[k]);
-}
-
-// The largest difference of values of the same number, relative to the largest expected value.
+// Of values of the same number, relative to the largest expected one.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     double worst = 0, largest = 0;
@@ -64,6 +81,26 @@ double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
         largest = std::max(largest, std::abs(expected.at(k)));
     }
     return largest > 0 ? worst / largest : worst;
+}
+
+Tensor tensorFrom(const cv::Mat& m) {
+    List<float> values(m.total());
+    for (size_t k = 0; k < values.size(); ++k)
+        values[k] = static_cast<float>(valueOf(m, k));
+    return Tensor::floats(Shape(m.size.p, m.size.p + m.dims), values);
+}
+
+List<Tensor> tensorsOf(const Trial& trial) {
+    List<Tensor> tensors;
+    for (const TrialInput& input : trial) {
+        const Tensor floats = tensorOf(input.values);
+        if (input.type == Type::Float) {
+            tensors.push_back(floats);
+        } else {
+            tensors.push_back(Tensor::vector(floats.toInts()).reshaped(floats.shape()));
+        }
+    }
+    return tensors;
 }
 
 double differenceOf(const Tensor& expected, const cv::Mat& found, const std::string& name) {
@@ -79,108 +116,6 @@ bool isFlat(const Tensor& t) {
         if (t.at(k) != t.at(0)) return false;
     }
     return true;
-}
-
-// A label is right if no class is better by more than the tolerance.
-double labelDifference(const Tensor& scores, const cv::Mat& labels) {
-    const int64_t batch = scores.dim(0), classes = scores.dim(1),
-                  pixels = elementCount({scores.dim(2), scores.dim(3)});
-    if (scores.rank() != 4 || labels.total() != checkedProduct<size_t>(batch, pixels))
-        throw Refusal("the conversion cannot be proved: the labels have another size than the image");
-    double worst = 0, largest = 0;
-    for (int64_t k = 0; k < batch * pixels; ++k) {
-        const float* column = scores.f() + k / pixels * classes * pixels + k % pixels;
-        float best = -INFINITY;
-        for (int64_t c = 0; c < classes; ++c) {
-            best = std::max(best, column[c * pixels]);
-            largest = std::max<double>(largest, std::abs(column[c * pixels]));
-        }
-        const int64_t label = toInteger(valueOf(labels, k));
-        worst =
-            std::max<double>(worst, label < 0 || label >= classes ? INFINITY : best - column[label * pixels]);
-    }
-    return largest > 0 ? worst / largest : worst;
-}
-
-// The scores of the classes at a pixel by the formula of MpmMaskLabels.
-class MaskScores {
-public:
-    MaskScores(const Tensor& masks, const Tensor& classes, cv::Size size)
-        : m_masks(masks), m_queries(masks.dim(1)), m_classes(classes.dim(2) - 1), m_size(size) {
-        m_shares.resize(static_cast<size_t>(elementCount({masks.dim(0), m_queries, m_classes})));
-        for (int64_t row = 0; row < masks.dim(0) * m_queries; ++row) {
-            const float* logits = classes.f() + row * (m_classes + 1);
-            const float most = *std::max_element(logits, logits + m_classes + 1);
-            double sum = 0;
-            for (int64_t c = 0; c <= m_classes; ++c)
-                sum += std::exp(double{logits[c]} - most);
-            for (int64_t c = 0; c < m_classes; ++c)
-                m_shares[row * m_classes + c] = std::exp(double{logits[c]} - most) / sum;
-        }
-    }
-
-    const List<double>& at(int64_t image, int y, int x) {
-        m_sums.assign(m_classes, 0);
-        for (int64_t q = 0; q < m_queries; ++q) {
-            const double inside = 1 / (1 + std::exp(-maskAt(image * m_queries + q, y, x)));
-            const double* shares = &m_shares[(image * m_queries + q) * m_classes];
-            for (int64_t c = 0; c < m_classes; ++c)
-                m_sums[c] += inside * shares[c];
-        }
-        return m_sums;
-    }
-
-private:
-    struct Place {
-        int64_t low, high;
-        double share;
-    };
-
-    static Place placeOf(int at, int to, int64_t from) {
-        const double position = std::max(0.0, (at + 0.5) * static_cast<double>(from) / to - 0.5);
-        const int64_t low = std::min(static_cast<int64_t>(position), from - 1);
-        return {low, std::min(low + 1, from - 1), position - static_cast<double>(low)};
-    }
-
-    double maskAt(int64_t plane, int y, int x) const {
-        const int64_t rows = m_masks.dim(2), columns = m_masks.dim(3);
-        const Place v = placeOf(y, m_size.height, rows), h = placeOf(x, m_size.width, columns);
-        const float* mask = m_masks.f() + plane * rows * columns;
-        const auto along = [&](int64_t row) {
-            return (1 - h.share) * mask[row * columns + h.low] + h.share * mask[row * columns + h.high];
-        };
-        return (1 - v.share) * along(v.low) + v.share * along(v.high);
-    }
-
-    const Tensor& m_masks;
-    const int64_t m_queries, m_classes;
-    const cv::Size m_size;
-    List<double> m_shares, m_sums;
-};
-
-// The same for labels from masks. For large images a part of the rows is checked.
-double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels) {
-    constexpr double kMostProducts = 1e9;
-    if (labels.dims != 4 || labels.size[0] != masks.dim(0) || labels.size[1] != 1)
-        throw Refusal("the conversion cannot be proved: the labels have another size than the image");
-    const cv::Size size(labels.size[3], labels.size[2]);
-    const double products = static_cast<double>(labels.total()) * masks.dim(1) * classes.dim(2);
-    const int step = std::max(1, static_cast<int>(std::min(products / kMostProducts, 1e6)));
-    MaskScores scores(masks, classes, size);
-    double worst = 0, largest = 0;
-    const auto rows = checkedProduct<int>(labels.size[0], size.height);
-    for (int row = 0; row < rows; row += step) {
-        checkTime();
-        for (int x = 0; x < size.width; ++x) {
-            const List<double>& sums = scores.at(row / size.height, row % size.height, x);
-            const double best = *std::max_element(sums.begin(), sums.end());
-            largest = std::max(largest, best);
-            const int64_t label = toInteger(valueOf(labels, static_cast<size_t>(row) * size.width + x));
-            const bool valid = label >= 0 && label < static_cast<int64_t>(sums.size());
-            worst = std::max(worst, valid ? best - sums[label] : INFINITY);
-        }
-    }
-    return largest > 0 ? worst / largest : worst;
 }
 
 cv::dnn::Net load(const std::string& path) {
@@ -206,12 +141,23 @@ Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
 
-std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const std::string& inputName,
+// As the engine has it.
+cv::Mat blobOf(const TrialInput& input) {
+#ifdef CV_64S
+    cv::Mat integers;
+    input.values.convertTo(integers, CV_64S);
+    if (input.type != Type::Float) return integers;
+#endif
+    return input.values;
+}
+
+std::vector<cv::Mat> forward(const std::string& path, const Trial& trial,
                              const List<std::string>& outputNames) {
     std::vector<cv::Mat> outputs;
     try {
         cv::dnn::Net net = load(path);
-        net.setInput(x, inputName);
+        for (const TrialInput& input : trial)
+            net.setInput(blobOf(input), input.name);
         net.forward(outputs, List<cv::String>(outputNames.begin(), outputNames.end()));
     } catch (const cv::Exception& error) {
         throw Refusal(std::string("OpenCV ") + CV_VERSION +
@@ -220,9 +166,9 @@ std::vector<cv::Mat> forward(const std::string& path, const cv::Mat& x, const st
     return outputs;
 }
 
-std::vector<cv::Mat> evaluated(const std::string& path, const cv::Mat& x) {
+std::vector<cv::Mat> evaluated(const std::string& path, const Trial& trial) {
     std::vector<cv::Mat> outputs;
-    for (const Tensor& t : evaluate(readOwnModel(path), {tensorOf(x)})) {
+    for (const Tensor& t : evaluate(readOwnModel(path), tensorsOf(trial))) {
         const List<int> sizes = sizesOf(t.shape());
         List<float> values = t.toFloats();
         outputs.push_back(
@@ -238,20 +184,21 @@ Prover::Prover(const Graph& original, const std::string& path, const List<Shape>
     : m_means(path.empty() ? "plain evaluation of the export, node by node"
                            : std::string("OpenCV ") + CV_VERSION),
       m_inputs(inputs),
-      m_inputName(original.inputs[0].name) {
+      m_ports(original.inputs),
+      m_selections(path.empty() ? original : Graph()) {
     for (const Port& port : original.outputs)
         m_outputNames.push_back(port.name);
     for (const Shape& shape : inputs) {
-        m_values.push_back(peakBytes(converted, infer(converted, {Tensor(Type::Float, shape)})));
+        m_values.push_back(peakBytes(converted, infer(converted, inputsFor(converted, shape))));
         const Held input = roomForInput(shape);
-        const cv::Mat x = randomInput(shape);
+        const Trial trial = trialOf(m_ports, shape);
         if (path.empty()) {
-            m_expected.push_back(evaluate(original, {tensorOf(x)}));
+            m_expected.push_back(evaluate(m_selections.observed(original), tensorsOf(trial)));
             continue;
         }
         const Held room = roomToRun(path, m_values.back());
         m_expected.emplace_back();
-        for (const cv::Mat& m : forward(path, x, m_inputName, m_outputNames)) {
+        for (const cv::Mat& m : forward(path, trial, m_outputNames)) {
             cv::Mat floats;
             m.convertTo(floats, CV_32F);
             m_expected.back().push_back(tensorOf(floats));
@@ -264,11 +211,11 @@ void checkRuns(const std::string& converted) {
     Shape shape = graph.inputs[0].dims;
     if (shape[0] < 0) shape[0] = 1;
     const Held input = roomForInput(shape);
-    const Held room = roomToRun(converted, peakBytes(graph, infer(graph, {Tensor(Type::Float, shape)})));
+    const Held room = roomToRun(converted, peakBytes(graph, infer(graph, inputsFor(graph, shape))));
     List<std::string> names;
     for (const Port& port : graph.outputs)
         names.push_back(port.name);
-    for (const cv::Mat& m : forward(converted, randomInput(shape), graph.inputs[0].name, names)) {
+    for (const cv::Mat& m : forward(converted, trialOf(graph.inputs, shape), names)) {
         for (size_t k = 0; k < m.total(); ++k) {
             if (!std::isfinite(valueOf(m, k)))
                 throw Refusal("the converted model computes values that are not finite: not written");
@@ -287,7 +234,7 @@ double Prover::differenceAt(const List<Tensor>& expected, size_t output, const c
 double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<cv::Mat>& found,
                                const LabelOutputs& labels) const {
     double worst = 0;
-    for (size_t k = 0; k < found.size(); ++k)
+    for (size_t k = 0; k < m_outputNames.size(); ++k)
         worst = std::max(worst, differenceAt(expected, k, found[k], labels));
     return worst;
 }
@@ -296,24 +243,23 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 // correct evaluations differ. Such an input proves nothing, so another is tried. The export shows which
 // inputs these are: the export's outputs change by more than the tolerance if the input changes in the last
 // digits. At any other input a difference is a mistake of the conversion.
-double Prover::worstAt(size_t input, const std::vector<cv::Mat>& found, const LabelOutputs& labels,
-                       const Run& run, Proof& proof) const {
+double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
-    double worst = differenceOfAll(m_expected[input], found, labels);
+    double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);
     if (worst <= kTolerance || !m_reread) return worst;
     const Graph original = m_reread();
     List<Tensor> expected = m_expected[input];
     for (int number = 0; number < kInputs; ++number) {
         const Held room = roomForInput(m_inputs[input]);
-        const cv::Mat x = randomInput(m_inputs[input], number);
+        const Trial trial = trialOf(m_ports, m_inputs[input], number);
         if (number > 0) {
-            expected = evaluate(original, {tensorOf(x)});
-            worst = differenceOfAll(expected, run(x), labels);
+            expected = evaluate(original, tensorsOf(trial));
+            worst = differenceOfAll(expected, run(trial), labels);
             if (worst <= kTolerance) return worst;
         }
         bool stable = true;
         for (int k = 0; k < kPerturbations && stable; ++k) {
-            const List<Tensor> other = evaluate(original, {tensorOf(perturbed(x, k))});
+            const List<Tensor> other = evaluate(original, tensorsOf(perturbed(trial, k)));
             for (size_t out = 0; out < other.size(); ++out)
                 stable &= largestDifference(expected[out], [&](int64_t e) { return other[out].at(e); }) <=
                           kTolerance;
@@ -327,20 +273,81 @@ double Prover::worstAt(size_t input, const std::vector<cv::Mat>& found, const La
                    kInputs, kTolerance));
 }
 
+// Outputs of the converted model with the original's choice, by name.
+std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::string& converted) const {
+    const List<Tensor>& expected = m_expected[input];
+    const ScratchFile scratch(std::filesystem::path(converted).parent_path().string());
+    if (!scratch.isOpen()) throw Refusal("the conversion cannot be proved: no scratch file can be written");
+    const List<Tensor> added(expected.begin() + static_cast<int64_t>(m_outputNames.size()), expected.end());
+    Graph imposed = m_selections.imposed(readOwnModel(converted), added);
+    for (Port& port : imposed.inputs)
+        if (!port.dims.empty() && port.dims[0] < 0) port.dims[0] = m_inputs[input][0];
+    writeModel(imposed, scratch.path());
+    Trial trial = trialOf(m_ports, m_inputs[input]);
+    for (size_t k = 0; k < m_selections.count(); ++k) {
+        const Tensor& indices = added[2 * k + 1];
+        cv::Mat given(sizesOf(indices.shape()), CV_32F);
+        for (int64_t e = 0; e < indices.size(); ++e)
+            given.ptr<float>()[e] = static_cast<float>(indices.at(e));
+        trial.push_back({"mpm.imposed." + std::to_string(k), Type::Float, given});
+    }
+    List<std::string> names;
+    for (const Port& port : imposed.outputs)
+        names.push_back(port.name);
+    const std::vector<cv::Mat> found = forward(scratch.path(), trial, names);
+    std::map<std::string, cv::Mat> byName;
+    for (size_t k = 0; k < names.size(); ++k)
+        byName[names[k]] = found[k];
+    return byName;
+}
+
+// With the original's choice everything must be equal; the converted model's own choice must be right.
+double Prover::worstAtSelection(size_t input, const std::string& converted, const LabelOutputs& labels,
+                                Proof& proof) const {
+    const List<Tensor>& expected = m_expected[input];
+    const std::map<std::string, cv::Mat> imposed = runImposed(input, converted);
+    std::vector<cv::Mat> outputs;
+    for (const std::string& name : m_outputNames)
+        outputs.push_back(imposed.at(name));
+    double worst = differenceOfAll(expected, outputs, labels);
+    const size_t own = m_outputNames.size(), rows = own + 2 * m_selections.count();
+    bool same = true;
+    for (size_t k = 0; k < m_selections.count(); ++k) {
+        const Tensor &scores = expected[own + 2 * k], &indices = expected[own + 2 * k + 1];
+        const std::string& name = m_selections.nameOf(k);
+        const cv::Mat found = imposed.at("mpm.scores." + std::to_string(k));
+        worst = std::max(worst, differenceOf(scores, found, name));
+        const Choice choice = compareChoices(scores, indices, tensorFrom(found),
+                                             tensorFrom(imposed.at("mpm.indices." + std::to_string(k))),
+                                             m_selections.axisOf(k));
+        if (!choice.right)
+            throw Refusal("the converted model chooses other places than the original at " + name +
+                          ": not written");
+        if (choice.different > 0) proof.nearTies[name] += choice.different;
+        same &= choice.different == 0;
+    }
+    for (size_t k = rows; k < expected.size(); ++k) {
+        const auto found = imposed.find("mpm.rows." + std::to_string(k - rows));
+        if (found != imposed.end())
+            worst = std::max(worst, differenceOf(expected[k], found->second, found->first));
+    }
+    const std::vector<cv::Mat> plain = forward(converted, trialOf(m_ports, m_inputs[input]), m_outputNames);
+    return same ? std::max(worst, differenceOfAll(expected, plain, labels)) : worst;
+}
+
 Proof Prover::check(const std::string& converted, const LabelOutputs& labels, bool plainly) const {
     Proof proof;
     proof.means = m_means;
     for (size_t n = 0; n < m_inputs.size(); ++n) {
         const Held input = roomForInput(m_inputs[n]);
         const Held room = roomToRun(converted, plainly ? 0 : m_values[n]);
-        const cv::Mat x = randomInput(m_inputs[n]);
-        const Run again = [&](const cv::Mat& other) {
-            return plainly ? evaluated(converted, other)
-                           : forward(converted, other, m_inputName, m_outputNames);
+        const Run run = [&](const Trial& trial) {
+            return plainly ? evaluated(converted, trial) : forward(converted, trial, m_outputNames);
         };
-        const std::vector<cv::Mat> found = again(x);
-        proof.worst = std::max(proof.worst, worstAt(n, found, labels, again, proof));
-        for (size_t k = 0; n == 0 && k < found.size(); ++k)
+        const bool selects = !m_selections.empty() && !plainly;
+        proof.worst = std::max(proof.worst, selects ? worstAtSelection(n, converted, labels, proof)
+                                                    : worstAt(n, labels, run, proof));
+        for (size_t k = 0; n == 0 && k < m_outputNames.size(); ++k)
             if (isFlat(m_expected[n][k])) proof.flat.push_back(m_outputNames[k]);
         proof.batches.push_back(static_cast<int>(m_inputs[n][0]));
         checkTime();

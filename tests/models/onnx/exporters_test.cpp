@@ -286,9 +286,8 @@ TEST(Reasons, QuantisedAndOptimisedModelsGetAdvice) {
     advises("MatMulNBits", kRuntime, "--precision i8");
     advises("MultiHeadAttention", kRuntime, "original export");
     advises("Conv", "com.microsoft.nchwc", "original export");
-    advises("TopK", "", "detector");
     advises("NonZero", "", "CTS");
-    advises("NonMaxSuppression", "", "backbone alone");
+    advises("NonMaxSuppression", "", "without that step");
 }
 
 class DynamoExports : public testing::TestWithParam<const char*> {};

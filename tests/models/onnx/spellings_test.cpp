@@ -298,19 +298,30 @@ TEST(Spellings, TheBestScoreAndItsClass) {
     }
 }
 
-TEST(Spellings, SeveralBestScoresAreADetector) {
-    for (const int64_t count : {2, 1}) {
+// Largest or smallest first, NaN after all numbers, equal values in their order.
+TEST(Spellings, SeveralBestScores) {
+    const float nan = NAN;
+    for (const int64_t largest : {1, 0}) {
         GraphBuilder g(17);
-        const int x = g.input("x", {2, count == 1 ? 0 : 3});
-        const int best = g.node("TopK", {x, g.ints({count})});
-        g.output(best, "best", {2, count});
-        try {
-            models::evaluate(g.graph(), {Tensor::floats({2, count == 1 ? 0 : 3})});
-            FAIL() << "was evaluated";
-        } catch (const models::Refusal& refusal) {
-            const std::string text = refusal.what();
-            EXPECT_NE(text.find(count == 1 ? "no values" : "detector"), std::string::npos) << text;
-        }
+        const int x = g.input("x", {1, 5});
+        const int best = g.node("TopK", {x, g.ints({4})});
+        g.with("largest", Attribute::of(largest));
+        const int index = g.outputOf(1);
+        g.output(best, "best", {1, 4});
+        g.integers(index, "index", {1, 4});
+        const List<Tensor> found = models::evaluate(g.graph(), {Tensor::floats({1, 5}, {2, nan, 7, 2, 3})});
+        EXPECT_EQ(found[0].toFloats(),
+                  largest ? (std::vector<float>{7, 3, 2, 2}) : (std::vector<float>{2, 2, 3, 7}));
+        EXPECT_EQ(found[1].toInts(), largest ? (List<int64_t>{2, 4, 0, 3}) : (List<int64_t>{0, 3, 4, 2}));
+    }
+}
+
+TEST(Spellings, MoreScoresThanThereAre) {
+    for (const int64_t count : {0, 4}) {
+        GraphBuilder g(17);
+        const int x = g.input("x", {2, 3});
+        g.output(g.node("TopK", {x, g.ints({count})}), "best", {2, count});
+        EXPECT_THROW(models::evaluate(g.graph(), {Tensor::floats({2, 3})}), models::Refusal) << count;
     }
 }
 

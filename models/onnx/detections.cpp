@@ -1,0 +1,173 @@
+#include "models/onnx/detections.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/core.hpp>
+
+#include "base/printable.hpp"
+
+namespace mpm::models {
+namespace {
+
+using nlohmann::json;
+
+class Guess {
+public:
+    Guess(const Graph& graph, const List<Tensor>& results) : m_graph(graph), m_results(results) {}
+
+    json run() {
+        findOutputs();
+        if (!m_boxes || !m_scores) return {};
+        json all{{"boxes", nameOf(*m_boxes)}, {"scores", nameOf(*m_scores)}};
+        if (m_labels) all["labels"] = nameOf(*m_labels);
+        if (m_masks) all["masks"] = nameOf(*m_masks);
+        const Tensor& boxes = m_results[*m_boxes];
+        all["format"] = share(boxes, [](const float* b) { return b[2] >= b[0] && b[3] >= b[1]; }) > 0.98
+                            ? "xyxy"
+                            : "cxcywh";
+        // Centres and corners of random boxes lie around the image; pixels are far more than 1.
+        const bool unit =
+            share(boxes, [](const float* b) { return std::abs(b[0]) <= 2 && std::abs(b[1]) <= 2; }) > 0.9;
+        all["scale"] = unit ? "unit" : "pixels";
+        all["activation"] = activation();
+        if (all["activation"] == "softmax") all["background"] = m_results[*m_scores].dim(-1) - 1;
+        addSizeInput(all);
+        return all;
+    }
+
+private:
+    std::string nameOf(size_t output) const { return m_graph.outputs[output].name; }
+
+    // Boxes [B, Q, 4]; scores [B, Q, C], or [B, Q] beside labels; masks [B, Q, rows, columns].
+    void findOutputs() {
+        const auto rankOf = [&](size_t k) { return m_results[k].rank(); };
+        const auto named = [&](size_t k, const char* part) {
+            std::string name = nameOf(k);
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char c) { return std::tolower(c); });
+            return name.find(part) != std::string::npos;
+        };
+        for (size_t k = 0; k < m_results.size(); ++k) {
+            if (rankOf(k) != 3 || !m_results[k].isFloat() || m_results[k].dim(2) != 4 ||
+                m_results[k].size() == 0)
+                continue;
+            // Four classes look the same: the name decides.
+            if (!m_boxes || named(k, "box") || named(k, "det")) m_boxes = k;
+        }
+        if (!m_boxes) return;
+        const int64_t queries = m_results[*m_boxes].dim(1);
+        for (size_t k = 0; k < m_results.size(); ++k) {
+            if (k == *m_boxes || rankOf(k) < 2 || m_results[k].dim(1) != queries) continue;
+            const bool isFloat = m_results[k].isFloat();
+            if (rankOf(k) == 2) (isFloat ? m_scores : m_labels) = k;
+            if (rankOf(k) == 3 && isFloat && !m_scores) m_scores = k;
+            if (rankOf(k) == 4 && isFloat) m_masks = k;
+        }
+        if (m_scores && m_results[*m_scores].rank() == 2 && !m_labels) m_scores.reset();
+        if (m_scores && m_results[*m_scores].rank() == 3) m_labels.reset();
+    }
+
+    template <typename Test>
+    static double share(const Tensor& boxes, const Test& test) {
+        double passed = 0;
+        const int64_t count = boxes.size() / 4;
+        for (int64_t k = 0; k < count; ++k)
+            passed += test(&boxes.f()[4 * k]);
+        return count > 0 ? passed / static_cast<double>(count) : 0;
+    }
+
+    // Detectors that choose by score train each class by itself; the others have a class for nothing.
+    std::string activation() const {
+        const Tensor& scores = m_results[*m_scores];
+        bool probabilities = true;
+        for (int64_t k = 0; k < scores.size(); ++k)
+            probabilities &= scores.f()[k] >= 0 && scores.f()[k] <= 1;
+        if (probabilities) return "none";
+        return choosesByScore(m_graph) || scores.dim(-1) < 2 ? "sigmoid" : "softmax";
+    }
+
+    void addSizeInput(json& all) const {
+        if (m_graph.inputs.size() < 2) return;
+        const std::string& name = m_graph.inputs[1].name;
+        // As the post-processing of DETR has it; that of RT-DETR and its followers calls them original.
+        const bool rowsFirst =
+            name.find("orig") == std::string::npos && name.find("target_size") != std::string::npos;
+        all["size_input"] = {{"name", name}, {"order", rowsFirst ? "hw" : "wh"}};
+    }
+
+    const Graph& m_graph;
+    const List<Tensor>& m_results;
+    std::optional<size_t> m_boxes, m_scores, m_labels, m_masks;
+};
+
+[[noreturn]] void fail(const std::string& reason) {
+    CV_Error(cv::Error::StsOutOfRange, "--detections: " + reason);
+}
+
+std::string wordIn(const json& all, const char* key) {
+    const auto found = all.find(key);
+    return found != all.end() && found->is_string() ? printable(found->get<std::string>(), 200) : "";
+}
+
+}  // namespace
+
+bool choosesByScore(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+        if (node.op == "MpmTopK") return true;
+        const bool one = graph.isConstant(node.input(1)) && graph.constant(node.inputs[1]).size() == 1 &&
+                         graph.constant(node.inputs[1]).at(0) == 1;
+        return node.is("TopK") && node.inputs.size() > 1 && !one;
+    });
+}
+
+std::string guessDetections(const Graph& original, const List<Tensor>& results) {
+    if (results.size() < original.outputs.size()) return {};
+    const json all =
+        Guess(original, List<Tensor>(results.begin(), results.begin() + original.outputs.size())).run();
+    return all.empty() ? "" : all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void checkDetections(const std::string& text, const Graph& graph) {
+    const json all = json::parse(text, nullptr, false);
+    if (!all.is_object()) fail("expects a JSON object as in mpm.detections, or none");
+    const auto check = [&](const char* key, const List<Port>& ports, const char* kind) {
+        const auto given = all.find(key);
+        if (given == all.end() || given->is_null()) return;
+        const json& name = given->is_object() && given->contains("name") ? (*given)["name"] : *given;
+        if (!name.is_string()) fail(std::string(key) + " is not a name");
+        const bool there = std::any_of(ports.begin(), ports.end(), [&](const Port& port) {
+            return port.name == name.get<std::string>();
+        });
+        if (!there) fail("'" + printable(name.get<std::string>(), 200) + "' is no " + kind);
+    };
+    for (const char* key : {"boxes", "scores"}) {
+        if (!all.contains(key)) fail(std::string("lacks ") + key);
+    }
+    for (const char* key : {"boxes", "scores", "masks", "labels"})
+        check(key, graph.outputs, "output");
+    check("size_input", graph.inputs, "input");
+}
+
+std::string describeDetections(const std::map<std::string, std::string>& metadata) {
+    const auto found = metadata.find("mpm.detections");
+    if (found == metadata.end()) return {};
+    const json all = json::parse(found->second, nullptr, false);
+    if (!all.is_object()) return {};
+    std::string text =
+        "boxes '" + wordIn(all, "boxes") + "' (" + wordIn(all, "format") + ", " + wordIn(all, "scale") + ")";
+    text += ", scores '" + wordIn(all, "scores") + "' (" + wordIn(all, "activation") + ")";
+    for (const char* key : {"labels", "masks"})
+        if (const std::string name = wordIn(all, key); !name.empty())
+            text += std::string(", ") + key + " '" + name + "'";
+    const auto size = all.find("size_input");
+    if (size != all.end())
+        text += ", size of the original '" +
+                (size->is_object() ? wordIn(*size, "name") : wordIn(all, "size_input")) + "'";
+    return text;
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,316 @@
+// What a detector has around its choice of the best places: TopK, computed indices, choices by constants.
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.hpp"
+#include "models/onnx/fused/lowering.hpp"
+
+namespace mpm::models {
+namespace {
+
+bool selects(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+        return node.op == "MpmTopK" || node.op == "MpmGatherRows" || node.is("TopK");
+    });
+}
+
+}  // namespace
+
+Lowering::Lowering(Graph& graph, const Shapes& shapes)
+    : m_graph(graph), m_shapes(shapes), m_selects(selects(graph) || graph.inputs.size() > 1) {}
+
+List<int64_t> Lowering::openBatch(const Shape& shape, int source) const {
+    List<int64_t> sizes(shape.begin(), shape.end());
+    if (m_shapes.dynamic && !sizes.empty() && m_shapes.isBatch(source, 0)) sizes[0] = -1;
+    return sizes;
+}
+
+int Lowering::compute(const std::string& operation, int a, int b, const char* part) {
+    const int to = m_graph.addValue(m_graph.values[out()].name + part);
+    emit("MpmArithmetic", "mpm", {a, b}, to).attributes["operation"] = Attribute::of(operation);
+    return to;
+}
+
+int Lowering::apply(const std::string& function, int a, int to) {
+    emit("MpmFunction", "mpm", {a}, to).attributes["function"] = Attribute::of(function);
+    return to;
+}
+
+void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
+    const List<int> outputs = m_node->outputs;
+    const Shape& shape = shapeOf(in(0));
+    const auto rank = static_cast<int64_t>(shape.size());
+    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[in(0)].name + part); };
+    List<int64_t> order;  // the axis last
+    for (int64_t d = 0; d < rank; ++d)
+        if (d != axis) order.push_back(d);
+    order.push_back(axis);
+    int scores = in(0);
+    if (axis != rank - 1) {
+        const int turned = fresh(".turned");
+        emit("Transpose", "", {scores}, turned).attributes["perm"] = Attribute::of(order);
+        scores = turned;
+    }
+    if (!largest) scores = apply("neg", scores, fresh(".negated"));
+    const bool rows = rank == 2;
+    Shape turned, flat{1, shape[axis]};
+    for (const int64_t d : order)
+        turned.push_back(shape[d]);
+    for (int64_t k = 0; k + 1 < rank; ++k)
+        flat[0] = checkedProduct<int64_t>(flat[0], turned[k]);
+    if (!rows) {
+        const int matrix = fresh(".matrix");
+        emit("Reshape", "", {scores, ints(openBatch(flat, in(0)))}, matrix);
+        scores = matrix;
+    }
+    const int values = fresh(".best"), indices = fresh(".places"), numbers = fresh(".numbers");
+    Node& node = emit("MpmTopK", "mpm", {scores}, values);
+    node.attributes["k"] = Attribute::of(count);
+    node.outputs.push_back(indices);
+    // The engine's whole numbers, as f32.
+    emit("Cast", "", {indices}, numbers).attributes["to"] = Attribute::of(int64_t{1});
+    const int positive = largest ? values : apply("neg", values, fresh(".values"));
+    turned.back() = count;
+    List<int64_t> back(order.size());
+    for (size_t k = 0; k < order.size(); ++k)
+        back[order[k]] = static_cast<int64_t>(k);
+    for (size_t k = 0; k < outputs.size() && k < 2; ++k) {
+        if (outputs[k] == kAbsent) continue;
+        const int found = k == 0 ? positive : numbers;
+        const int shaped = axis == rank - 1 ? outputs[k] : fresh(".shaped");
+        emit("Reshape", "", {found, ints(openBatch(turned, in(0)))}, shaped);
+        if (axis != rank - 1)
+            emit("Transpose", "", {shaped}, outputs[k]).attributes["perm"] = Attribute::of(back);
+    }
+}
+
+// Numbers that become whole ones lose their fraction; the others only change their type.
+void Lowering::convert() {
+    const bool whole = m_shapes.at.values[out()].type() == Type::Int && m_shapes.at.values[in(0)].isFloat();
+    if (!m_selects || !whole) return pass();
+    apply("trunc", in(0), out());
+}
+
+void Lowering::integerArithmetic() {
+    int a = oneImage(in(0)), b = oneImage(in(1));
+    const auto asFloats = [&](int value) {
+        if (!m_graph.isConstant(value)) return value;
+        const Tensor& t = m_graph.constant(value);
+        return m_graph.addConstant(m_graph.values[value].name, Tensor::floats(t.shape(), t.toFloats()));
+    };
+    a = asFloats(a);
+    b = asFloats(b);
+    const bool reversed = m_graph.isConstant(a);
+    if (m_node->is("Div") || m_node->is("Mod")) {
+        if (reversed) fail("divides a constant by computed whole numbers");
+        b = m_graph.isConstant(b) ? ranked(b, shapeOf(out()).size()) : b;
+        return integerQuotient(a, b);
+    }
+    if (reversed) std::swap(a, b);
+    if (m_graph.isConstant(b)) b = ranked(b, shapeOf(out()).size());
+    std::string operation = m_node->op;
+    std::transform(operation.begin(), operation.end(), operation.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
+    node.attributes["operation"] = Attribute::of(operation);
+    if (reversed && operation != "add" && operation != "mul")
+        node.attributes["reversed"] = Attribute::of(int64_t{1});
+}
+
+void Lowering::integerQuotient(int a, int b) {
+    const bool remainder = m_node->is("Mod");
+    const int quotient = compute("div", a, b, ".quotient");
+    if (!remainder) {
+        apply("trunc", quotient, out());
+        return;
+    }
+    const bool truncates = m_node->getInt("fmod", 0) != 0;
+    const int whole = apply(truncates ? "trunc" : "floor", quotient,
+                            m_graph.addValue(m_graph.values[out()].name + ".whole"));
+    const int product = compute("mul", whole, b, ".product");
+    emit("MpmArithmetic", "mpm", {a, product}, out()).attributes["operation"] =
+        Attribute::of(std::string("sub"));
+}
+
+// A sum along the last axis as a product: OpenCV 4.6 keeps the first axis of a reduction that the model was
+// imported with, and batch and heads share it.
+bool Lowering::sumsRows() {
+    const bool mean = m_node->is("ReduceMean");
+    const int64_t width = shapeOf(in(0)).back();
+    if ((!mean && !m_node->is("ReduceSum")) || width < 1) return false;
+    const Tensor ones = Tensor::floats({width, 1}, mean ? 1 / static_cast<float>(width) : 1);
+    const int sums = m_graph.addValue(m_graph.values[out()].name + ".sums");
+    emit("MpmMatMul", "mpm", {in(0), m_graph.addConstant("ones", ones)}, sums);
+    reshapeLike(sums, in(0));
+    return true;
+}
+
+// Repeating one entry is broadcasting.
+void Lowering::tile() {
+    const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
+    int value = in(0);
+    bool broadcasts = from.size() == to.size();
+    for (size_t k = 0; broadcasts && k < from.size(); ++k)
+        broadcasts = from[k] == to[k] || from[k] == 1;
+    if (broadcasts) return expand();
+    for (size_t k = 0; k < from.size(); ++k) {
+        if (from[k] == to[k]) continue;
+        if (from[k] < 1 || m_shapes.isBatch(in(0), k)) fail("repeats the batch");
+        const int next = m_graph.addValue(m_graph.values[out()].name + ".tiled");
+        const List<int> copies(static_cast<size_t>(to[k] / from[k]), value);
+        emit("Concat", "", copies, next).attributes["axis"] = Attribute::of(static_cast<int64_t>(k));
+        value = next;
+    }
+    emit("Reshape", "", {value, ints(List<int64_t>(to.size(), 0))}, out());
+}
+
+// Operators that only models of the newest version of the domain have.
+void Lowering::needSelection() const {
+    if (!m_selects) fail("is not available in OpenCV 4.6 and has no equivalent");
+}
+
+int Lowering::numbered(float value) {
+    return m_graph.addConstant("number",
+                               Tensor::floats(Shape(std::max<size_t>(shapeOf(out()).size(), 2), 1), value));
+}
+
+// A constant of any type as f32, with the rank of the result.
+int Lowering::asNumbers(int value) {
+    const int one = oneImage(value);
+    if (!m_graph.isConstant(one)) return value;
+    const Tensor& t = m_graph.constant(one);
+    return ranked(m_graph.addConstant("numbers", Tensor::floats(t.shape(), t.toFloats())),
+                  shapeOf(out()).size());
+}
+
+// a >= b is floor(a - b) + 1, held between 0 and 1; the others follow from it.
+void Lowering::compareNumbers() {
+    needSelection();
+    const bool turned = m_node->is("LessOrEqual") || m_node->is("Greater");
+    const bool inverse = m_node->is("Less") || m_node->is("Greater");
+    const int a = asNumbers(in(turned ? 1 : 0)), b = asNumbers(in(turned ? 0 : 1));
+    const bool reversed = m_graph.isConstant(a);
+    const int difference = m_graph.addValue(m_graph.values[out()].name + ".difference");
+    Node& node = emit("MpmArithmetic", "mpm", {reversed ? b : a, reversed ? a : b}, difference);
+    node.attributes["operation"] = Attribute::of(std::string("sub"));
+    if (reversed) node.attributes["reversed"] = Attribute::of(int64_t{1});
+    const int whole = apply("floor", difference, m_graph.addValue(m_graph.values[out()].name + ".whole"));
+    const int next = compute("add", whole, numbered(1), ".next"),
+              low = compute("max", next, numbered(0), ".low");
+    if (!inverse) {
+        emit("MpmArithmetic", "mpm", {low, numbered(1)}, out()).attributes["operation"] =
+            Attribute::of(std::string("min"));
+        return;
+    }
+    const int held = compute("min", low, numbered(1), ".held");
+    Node& not_ = emit("MpmArithmetic", "mpm", {held, numbered(1)}, out());
+    not_.attributes["operation"] = Attribute::of(std::string("sub"));
+    not_.attributes["reversed"] = Attribute::of(int64_t{1});
+}
+
+void Lowering::combineConditions() {
+    needSelection();
+    const bool isNot = m_node->is("Not");
+    int a = asNumbers(in(0)), b = isNot ? numbered(1) : asNumbers(in(1));
+    if (m_graph.isConstant(a)) std::swap(a, b);
+    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
+    node.attributes["operation"] = Attribute::of(std::string(isNot               ? "sub"
+                                                             : m_node->is("And") ? "mul"
+                                                                                 : "max"));
+    if (isNot) node.attributes["reversed"] = Attribute::of(int64_t{1});
+}
+
+// x * condition + y * (1 - condition). What a constant condition drops of a constant branch is 0.
+void Lowering::where() {
+    const int condition = oneImage(in(0));
+    const bool known = m_graph.isConstant(condition);
+    if (!known) needSelection();
+    const auto weights = [&](bool first) {
+        if (!known && first) return in(0);
+        if (!known) {
+            const int other = m_graph.addValue(m_graph.values[out()].name + ".other");
+            Node& node = emit("MpmArithmetic", "mpm", {in(0), numbered(1)}, other);
+            node.attributes["operation"] = Attribute::of(std::string("sub"));
+            node.attributes["reversed"] = Attribute::of(int64_t{1});
+            return other;
+        }
+        const Tensor& c = m_graph.constant(condition);
+        List<float> w(static_cast<size_t>(c.size()));
+        for (int64_t k = 0; k < c.size(); ++k)
+            w[k] = (c.at(k) != 0) == first ? 1.f : 0.f;
+        return ranked(m_graph.addConstant("chosen", Tensor::floats(c.shape(), w)), shapeOf(out()).size());
+    };
+    int parts[2];
+    for (int k = 0; k < 2; ++k) {
+        const int branch = asNumbers(in(1 + k));
+        if (known && m_graph.isConstant(branch)) {
+            const Node pick{"Where", "", "", {}, {}, {}};
+            const Tensor zero = Tensor::floats({}, 0.f), c = m_graph.constant(condition),
+                         values = m_graph.constant(branch);
+            const List<Tensor> operands =
+                k == 0 ? List<Tensor>{c, values, zero} : List<Tensor>{c, zero, values};
+            parts[k] = m_graph.addConstant("constant", evaluateNode(m_graph, pick, operands).at(0));
+        } else {
+            const int chosen = weights(k == 0);
+            const bool swap = m_graph.isConstant(branch);
+            parts[k] =
+                compute("mul", swap ? chosen : branch, swap ? branch : chosen, k == 0 ? ".first" : ".second");
+        }
+    }
+    if (m_graph.isConstant(parts[0])) std::swap(parts[0], parts[1]);
+    if (m_graph.isConstant(parts[1])) {
+        const List<float> values = m_graph.constant(parts[1]).toFloats();
+        if (std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }) &&
+            shapeOf(out()).size() > 0) {
+            // Nothing to add, unless the sum broadcasts.
+            parts[1] = m_graph.addConstant("nothing", Tensor::floats(Shape(1, 1)));
+        }
+        parts[1] = ranked(parts[1], shapeOf(out()).size());
+    }
+    emit("MpmArithmetic", "mpm", {parts[0], parts[1]}, out()).attributes["operation"] =
+        Attribute::of(std::string("add"));
+}
+
+// OpenCV joins no parts without elements.
+void Lowering::concat() {
+    const auto isEmpty = [&](int value) {
+        return value < static_cast<int>(m_shapes.at.values.size()) && m_shapes.at.values[value].size() == 0;
+    };
+    List<int> parts = m_node->inputs;
+    parts.erase(std::remove_if(parts.begin(), parts.end(), isEmpty), parts.end());
+    if (parts.size() == m_node->inputs.size() || parts.empty()) return keep();
+    if (parts.size() == 1) return emitReshape(parts[0], out(), shapeOf(parts[0]));
+    m_node->inputs = parts;
+    keep();
+}
+
+void Lowering::takeSizesAsFloats() {
+    for (Port& port : m_graph.inputs) {
+        if (port.type != Type::Int) continue;
+        const int given = m_graph.addValue(m_graph.values[port.value].name);
+        Node cast;
+        cast.op = "Cast";
+        cast.domain = "mpm.internal";  // in its final form
+        cast.inputs = {given};
+        cast.outputs = {port.value};
+        cast.attributes["to"] = Attribute::of(int64_t{1});
+        m_graph.nodes.push_back(cast);
+        port.value = given;
+    }
+}
+
+void Lowering::giveIntegers() {
+    for (Port& port : m_graph.outputs) {
+        if (port.type != Type::Int || m_graph.isConstant(port.value)) continue;
+        const int given = m_graph.addValue(m_graph.values[port.value].name + ".integers");
+        Node cast;
+        cast.op = "Cast";
+        cast.inputs = {port.value};
+        cast.outputs = {given};
+        cast.attributes["to"] = Attribute::of(int64_t{7});
+        m_graph.nodes.push_back(cast);
+        port.value = given;
+    }
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,246 @@
+// Rows that the model itself chooses, as a detector the boxes of the best scores.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/checked.hpp"
+#include "models/onnx/eval/evaluate.hpp"
+#include "models/onnx/fused/insert.hpp"
+#include "models/onnx/ir/job.hpp"
+
+namespace mpm::models {
+namespace {
+
+// Indices [batch, picked], spread over the axes of a gather.
+struct Index {
+    int root = kAbsent;  // the value that holds each of them once
+    List<char> varies;   // by axis of the gather's index
+};
+
+class RowPicker {
+public:
+    explicit RowPicker(State& state) : m_graph(state.graph), m_shapes(state.shapes) {}
+
+    void run() {
+        List<Node> old;
+        old.swap(m_graph.nodes);
+        m_old = &old;
+        for (const Node& node : old) {
+            checkTime();
+            if (!picksComputed(node) || !(node.is("Gather") ? gather(node) : gatherElements(node)))
+                m_graph.nodes.push_back(node);
+        }
+        m_graph.sort();
+        m_graph.prune();
+    }
+
+private:
+    const Tensor& tensorOf(int value) const { return m_shapes.at.values[value]; }
+    const Shape& shapeOf(int value) const { return m_shapes.of(value); }
+    bool isNew(int value) const { return value >= static_cast<int>(m_shapes.at.values.size()); }
+
+    bool picksComputed(const Node& node) const {
+        if (!node.is("GatherElements") && !node.is("Gather")) return false;
+        if (isNew(node.inputs[0]) || isNew(node.inputs[1]) || isNew(node.outputs[0])) return false;
+        const bool table = node.is("Gather") && tensorOf(node.inputs[0]).rank() == 1;
+        return tensorOf(node.inputs[0]).isFloat() && !tensorOf(node.inputs[1]).known() && !table &&
+               shapeOf(node.outputs[0]).size() > 0;
+    }
+
+    const Node* producerOf(int value) const {
+        const int n = m_graph.values[value].producer;
+        return n == kAbsent ? nullptr : &(*m_old)[n];
+    }
+
+    // Back through nodes that only spread the indices.
+    Index indexOf(int value) const {
+        List<const Node*> chain;
+        Index index{value, {}};
+        while (const Node* node = producerOf(index.root)) {
+            const std::set<std::string> spreads{"Unsqueeze", "Squeeze",  "Reshape", "Expand",
+                                                "Tile",      "Identity", "Flatten"};
+            const bool cast = node->is("Cast") && tensorOf(node->inputs[0]).type() == Type::Int;
+            if (!node->domain.empty() || (!spreads.count(node->op) && !cast)) break;
+            bool known = true;
+            for (size_t k = 1; k < node->inputs.size(); ++k)
+                known &= node->inputs[k] == kAbsent || tensorOf(node->inputs[k]).known();
+            if (!known) break;
+            chain.push_back(node);
+            index.root = node->inputs[0];
+        }
+        List<int64_t> numbers(static_cast<size_t>(tensorOf(index.root).size()));
+        std::iota(numbers.begin(), numbers.end(), int64_t{0});
+        Tensor spread = Tensor::vector(numbers).reshaped(shapeOf(index.root));
+        for (size_t k = chain.size(); k-- > 0;) {
+            List<Tensor> inputs{spread};
+            for (size_t n = 1; n < chain[k]->inputs.size(); ++n)
+                inputs.push_back(chain[k]->inputs[n] == kAbsent ? Tensor() : tensorOf(chain[k]->inputs[n]));
+            spread = evaluateNode(m_graph, *chain[k], inputs).at(0);
+        }
+        m_spread = spread;
+        return index;
+    }
+
+    // Axes of the spread indices along which they differ; empty if they are not in the order of the root.
+    List<char> varyingAxes(int64_t axis) const {
+        const Shape& shape = m_spread.shape();
+        List<char> varies(shape.size(), 0);
+        List<int64_t> step(shape.size(), 1);
+        for (size_t d = shape.size(); d-- > 1;)
+            step[d - 1] = step[d] * shape[d];
+        for (size_t d = 0; d < shape.size(); ++d)
+            varies[d] =
+                static_cast<int64_t>(d) == axis || (shape[d] > 1 && m_spread.at(step[d]) != m_spread.at(0));
+        int64_t own = 1;
+        List<int64_t> ownStep(shape.size(), 0);
+        List<size_t> order{static_cast<size_t>(axis)};
+        for (size_t d = shape.size(); d-- > 0;)
+            if (varies[d] && static_cast<int64_t>(d) != axis) order.push_back(d);
+        for (const size_t d : order) {
+            ownStep[d] = own;
+            own = checkedProduct<int64_t>(own, shape[d]);
+        }
+        for (int64_t k = 0; k < m_spread.size(); ++k) {
+            int64_t expected = 0;
+            for (size_t d = 0; d < shape.size(); ++d)
+                expected += k / step[d] % shape[d] * ownStep[d];
+            if (m_spread.at(k) != static_cast<double>(expected)) return {};
+        }
+        return varies;
+    }
+
+    bool gatherElements(const Node& node) {
+        const Shape &data = shapeOf(node.inputs[0]), &picked = shapeOf(node.inputs[1]);
+        const auto rank = static_cast<int64_t>(data.size());
+        const int64_t given = node.getInt("axis", 0), axis = given < 0 ? given + rank : given;
+        for (int64_t d = 0; d < rank; ++d)
+            if (d != axis && data[d] != picked[d]) return false;
+        const Index index = indexOf(node.inputs[1]);
+        List<char> varies = varyingAxes(axis);
+        if (varies.empty()) return false;
+        // Axes in the order batch, places, columns.
+        if (axis > 0 && picked[0] == 1) varies[0] = 1;
+        List<int64_t> order;
+        for (int64_t d = 0; d < rank; ++d)
+            if (varies[d] && d != axis) order.push_back(d);
+        const size_t batches = order.size();
+        order.push_back(axis);
+        for (int64_t d = 0; d < rank; ++d)
+            if (!varies[d]) order.push_back(d);
+        write(node, index.root, order, batches, picked[axis]);
+        return true;
+    }
+
+    // The same places for every image.
+    bool gather(const Node& node) {
+        const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
+        const auto rank = static_cast<int64_t>(data.size());
+        const int64_t given = node.getInt("axis", 0), axis = given < 0 ? given + rank : given;
+        if (m_shapes.dynamic || elementCount(Shape(data.begin(), data.begin() + axis)) != 1) return false;
+        List<int64_t> order(static_cast<size_t>(rank - axis));
+        std::iota(order.begin(), order.end(), axis);
+        for (int64_t d = 0; d < axis; ++d)
+            order.insert(order.begin() + d, d);
+        write(node, node.inputs[1], order, static_cast<size_t>(axis), elementCount(index));
+        return true;
+    }
+
+    int fresh(const Node& node, const char* part) {
+        return m_graph.addValue(m_graph.values[node.outputs[0]].name + part);
+    }
+
+    void add(const char* op, const char* domain, const List<int>& inputs, int output) {
+        Node node;
+        node.op = op;
+        node.domain = domain;
+        node.inputs = inputs;
+        node.outputs = {output};
+        m_graph.nodes.push_back(node);
+    }
+
+    // A shape whose axis 0 is open if it is the batch of images.
+    int target(List<int64_t> sizes, bool open) {
+        if (open) sizes[0] = -1;
+        return m_graph.addConstant("shape", Tensor::vector(sizes));
+    }
+
+    void turn(int from, int to, const List<int64_t>& order) {
+        add("MpmTranspose", "mpm", {from}, to);
+        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+    }
+
+    static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
+
+    // One image's data if all images have the same, as anchors do.
+    std::optional<Tensor> sharedData(int value, size_t batches) const {
+        const Tensor& data = tensorOf(value);
+        if (!data.known() || batches != 1 || data.rank() < 2 || data.dim(0) < 1) return std::nullopt;
+        const int64_t each = data.size() / data.dim(0);
+        Shape one = data.shape();
+        one[0] = 1;
+        List<float> values(each);
+        for (int64_t k = 0; k < data.size(); ++k) {
+            if (k < each) values[k] = data.f()[k];
+            if (data.f()[k] != values[k % each]) return std::nullopt;
+        }
+        return Tensor::floats(one, values);
+    }
+
+    // `order`: axes of the data as batch (the first `batches`), places and columns.
+    void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
+        const Shape& data = shapeOf(node.inputs[0]);
+        const bool open = m_shapes.dynamic;
+        int64_t batch = 1, columns = 1;
+        for (size_t k = 0; k < order.size(); ++k) {
+            if (k < batches) batch = checkedProduct<int64_t>(batch, data[order[k]]);
+            if (k > batches) columns = checkedProduct<int64_t>(columns, data[order[k]]);
+        }
+        const int64_t places = data[order[batches]];
+        int from = node.inputs[0];
+        if (const auto one = sharedData(from, batches); one && isStraight(order)) {
+            from = m_graph.addConstant("rows", one->reshaped({1, places, columns}));
+        } else {
+            if (!isStraight(order)) {
+                const int turned = fresh(node, ".turned");
+                turn(from, turned, order);
+                from = turned;
+            }
+            const int rows = fresh(node, ".rows");
+            add("Reshape", "mpm.internal", {from, target({batch, places, columns}, open)}, rows);
+            from = rows;
+        }
+        const int index = fresh(node, ".index"), best = fresh(node, ".picked");
+        add("Reshape", "mpm.internal", {root, target({batch, picked}, open)}, index);
+        add("MpmGatherRows", "mpm", {from, index}, best);
+        finish(node, best, order, batches);
+    }
+
+    void finish(const Node& node, int best, const List<int64_t>& order, size_t batches) {
+        const Shape& out = shapeOf(node.outputs[0]);
+        const bool open = m_shapes.dynamic;
+        if (node.is("Gather") || isStraight(order))
+            return add("Reshape", "mpm.internal", {best, target(out, open)}, node.outputs[0]);
+        List<int64_t> sizes, back(order.size());
+        for (size_t k = 0; k < order.size(); ++k) {
+            sizes.push_back(out[order[k]]);
+            back[order[k]] = static_cast<int64_t>(k);
+        }
+        static_cast<void>(batches);
+        const int shaped = fresh(node, ".shaped");
+        add("Reshape", "mpm.internal", {best, target(sizes, open)}, shaped);
+        turn(shaped, node.outputs[0], back);
+    }
+
+    Graph& m_graph;
+    const Shapes& m_shapes;
+    const List<Node>* m_old = nullptr;
+    mutable Tensor m_spread;
+};
+
+}  // namespace
+
+void pickRows(State& state) {
+    RowPicker(state).run();
+}
+
+}  // namespace mpm::models

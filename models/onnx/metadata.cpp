@@ -1,0 +1,94 @@
+#include "models/onnx/metadata.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "models/onnx/detections.hpp"
+#include "models/onnx/export_notes.hpp"
+#include "models/onnx/fused/labels_output.hpp"
+
+namespace mpm::models {
+namespace {
+
+std::vector<double> threeOf(const cv::Scalar& s) {
+    return {s[0], s[1], s[2]};
+}
+
+// 0 if it is not known.
+std::int64_t classesOf(const Graph& graph) {
+    const auto queries = queryOutputs(graph);
+    const Port& scores = graph.outputs[queries ? queries->classes : 0];
+    const bool known =
+        scores.type == Type::Float && (queries || (scores.dims.size() == 4 && scores.dims[1] > 1));
+    return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
+}
+
+}  // namespace
+
+void checkClasses(const ConvertOptions& options, const Graph& graph) {
+    const auto queries = queryOutputs(graph);
+    if (queries && !options.labels) {
+        CV_Error(cv::Error::StsOutOfRange, "--labels: output '" +
+                                               printable(graph.outputs[queries->masks].name, 200) +
+                                               "' has masks of queries, not of classes; add --output labels");
+    }
+    const Port& scores = graph.outputs[queries ? queries->classes : 0];
+    const auto classes = static_cast<std::int64_t>(options.classes.size());
+    const std::int64_t there = classesOf(graph);
+    if (there == 0 || classes == 0 || classes == there) return;
+    CV_Error(cv::Error::StsOutOfRange, "--labels: names " + std::to_string(classes) +
+                                           " classes, but output '" + printable(scores.name, 200) + "' has " +
+                                           std::to_string(there) + "; name each of them, in their order");
+}
+
+void nameClasses(std::int64_t count, Graph& graph) {
+    if (graph.metadata.count("mpm.labels")) return;
+    nlohmann::json names = nlohmann::json::array();
+    for (std::int64_t k = 0; k < count; ++k)
+        names.push_back("class " + std::to_string(k));
+    graph.metadata["mpm.labels"] = names.dump();
+}
+
+void nameClassesAsExported(Graph& graph) {
+    const std::int64_t count = classesOf(graph);
+    if (count == 0 || graph.metadata.count("mpm.labels")) return;
+    const nlohmann::json names = classesIn(graph.metadata, count);
+    if (!names.empty())
+        graph.metadata["mpm.labels"] = names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
+                   Graph& graph) {
+    using nlohmann::json;
+    std::map<std::string, std::string>& to = graph.metadata;
+    const auto set = [&](const std::string& key, const json& value) {
+        to["mpm." + key] = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    };
+    if (!options.classes.empty()) set("labels", options.classes);
+    if (!options.palette.empty()) {
+        json palette = json::array();
+        for (const cv::Vec3b& c : options.palette)
+            palette.push_back({c[0], c[1], c[2]});
+        set("palette", palette);
+    }
+    const Pixels& pixels = conversion.pixels;
+    if (options.mean || !to.count("mpm.mean")) set("mean", threeOf(pixels.mean));
+    if (options.deviation || !to.count("mpm.std")) set("std", threeOf(pixels.deviation));
+    set("size", {conversion.size.height, conversion.size.width});
+    set("schedule", conversion.schedule);
+    if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
+}
+
+void describeBoxes(const ConvertOptions& options, const std::string& guess, Graph& graph) {
+    constexpr const char* kKey = "mpm.detections";
+    if (options.detections == "none") {
+        graph.metadata.erase(kKey);
+    } else if (!options.detections.empty()) {
+        checkDetections(options.detections, graph);
+        graph.metadata[kKey] = options.detections;
+    } else if (!guess.empty() && !graph.metadata.count(kKey)) {
+        graph.metadata[kKey] = guess;
+    }
+}
+
+}  // namespace mpm::models

@@ -1,0 +1,173 @@
+// Detectors that choose the best places by their scores, in the forms that they are exported in.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "models/onnx/convert.hpp"
+#include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
+#include "small_export.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace mpm;
+using models::Attribute;
+using models::Graph;
+using models::GraphBuilder;
+using models::List;
+using models::Tensor;
+using test::SmallExport;
+
+constexpr int64_t kDim = SmallExport::kDim;
+
+// Of 49 places the 7 best, their boxes and features, and the class of each.
+class Selection : public testing::Test {
+protected:
+    int reshaped(int x, const List<int64_t>& shape) { return g.node("Reshape", {x, g.ints(shape)}); }
+    // Indices [1, count] for each column of `width`.
+    int spread(int indices, int64_t count, int64_t width) {
+        return g.node("Expand", {reshaped(indices, {1, count, 1}), g.ints({1, count, width})});
+    }
+    int picked(int data, int indices, int64_t count, int64_t width) {
+        const int y = g.node("GatherElements", {data, spread(indices, count, width)});
+        g.with("axis", Attribute::of(int64_t{1}));
+        return y;
+    }
+
+    int tokens() {
+        const int x = m.block(m.embed());
+        return m.block(x);
+    }
+
+    models::Conversion convert(const models::ConvertOptions& given = {}) {
+        const std::string in = m_folder / "in.onnx", out = m_folder / "out.onnx";
+        models::writeModel(m.graph(), in);
+        models::ConvertOptions options = given;
+        options.blocks = std::vector<int>{};
+        const models::Conversion conversion = models::convertModel(in, out, options);
+        EXPECT_LT(conversion.error, 1e-5);
+        m_converted = models::readModel(out);
+        return conversion;
+    }
+
+    int count(const char* op) const {
+        return static_cast<int>(std::count_if(m_converted.nodes.begin(), m_converted.nodes.end(),
+                                              [op](const models::Node& node) { return node.op == op; }));
+    }
+
+    SmallExport m{1};
+    GraphBuilder& g = m.builder();
+    const test::TempFolder m_folder;
+    Graph m_converted;
+};
+
+TEST_F(Selection, OfTheBestPlaces) {
+    const int x = tokens();
+    const int scores = m.linear(x, kDim, 5), boxes = m.linear(x, kDim, 4);
+    const int most = g.node("ReduceMax", {scores});
+    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+    g.node("TopK", {most, g.ints({7})});
+    const int best = g.outputOf(1);
+    g.output(picked(boxes, best, 7, 4), "dets", {1, 7, 4});
+    g.output(picked(scores, best, 7, 5), "labels", {1, 7, 5});
+    const models::Conversion found = convert();
+    EXPECT_EQ(count("MpmTopK"), 1);
+    EXPECT_EQ(count("MpmGatherRows"), 2);
+    EXPECT_NE(m_converted.metadata.at("mpm.detections").find(R"("boxes":"dets")"), std::string::npos);
+    EXPECT_NE(found.detections.find("sigmoid"), std::string::npos) << found.detections;
+    EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
+}
+
+// As the post-processing of RT-DETR: places and classes are one row, which is cut apart by integers.
+TEST_F(Selection, OfPlacesAndClassesAtOnce) {
+    const int x = tokens();
+    const int scores = g.node("Sigmoid", {m.linear(x, kDim, 5)}), boxes = m.linear(x, kDim, 4);
+    const int values = g.node("TopK", {reshaped(scores, {1, 49 * 5}), g.ints({9})});
+    const int best = g.outputOf(1);
+    const int five = g.constant(Tensor::ints({}, 5));
+    const int place = g.node("Div", {best, five});
+    const int label = g.node("Sub", {best, g.node("Mul", {place, five})});
+    g.output(values, "scores", {1, 9});
+    g.integers(label, "labels", {1, 9});
+    g.output(picked(boxes, place, 9, 4), "boxes", {1, 9, 4});
+    convert();
+    EXPECT_NE(m_converted.metadata.at("mpm.detections").find(R"("activation":"none")"), std::string::npos);
+}
+
+// Boxes in pixels of the original image, whose size is a second input of integers.
+TEST_F(Selection, WithTheSizeOfTheOriginalImage) {
+    const int x = tokens();
+    const int size = g.input("orig_target_sizes", {1, 2});
+    const int scores = g.node("Sigmoid", {m.linear(x, kDim, 5)}),
+              half = g.node("Sigmoid", {m.linear(x, kDim, 4)});
+    const int twice = g.node("Tile", {size, g.ints({1, 2})});
+    const int boxes = g.node("Mul", {half, reshaped(twice, {1, 1, 4})});
+    const int values = g.node("TopK", {reshaped(scores, {1, 49 * 5}), g.ints({9})});
+    const int best = g.outputOf(1);
+    const int five = g.constant(Tensor::ints({}, 5));
+    g.integers(g.node("Mod", {best, five}), "labels", {1, 9});
+    g.output(picked(boxes, g.node("Div", {best, five}), 9, 4), "boxes", {1, 9, 4});
+    g.output(values, "scores", {1, 9});
+    convert();
+    ASSERT_EQ(m_converted.inputs.size(), 2u);
+    EXPECT_EQ(m_converted.inputs[1].name, "orig_target_sizes");
+    const std::string& text = m_converted.metadata.at("mpm.detections");
+    EXPECT_NE(text.find(R"("size_input":{"name":"orig_target_sizes","order":"wh"})"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find(R"("scale":"pixels")"), std::string::npos) << text;
+}
+
+// What the options say replaces the guess.
+TEST_F(Selection, DescribedByTheOptions) {
+    const int x = tokens();
+    const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
+    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+    g.node("TopK", {most, g.ints({7})});
+    const int best = g.outputOf(1);
+    g.output(picked(m.linear(x, kDim, 4), best, 7, 4), "a", {1, 7, 4});
+    g.output(picked(m.linear(x, kDim, 4), best, 7, 4), "b", {1, 7, 4});
+    models::ConvertOptions options;
+    options.detections = R"({"boxes":"b","scores":"a","format":"xyxy"})";
+    EXPECT_EQ(convert(options).detections, "boxes 'b' (xyxy, ), scores 'a' ()");
+    EXPECT_EQ(m_converted.metadata.at("mpm.detections"), options.detections);
+    options.detections = "none";
+    convert(options);
+    EXPECT_EQ(m_converted.metadata.count("mpm.detections"), 0u);
+    for (const char* wrong : {"[]", "{", R"({"boxes":"b"})", R"({"boxes":"b","scores":"c"})"}) {
+        options.detections = wrong;
+        EXPECT_THROW(convert(options), cv::Exception) << wrong;
+    }
+}
+
+// Infinite boxes stay infinite until something bounds them.
+TEST_F(Selection, OfRowsWithInfinity) {
+    const int x = tokens();
+    Tensor anchors = m.random({1, 49, 4}, 1);
+    for (int64_t k = 0; k < anchors.size(); k += 3)
+        anchors.writeF()[k] = INFINITY;
+    const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
+    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+    g.node("TopK", {most, g.ints({30})});
+    const int best = g.outputOf(1);
+    const int boxes =
+        g.node("Add", {picked(g.constant(anchors), best, 30, 4), picked(m.linear(x, kDim, 4), best, 30, 4)});
+    g.output(g.node("Sigmoid", {boxes}), "boxes", {1, 30, 4});
+    g.output(picked(x, best, 30, kDim), "labels", {1, 30, kDim});
+    convert();
+}
+
+// Equal scores keep the order of their places here and in the export; scores that rounding orders do not
+// matter.
+TEST_F(Selection, OfScoresThatAreNearlyEqual) {
+    const int x = tokens();
+    const int scores = g.node("Add", {g.node("Mul", {m.linear(x, kDim, 1), g.number(1e-9f)}), g.number(1)});
+    g.node("TopK", {reshaped(scores, {1, 49}), g.ints({49})});
+    const int best = g.outputOf(1);
+    g.output(picked(m.linear(x, kDim, 4), best, 49, 4), "boxes", {1, 49, 4});
+    g.output(picked(x, best, 49, kDim), "labels", {1, 49, kDim});
+    EXPECT_LT(convert().error, 1e-5);
+}
+
+}  // namespace
