@@ -241,7 +241,7 @@ private:
     const bool m_dynamic;
 };
 
-void insertWindowed(State& state, const EncoderSpec& encoder, const List<int>& schedule) {
+void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& merging) {
     Graph& graph = state.graph;
     WindowStream stream(graph, state.shapes, encoder);
     List<int> outputs;
@@ -250,7 +250,7 @@ void insertWindowed(State& state, const EncoderSpec& encoder, const List<int>& s
         stream.leave(tap.value, outputs.back());
     }
     const int tokens = stream.enter();
-    graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, kAbsent, outputs, schedule));
+    graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, kAbsent, outputs, merging));
 }
 
 }  // namespace
@@ -260,7 +260,7 @@ void insertEncoders(State& state, const Merging& merging) {
     int map = kAbsent;  // encoders are in the order of the graph, and so of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (encoder.windows.present()) {
-            insertWindowed(state, encoder, schedule);
+            insertWindowed(state, encoder, merging);
             continue;
         }
         Stream stream(graph, state.shapes, encoder);
