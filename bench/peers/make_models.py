@@ -2,7 +2,8 @@
 """Vision transformers with random weights as PyTorch exports them, for timing beside other runtimes.
 
     make_models.py OUT_DIR NAME...        NAME: vit-t, vit-s, vit-b, vit-b-8 (features), segmenter-t (150 classes),
-                                      eomt-s (640x640, 200 queries), eomt-l (100 queries)
+                                      eomt-s (640x640, 200 queries), eomt-l (100 queries); of transformers:
+                                      depth-s (Depth Anything, 518x518), upernet-b (150 classes, 10 blocks are used)
 
 512x512 if nothing else is said, patches of 16 (8 where the name says so), batch 1. Needs torch (Debian: python3-torch).
 """
@@ -126,8 +127,39 @@ class Eomt(nn.Module):
         return torch.einsum("bqc,bchw->bqhw", self.masks(queries), self.upscale(image)), self.classes(queries)
 
 
+class Library(nn.Module):
+    """A model of the library transformers, from its image to one output."""
+
+    def __init__(self, model, size, output):
+        super().__init__()
+        self.model, self.size, self.output = model, size, output
+
+    def forward(self, image):
+        return getattr(self.model(image), self.output)
+
+
+def library(kind, dim):
+    import transformers
+    heads, hidden = dim // 64, 4 * dim
+    if kind == "depth":
+        backbone = transformers.Dinov2Config(
+            hidden_size=dim, num_attention_heads=heads, num_hidden_layers=12, image_size=518, patch_size=14, apply_layernorm=True,
+            out_features=[f"stage{k}" for k in (3, 6, 9, 12)], reshape_hidden_states=False)
+        config = transformers.DepthAnythingConfig(
+            backbone_config=backbone, patch_size=14, reassemble_hidden_size=dim, fusion_hidden_size=64,
+            neck_hidden_sizes=[48, 96, 192, 384])
+        return Library(transformers.DepthAnythingForDepthEstimation(config), 518, "predicted_depth")
+    # BEiT's code with absolute positions: a plain ViT with a pyramid and UPerNet.
+    config = transformers.BeitConfig(
+        hidden_size=dim, num_attention_heads=heads, intermediate_size=hidden, image_size=512, out_indices=[3, 5, 7, 11],
+        num_labels=150, use_absolute_position_embeddings=True, use_auxiliary_head=False)
+    return Library(transformers.BeitForSemanticSegmentation(config), 512, "logits")
+
+
 def made(name):
     kind, width, *patch = name.split("-")
+    if kind in ("depth", "upernet"):
+        return library(kind, DIMS[width]), ["output"]
     if kind == "eomt":
         return Eomt(width), ["masks", "classes"]
     return (Segmenter if kind == "segmenter" else Backbone)(DIMS[width], *map(int, patch)), ["output"]

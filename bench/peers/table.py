@@ -4,7 +4,8 @@ exports, the kept gain of merging, the share of the machine's peak, a stream, me
 
     table.py BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...] [MODEL...]
 
-SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t.
+SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t;
+by name only, as they need transformers and long to be quantised: depth-s (518x518) and upernet-b.
 Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps exports, quantised models and
 compiled code. The Python that runs it needs, by pip: torch onnx onnxscript onnxruntime openvino nncf; torch.compile needs g++.
 The build needs MPM_BUILD_BENCH.
@@ -22,6 +23,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 SECTIONS = ["peer", "int8", "gain", "ceiling", "stream", "memory", "threads"]
 MODELS = ["vit-t", "vit-s", "vit-b", "segmenter-t"]
+HEADS = ["depth-s", "upernet-b"]
 ENGINES = {"onnxruntime": "ONNX Runtime, f32", "openvino": "OpenVINO, f32", "openvino-bf16": "OpenVINO, bf16",
            "onnxruntime-int8": "ONNX Runtime, int8", "openvino-int8": "OpenVINO, int8", "torch-compile": "torch.compile, f32"}
 THREADS = 2
@@ -128,7 +130,7 @@ def beside_peers(models):
     wanted = [engine for engine in ENGINES if engine != "openvino-bf16" or "bf16" in precisions]
     ours = precisions + ["i8"]
     ways = [f"{tokens}, {precision}" for precision in ours for tokens in ("all tokens", "merged")]
-    table(f"Whole forward, 512x512, batch 1: ms, median of {results['rounds']} rounds in turn", "model",
+    table(f"Whole forward, batch 1: ms, median of {results['rounds']} rounds in turn", "model",
           *(ENGINES[engine] for engine in wanted), *ways)
     results["peer"] = {}
     for name in models:
@@ -281,7 +283,7 @@ def machine():
 
 def main():
     rest = sys.argv[3:]
-    if len(sys.argv) < 3 or any(word not in SECTIONS + MODELS and not word.isdigit() for word in rest):
+    if len(sys.argv) < 3 or any(word not in SECTIONS + MODELS + HEADS and not word.isdigit() for word in rest):
         sys.exit(__doc__)
     global programs, mpm
     programs = pathlib.Path(sys.argv[1]).resolve()
@@ -292,7 +294,7 @@ def main():
     info = results["machine"] = machine()
     print(f"{info['cpu']} ({' '.join(info['features'])}), {info['cores']} cores, {info['kernel']}, {info['mpm']}, {THREADS} "
           f"threads, {info['date']}")
-    models = [name for name in MODELS if name in rest] or MODELS
+    models = [name for name in MODELS + HEADS if name in rest] or MODELS
     sections = {"peer": beside_peers, "int8": int8, "gain": gain_kept, "ceiling": ceiling_share, "stream": stream,
                 "memory": memory, "threads": threads}
     for section in [name for name in SECTIONS if name in rest] or SECTIONS:
