@@ -195,8 +195,7 @@ ROWS = [
     Row("lightly_eomt", "lightly_eomt('dinov2')", "own batch", 3, size=(56, 56), options="--blocks 1"),
     Row("lightly_eomt_dinov3", "lightly_eomt('dinov3')", "own batch", 2, size=(64, 64), options="--blocks 1"),
     Row("lightly_classes", "lightly_classes()", "own batch", 2, size=(64, 64), options="--blocks 1"),
-    Row("rfdetr_nano", "rfdetr_nano()", "own", 0, size=(128, 128), reason="TopK|detector|window",
-        instead="nothing yet: its backbone has windows too"),
+    Row("rfdetr_nano", "rfdetr_nano()", "own", 12, "windows and the choice of proposals", size=(128, 128)),
     # optimum, with another version of transformers
     Row("optimum_vit", face("ViTForImageClassification", "ViTConfig", num_labels=5), "optimum task=image-classification"),
     Row("optimum_dinov2", face("Dinov2Model", "Dinov2Config", mlp_ratio=2), "optimum task=feature-extraction", run_at=(48, 48)),

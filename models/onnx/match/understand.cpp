@@ -2,9 +2,9 @@
 
 #include "models/onnx/decoder/deformable.hpp"
 #include "models/onnx/decoder/masked_softmax.hpp"
-#include "models/onnx/match/normalise.hpp"
 #include "models/onnx/match/own_graph.hpp"
-#include "models/onnx/match/passes.hpp"
+#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 namespace mpm::models {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/domain_version.hpp"
-#include "models/onnx/match/normalise.hpp"
+#include "models/onnx/passes/normalise.hpp"
 
 namespace {
 

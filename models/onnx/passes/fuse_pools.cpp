@@ -1,4 +1,4 @@
-#include "models/onnx/match/passes.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 #include <algorithm>
 #include <cmath>

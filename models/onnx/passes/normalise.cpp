@@ -1,9 +1,9 @@
-#include "models/onnx/match/normalise.hpp"
+#include "models/onnx/passes/normalise.hpp"
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/match/passes.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 namespace mpm::models {
 namespace {

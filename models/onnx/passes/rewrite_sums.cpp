@@ -4,7 +4,7 @@
 
 #include "models/onnx/ir/norm.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/match/passes.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 namespace mpm::models {
 namespace {
