@@ -1,4 +1,4 @@
-// Encoders with maps and trailing tokens, alone and as segments of a chain, and labels from masks:
+// Encoders with maps, windows and trailing tokens, alone and as segments of a chain, and labels from masks:
 // attributes, shapes and ids as the bytes choose them.
 #include <algorithm>
 #include <cstdint>
@@ -47,6 +47,19 @@ cv::Mat ids(Choices& c, int images, int tokens) {
     return m;
 }
 
+/// Mostly windows that fit the grid, of an encoder that had none.
+void divide(EncoderOptions& o) {
+    const int seed = static_cast<int>(o.seed);
+    o.window = cv::Size(1 + seed % 3, 1 + seed / 3 % 4);
+    o.grid = cv::Size(o.window.width * (1 + seed / 5 % 3), o.window.height * (1 + seed / 7 % 3));
+    o.padding = seed % 8 == 3;
+    if (seed % 5 < 2) o.grid.width += 1;
+    o.imageTokens = o.grid.area();
+    o.ropeOfWindow = seed % 3 != 0;
+    o.globalBlocks = {seed % (o.blocks + (seed % 16 == 11 ? 1 : 0))};
+    if (seed % 32 != 7) o.trailing = 0;
+}
+
 EncoderOptions options(Choices& c) {
     EncoderOptions o;
     o.blocks = 1 + c.below(4);
@@ -59,6 +72,7 @@ EncoderOptions options(Choices& c) {
     if (c.once(2)) o.schedule = {c.below(o.blocks)};
     if (c.once(2)) o.rope = "half";
     o.seed = c.byte();
+    if (o.seed % 4 == 3) divide(o);
     return o;
 }
 
@@ -79,7 +93,7 @@ void alone(Choices& c) {
     if (c.once(4)) model.attribute(c.of(kNames), odd(c));
     const std::string bytes = model.bytes();
     cv::dnn::Net net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
-    net.setInput(values(c, {images, o.special + given + o.trailing, o.dim()}), "tokens");
+    net.setInput(values(c, {images, o.specialRows() + given + o.trailing, o.dim()}), "tokens");
     net.setInput(ids(c, images, std::max(given, 1)), "map");
     run(net);
 }
@@ -91,7 +105,7 @@ void chain(Choices& c) {
         if (c.once(2)) cuts.push_back(block);
     const int images = 1 + c.below(3);
     const EncoderOptions& o = whole.options;
-    const Dims dims = {images, o.special + o.imageTokens + o.trailing, o.dim()};
+    const Dims dims = {images, o.specialRows() + o.imageTokens + o.trailing, o.dim()};
     OnnxModel model;
     model.input("x", dims);
     std::string x = "x", map;
