@@ -9,6 +9,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
+#include "cli/run/object_files.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/panels.hpp"
@@ -56,7 +57,9 @@ cv::Mat mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& seg,
 
 void writePanels(const std::string& stem, const FrameResult& result, const cv::Mat& overlay,
                  const cv::Mat& map) {
-    const char* content = result.segmentation.labels.empty() ? "features" : "classes";
+    const char* content = result.segmentation.detector         ? "objects"
+                          : result.segmentation.labels.empty() ? "features"
+                                                               : "classes";
     const std::vector<pipeline::Panel> panels = {
         {"image", result.frame.image}, {content, overlay}, {tokensText(result.measurement), map}};
     writeImage(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
@@ -122,10 +125,15 @@ SaveChoice SaveChoice::parse(const std::string& text) {
             save.reuse = true;
         else if (word == "stages")
             save.stages = true;
+        else if (word == "boxes")
+            save.boxes = true;
+        else if (word == "tracks")
+            save.tracks = true;
         else
-            throw Error(kWrongUse, "--save: \"" + word +
-                                       "\" is not known; choose from "
-                                       "labels,overlay,map,stages,csv,jsonl,panels,timeline,reuse");
+            throw Error(kWrongUse,
+                        "--save: \"" + word +
+                            "\" is not known; choose from "
+                            "labels,overlay,boxes,tracks,map,stages,csv,jsonl,panels,timeline,reuse");
     }
     return save;
 }
@@ -133,13 +141,17 @@ SaveChoice SaveChoice::parse(const std::string& text) {
 cv::Mat overlayOf(const FrameResult& result, const RunDescription& run) {
     const pipeline::Segmentation& seg = result.segmentation;
     cv::Mat overlay;
-    if (seg.labels.empty()) {
+    if (seg.detector) {
+        overlay = result.frame.image;
+    } else if (seg.labels.empty()) {
         overlay = pipeline::drawFeatures(result.frame.image, result.featureColours, run.opacity);
     } else {
         pipeline::OverlayStyle style;
         style.opacity = run.opacity;
         overlay = pipeline::drawOverlay(result.frame.image, seg.labels, run.palette, style);
     }
+    const std::vector<pipeline::DrawnBox> boxes = drawnBoxes(result, run);
+    if (seg.detector || !boxes.empty()) overlay = pipeline::drawBoxes(overlay, boxes, run.opacity);
     if (!run.notice.empty()) pipeline::drawCaption(overlay, run.notice);
     return overlay;
 }
@@ -170,10 +182,13 @@ TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
 TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
     : m_path(std::move(path)), m_form(form), m_run(run) {}
 
-/// The head is written with the first row: an empty result never replaces an earlier table.
-void TokenTable::write(std::string row) {
-    if (!m_begun && m_form == Form::Csv)
-        row = "name," + pipeline::csvHead(m_run.stages, m_run.labels, {m_run.reuse, false}) + '\n' + row;
+/// The head is written with the first row: an empty result never replaces an earlier table. A detector's
+/// classes have no shares, so no columns.
+void TokenTable::write(std::string row, bool detector) {
+    if (!m_begun && m_form == Form::Csv) {
+        const std::vector<std::string> names = detector ? std::vector<std::string>() : m_run.labels;
+        row = "name," + pipeline::csvHead(m_run.stages, names, {m_run.reuse, false}) + '\n' + row;
+    }
     m_begun = true;
     if (m_file) return m_file->add(row);
     if (m_out == nullptr) {
@@ -188,10 +203,12 @@ void TokenTable::write(std::string row) {
 
 void TokenTable::add(const FrameResult& result) {
     const pipeline::Measurement& m = result.measurement;
+    const bool detector = result.segmentation.detector;
     if (m_form == Form::Csv) {
-        const int classes = static_cast<int>(m_run.labels.size());
+        const int classes = detector ? 0 : static_cast<int>(m_run.labels.size());
         write(csvField(result.frame.name) + ',' +
-              pipeline::csvLine(m, m_run.stages, classes, {m_run.reuse, false}) + '\n');
+                  pipeline::csvLine(m, m_run.stages, classes, {m_run.reuse, false}) + '\n',
+              detector);
     } else {
         nlohmann::ordered_json line = {{"name", result.frame.name},
                                        {"time", pipeline::timeText(m.time)},
@@ -212,7 +229,7 @@ void TokenTable::add(const FrameResult& result) {
         const ReuseReport& reuse = result.segmentation.tokens.reuse;
         if (reuse.state != ReuseState::Off)
             line["reuse"] = {{"state", stateText(reuse.state)}, {"recomputed", reuse.recomputed}};
-        write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+        write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n', detector);
     }
 }
 

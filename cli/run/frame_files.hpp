@@ -12,6 +12,7 @@
 #include "pipeline/draw/feature_colours.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/draw/palette.hpp"
+#include "pipeline/objects/tracker.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/source.hpp"
 #include "pipeline/store/store.hpp"
@@ -21,7 +22,7 @@ namespace mpm::cli {
 /// The words of --save.
 struct SaveChoice {
     bool labels = false, overlay = false, map = false, csv = false, jsonl = false, panels = false,
-         timeline = false, reuse = false, stages = false;
+         timeline = false, reuse = false, stages = false, boxes = false, tracks = false;
 
     static SaveChoice parse(const std::string& text);
     bool images() const { return labels || overlay || map || panels || reuse || stages; }
@@ -31,6 +32,8 @@ struct SaveChoice {
 struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
+    std::vector<Detection> objects;  ///< above the threshold, of a detector or of regions of classes
+    std::vector<pipeline::TrackedObject> tracks;
     pipeline::Measurement measurement;
     cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
     std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty
@@ -45,6 +48,7 @@ struct RunDescription {
     std::string notice;  ///< written on every image: "random weights"
     double opacity = 0.55;
     pipeline::MergeMapStyle map;
+    bool tracks = false;  ///< overlays show identities
 };
 
 /// The classes or features of a frame over its image.
@@ -63,7 +67,7 @@ public:
     void add(const FrameResult& result);
 
 private:
-    void write(std::string row);
+    void write(std::string row, bool detector);
 
     std::ostream* m_out = nullptr;
     std::string m_path;

@@ -18,10 +18,12 @@ constexpr const char* kRunExamples = R"(Examples:
   mpm run model.onnx clip.mp4 --every 1 --out out --save csv,timeline
   mpm run default panorama.jpg --window 176x240 --out out
   mpm run default env:CAMERA --duration 3600 > tokens.csv    CAMERA=rtsp://user:password@camera/stream
+  mpm run detector.onnx env:CAMERA --out out --save boxes,tracks --threshold 0.4
   mpm run default demo --out demo                   a day and a night in the built-in street
 
 Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (image,
-classes and merge map side by side), stages (a merge map after each merge), timeline and jsonl. A model without classes
+classes and merge map side by side), stages (a merge map after each merge), timeline and jsonl; boxes
+(detections.jsonl, a detector's objects) and tracks (tracks.jsonl and tracks.txt, objects with an identity). A model without classes
 has no labels; its overlay shows the first three principal components of its features. Without --out the table goes to standard output.
 Exit status: 0 done, 1 failed or images left out, 2 wrong usage, 3 source or model that cannot be used.)";
 
@@ -33,6 +35,12 @@ pipeline::MergeMapStyle::Colours parseMapColours(const std::string& text) {
         keys += (index++ > 0 ? "," : "") + std::string(key);
     }
     throw Error(kWrongUse, "--map-colours: \"" + text + "\" is not known; choose from " + keys);
+}
+
+double parseShare(const char* option, const std::string& text) {
+    const double share = parseNumbers(option, text, 1)[0];
+    if (!(share >= 0 && share <= 1)) throw Error(kWrongUse, std::string(option) + ": expected 0 to 1");
+    return share;
 }
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {
@@ -71,6 +79,13 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
         "HOW", [&o](const std::string& text) { o.mapColours = parseMapColours(text); });
     addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N",
               [&o](const std::string& text) { o.dayCycle = parseCount("--day-cycle", text, 2); });
+    addParsed(verb, "--threshold", "detectors: only objects with larger scores, 0 to 1 (default: 0.5)", "X",
+              [&o](const std::string& text) { o.threshold = parseShare("--threshold", text); });
+    addParsed(verb, "--nms",
+              "detectors: of a class's boxes that overlap by more, only the best (default: all)", "IOU",
+              [&o](const std::string& text) { o.nms = parseShare("--nms", text); });
+    addParsed(verb, "--classes", "objects of these classes only (names or ids)", "LIST",
+              [&o](const std::string& text) { o.classes = splitList(text); });
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
     addNightOption(verb, o.night);
     addCommonOptions(verb, o.common);
@@ -105,6 +120,8 @@ int runVerb(RunOptions options) {
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
     readSources(options);
+    if (options.save && options.save->tracks && options.sources.size() > 1)
+        throw Error(kWrongUse, "--save tracks: follows objects through one source; name one");
     if (options.show) checkDisplay();
     limitMemory(options.common.maxMemory);
     const bool demo = options.sources == std::vector<pipeline::Address>{"demo"};

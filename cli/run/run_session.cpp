@@ -41,8 +41,9 @@ std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const p
         std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(frame.seconds)));
 }
 
-SaveChoice defaultSave(bool scene) {
-    return SaveChoice::parse(scene ? "labels,overlay,map,csv,panels,timeline" : "labels,overlay,map,csv");
+SaveChoice defaultSave(bool scene, bool detects) {
+    const std::string content = detects ? "boxes" : "labels";
+    return SaveChoice::parse(content + (scene ? ",overlay,map,csv,panels,timeline" : ",overlay,map,csv"));
 }
 
 /// How long one read may take, in seconds. A large image may take longer than a short --duration.
@@ -68,7 +69,17 @@ RunSession::RunSession(const RunOptions& options, pipeline::Network network, Sho
     if (m_segmenter.network().random()) m_description.notice = "random weights";
     m_scene = std::all_of(m_options.sources.begin(), m_options.sources.end(),
                           [](const pipeline::Address& source) { return source.reveal() == "demo"; });
-    m_save = m_options.save ? *m_options.save : m_options.out.empty() ? SaveChoice{} : defaultSave(m_scene);
+    const bool detects = m_segmenter.network().detects();
+    m_save = m_options.save          ? *m_options.save
+             : m_options.out.empty() ? SaveChoice{}
+                                     : defaultSave(m_scene, detects);
+    if (detects && m_windows)
+        throw Error(kWrongUse,
+                    "--window: " + m_segmenter.network().name() + " gives boxes; leave --window out");
+    if (detects || m_save.boxes || m_save.tracks) {
+        m_objects.emplace(m_segmenter.info(), options, m_save.tracks);
+        m_segmenter.setDetections(m_objects->choice());
+    }
     if (!m_options.out.empty()) makeFolder(m_options.out);
 }
 
@@ -95,6 +106,7 @@ void RunSession::runSource(const pipeline::Address& address) {
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
         m_segmenter.encoder().forget();  // another scene
+        if (m_objects) m_objects->forget();
         if (!source->live()) return runEveryFrame(*source);
         source.reset();  // the reader opens it again, and some cameras serve one client at a time
         runLatest(address);
@@ -204,11 +216,19 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
     m.captureMs = captureMs;
     m.dropped = dropped;
+    if (m_objects) findObjects(result);
+    if (seg.detector) return deliver(result);
     if (seg.labels.empty())
         result.featureColours = m_featureColours.colours(seg.features, seg.grid);
     else
         m.classShares = pipeline::classShares(seg.labels, static_cast<int>(m_description.labels.size()));
     deliver(result);
+}
+
+void RunSession::findObjects(FrameResult& result) {
+    pipeline::Segmentation& seg = result.segmentation;
+    if (!seg.detector && seg.labels.empty()) return;
+    m_objects->find(result);
 }
 
 std::string RunSession::uniqueName(const std::string& name) {
@@ -220,6 +240,13 @@ std::string RunSession::uniqueName(const std::string& name) {
 
 /// Before anything is written: only the first forward shows that a model has no classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
+    const std::string& name = m_segmenter.network().name();
+    if (first.detector && m_options.save && m_options.save->labels)
+        throw Error(kWrongUse, "--save labels: " + name + " gives boxes, no labels; write boxes instead");
+    if (!first.detector && first.labels.empty() && (m_save.boxes || m_save.tracks))
+        throw Error(kWrongUse, std::string("--save ") + (m_save.boxes ? "boxes: " : "tracks: ") + name +
+                                   " gives neither boxes nor labels");
+    if (first.detector) return;
     if (!first.labels.empty() || !m_options.save || !m_options.save->labels) return;
     if (m_segmenter.network().hasQueries())
         throw Error(kWrongUse,
@@ -237,8 +264,11 @@ void RunSession::start(const FrameResult& first) {
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;
-        m_description.labels.clear();  // names without classes would be columns without values
+        // Names without shares would be columns without values; a detector's are those of its boxes.
+        if (!first.segmentation.detector) m_description.labels.clear();
     }
+    m_description.tracks = m_save.tracks;
+    if (m_save.boxes || m_save.tracks) m_objectFiles.emplace(m_options.out, m_segmenter.info(), m_save);
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
     m_description.reuse = first.segmentation.tokens.reuse.state != ReuseState::Off;
     if (m_description.reuse)
@@ -263,6 +293,7 @@ void RunSession::deliver(FrameResult& result) {
     result.measurement.drawMs = watch.milliseconds();
     for (TokenTable& table : m_tables)
         table.add(result);
+    if (m_objectFiles) m_objectFiles->add(result);
     const pipeline::Measurement& m = result.measurement;
     const double time = m_scene ? result.frame.seconds / 3600 : result.frame.seconds;
     std::vector<int> kept = m.stageTokens.empty() ? std::vector<int>{m.tokensIn} : m.stageTokens;

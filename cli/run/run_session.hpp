@@ -11,6 +11,7 @@
 #include "cli/common/night_option.hpp"
 #include "cli/common/options.hpp"
 #include "cli/run/frame_files.hpp"
+#include "cli/run/object_files.hpp"
 #include "pipeline/segment/windows.hpp"
 #include "pipeline/source/reader.hpp"
 
@@ -35,6 +36,9 @@ struct RunOptions {
     int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
+    double threshold = 0.5;            ///< of a detector's scores
+    double nms = 1;                    ///< 1: boxes that overlap stay
+    std::vector<std::string> classes;  ///< objects of these only; empty: all
 };
 
 /// Shows an image; false once the user closed the window.
@@ -56,6 +60,7 @@ private:
     bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
     void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);
+    void findObjects(FrameResult& result);
     void checkSave(const pipeline::Segmentation& first) const;
     void start(const FrameResult& first);
     void deliver(FrameResult& result);
@@ -73,6 +78,8 @@ private:
     pipeline::DayNight m_dayNight;
     pipeline::FeatureColours m_featureColours;  ///< of the whole run, so that its images can be compared
     std::vector<TokenTable> m_tables;
+    std::optional<ObjectFinder> m_objects;
+    std::optional<ObjectFiles> m_objectFiles;
     std::vector<pipeline::TimelinePoint> m_timeline;
     std::vector<std::string> m_stageNames;
     std::set<std::string> m_names;  ///< already used: no frame overwrites the files of another

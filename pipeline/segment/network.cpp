@@ -1,10 +1,13 @@
 #include "pipeline/segment/network.hpp"
 
+#include <algorithm>
+
 #include <opencv2/core/utility.hpp>
 
 #include <mpm/read_net.hpp>
 
 #include "base/checked.hpp"
+#include "base/printable.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/random_net.hpp"
 
@@ -183,7 +186,7 @@ bool Network::useFeatures(const cv::Mat& blob) {
     return false;
 }
 
-cv::Mat Network::forward(const cv::Mat& blob) {
+void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images) {
     // OpenCV 5.0's engine keeps old sizes inside when counts change while the input's shape does not, and
     // answers wrongly. An input of another shape in between makes it look again.
     if (cv::getVersionMajor() == 5 && cv::getVersionMinor() == 0) {
@@ -191,8 +194,28 @@ cv::Mat Network::forward(const cv::Mat& blob) {
         m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)));
     }
     m_net.setInput(blob);
+    if (!detects() || m_info.detections->sizeInput.empty()) return;
+#if CV_VERSION_MAJOR >= 5
+    using Side = std::int64_t;
+    cv::Mat sides(blob.size[0], 2, CV_64S);
+#else
+    using Side = float;
+    cv::Mat sides(blob.size[0], 2, CV_32F);
+#endif
+    for (int i = 0; i < sides.rows; ++i) {
+        const cv::Size size = i < static_cast<int>(images.size()) ? images[i] : m_info.size;
+        const bool widthFirst = m_info.detections->sizeOrder == SizeOrder::Wh;
+        sides.at<Side>(i, 0) = static_cast<Side>(widthFirst ? size.width : size.height);
+        sides.at<Side>(i, 1) = static_cast<Side>(widthFirst ? size.height : size.width);
+    }
+    m_net.setInput(sides, m_info.detections->sizeInput);
+}
+
+/// Runs a forward; a failure names the model and the remedy.
+template <class Run>
+auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
     try {
-        return withChannels(run(), blob);
+        return run();
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
             throw;  // it names the fault; OpenCV's messages name a line of OpenCV
@@ -205,6 +228,35 @@ cv::Mat Network::forward(const cv::Mat& blob) {
                                 "convert its original export with --batch " + batch,
                             "forward", __FILE__, __LINE__);
     }
+}
+
+cv::Mat Network::forward(const cv::Mat& blob) {
+    return withAdvice(blob, [&] {
+        setInputs(blob, {});
+        return withChannels(run(), blob);
+    });
+}
+
+std::vector<std::string> Network::detectorOutputs() const {
+    std::vector<std::string> names = {m_info.detections->boxes, m_info.detections->scores};
+    for (const std::string& name : {m_info.detections->labels, m_info.detections->masks})
+        if (!name.empty()) names.push_back(name);
+    return names;
+}
+
+std::vector<cv::Mat> Network::forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images) {
+    const std::vector<cv::String> there = m_net.getUnconnectedOutLayersNames();
+    const std::vector<std::string> names = detectorOutputs();
+    for (const std::string& name : names)
+        if (std::count(there.begin(), there.end(), name) == 0)
+            throw ModelError("its metadata mpm.detections names the output \"" + printable(name, 60) +
+                             "\", which the model does not have; convert it again with --detections");
+    return withAdvice(blob, [&] {
+        setInputs(blob, images);
+        std::vector<cv::Mat> outputs;
+        m_net.forward(outputs, std::vector<cv::String>(names.begin(), names.end()));
+        return outputs;
+    });
 }
 
 }  // namespace mpm::pipeline

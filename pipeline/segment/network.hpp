@@ -39,6 +39,13 @@ public:
     /// open.
     cv::Mat forward(const cv::Mat& blob);
 
+    /// Whether the model gives boxes of objects.
+    bool detects() const { return m_info.detections.has_value(); }
+    /// The outputs that detectorOutputs() names. images: the sizes of the original images, for networks that
+    /// have an input for them.
+    std::vector<cv::Mat> forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images);
+    std::vector<std::string> detectorOutputs() const;
+
     /// After a forward: the kind of the output.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
@@ -72,6 +79,9 @@ public:
     }  ///< the layer at which forwards end; empty: the last
 
 private:
+    void setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images);
+    template <class Run>
+    auto withAdvice(const cv::Mat& blob, const Run& run);
     cv::Mat run();
     Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::string name, bool random);
 

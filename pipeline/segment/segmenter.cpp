@@ -1,5 +1,6 @@
 #include "pipeline/segment/segmenter.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <opencv2/imgproc.hpp>
@@ -63,7 +64,66 @@ Segmentation Segmenter::segment(const cv::Mat& image, bool scores) {
     return std::move(segment(std::vector<cv::Mat>{image}, scores).front());
 }
 
+std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
+    std::vector<Detection> kept;
+    for (const Detection& one : sorted) {
+        const bool isDouble = std::any_of(kept.begin(), kept.end(), [&](const Detection& better) {
+            const double both = (better.box & one.box).area();
+            return better.label == one.label && both > most * (better.box.area() + one.box.area() - both);
+        });
+        if (!isDouble) kept.push_back(one);
+    }
+    return kept;
+}
+
+std::vector<Segmentation> Segmenter::detect(const std::vector<cv::Mat>& images) {
+    Stopwatch watch;
+    const cv::Mat blob = m_network.blob(images);
+    const double prepareMs = watch.milliseconds();
+    std::vector<cv::Size> sizes;
+    for (const cv::Mat& image : images)
+        sizes.push_back(image.size());
+    watch.restart();
+    const std::vector<cv::Mat> outputs = m_network.forwardDetector(blob, sizes);
+    const double networkMs = watch.milliseconds();
+    const mpm::Report report = encoder().report();
+    std::vector<Segmentation> results(images.size());
+    for (size_t i = 0; i < images.size(); ++i) {
+        watch.restart();
+        Segmentation& result = results[i];
+        result.detector = true;
+        const bool all = m_choice.nms >= 1;
+        try {
+            result.detections =
+                mpm::detections(outputs, m_network.detectorOutputs(), info(), sizes[i], m_choice.threshold,
+                                static_cast<int>(i), all ? m_choice.most : std::numeric_limits<int>::max());
+        } catch (const cv::Exception& error) {
+            throw ModelError("its outputs are not as its metadata mpm.detections describes them (" +
+                             error.err + "); convert it again with --detections");
+        }
+        if (!all) {
+            result.detections = withoutDoubles(result.detections, m_choice.nms);
+            if (static_cast<int>(result.detections.size()) > m_choice.most)
+                result.detections.resize(static_cast<size_t>(m_choice.most));
+        }
+        addReport(report, i, result);
+        result.prepareMs = prepareMs;
+        result.networkMs = networkMs;
+        result.labelsMs = watch.milliseconds();
+    }
+    return results;
+}
+
+void Segmenter::addReport(const mpm::Report& report, size_t image, Segmentation& result) const {
+    result.tokens = report.images.at(image);
+    result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
+    result.encoder = report.times;
+    result.device = report.device;
+    result.precision = report.precision;
+}
+
 std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, bool scores) {
+    if (m_network.detects()) return detect(images);
     Stopwatch watch;
     const cv::Mat blob = m_network.blob(images);
     const double prepareMs = watch.milliseconds();
@@ -90,11 +150,7 @@ std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images,
             cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
             if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size());
         }
-        result.tokens = report.images.at(i);
-        result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
-        result.encoder = report.times;
-        result.device = report.device;
-        result.precision = report.precision;
+        addReport(report, i, result);
         result.prepareMs = prepareMs;
         result.networkMs = networkMs;
         result.labelsMs = watch.milliseconds();

@@ -1,6 +1,7 @@
 // Images in, labels out.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "pipeline/segment/network.hpp"
@@ -14,7 +15,16 @@ struct SegmentedWindow {
     cv::Size grid;  ///< image tokens across and down
 };
 
+/// Which objects of a detector count.
+struct DetectionChoice {
+    float threshold = 0.5F;  ///< scores must be larger
+    double nms = 1;          ///< of objects of a class that overlap by more, only the best
+    int most = std::numeric_limits<int>::max();  ///< the best of an image
+};
+
 struct Segmentation {
+    bool detector = false;              ///< the model gives objects, neither labels nor features
+    std::vector<Detection> detections;  ///< in pixels of the image, largest score first
     cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
     cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
     cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
@@ -40,14 +50,24 @@ public:
     Segmentation segment(const cv::Mat& image, bool scores = false);
     std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, bool scores = false);
 
+    /// For a detector.
+    void setDetections(const DetectionChoice& choice) { m_choice = choice; }
+
     Network& network() { return m_network; }
     const Network& network() const { return m_network; }
     mpm::Encoder& encoder() { return m_network.encoder(); }
     const mpm::ModelInfo& info() const { return m_network.info(); }
 
 private:
+    std::vector<Segmentation> detect(const std::vector<cv::Mat>& images);
+    void addReport(const mpm::Report& report, size_t image, Segmentation& result) const;
+
     Network m_network;
+    DetectionChoice m_choice;
 };
+
+/// Leaves out objects that overlap a better one of their class by more than `most` (intersection over union).
+std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most);
 
 /// Ids of image `index` of a network's output, of the size the network worked at: logits (BxCxHxW, any H and
 /// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.

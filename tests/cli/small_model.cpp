@@ -74,6 +74,64 @@ void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
     }
 }
 
+// Rows of the features times nothing, and fixed values: [batch, boxes, columns of the values].
+void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::string& name,
+              const cv::Mat& values) {
+    model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
+    model.node("MatMul", {"box rows", name + "/zero"}, {name + "/none"});
+    model.constant(name + "/values", values, {1, small.boxes, values.cols});
+    model.node("Add", {name + "/none", name + "/values"}, {name});
+    model.output(name, {small.batch, small.boxes, values.cols});
+}
+
+// Pixels of the image whose size is an input, width and height.
+void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
+    cv::Mat scale = cv::Mat::zeros(2, 4 * small.boxes, CV_32F);
+    for (int i = 0; i < 4 * small.boxes; ++i)
+        scale.at<float>(i % 2, i) = boxes.at<float>(i / 4, i % 4);
+    model.input("image size", {small.batch, 2});
+    model.constant("scale", scale);
+    model.node("MatMul", {"image size", "scale"}, {"scaled"});
+    model.constant("box shape", std::vector<long long>{small.batch, small.boxes, 4});
+    model.node("Reshape", {"scaled", "box shape"}, {"dets"});
+    model.output("dets", {small.batch, small.boxes, 4});
+}
+
+void addBoxes(OnnxModel& model, int dim, const SmallModel& small) {
+    addRows(model, 0, small.boxes, "box rows");
+    cv::Mat boxes(small.boxes, 4, CV_32F), scores(small.boxes, small.classes, CV_32F, cv::Scalar(-9));
+    for (int i = 0; i < small.boxes; ++i) {
+        const float side = 1.F / float(small.boxes);
+        const float values[] = {(float(i) + .5F) * side, .5F, .8F * side, .6F};
+        std::copy(values, values + 4, boxes.ptr<float>(i));
+        scores.at<float>(i, i % small.classes) = 3 - float(i);
+    }
+    if (small.sizeInput)
+        addScaledBoxes(model, small, boxes);
+    else
+        addFixed(model, dim, small, "dets", boxes);
+    addFixed(model, dim, small, "scores", scores);
+    std::string masks;
+    if (small.masks) {
+        cv::Mat halves(small.boxes, 4 * 6, CV_32F);
+        for (int i = 0; i < halves.rows * halves.cols; ++i)
+            halves.at<float>(i / halves.cols, i % halves.cols) = i % 6 < 3 ? 1.F : -1.F;
+        model.constant("mask/zero", cv::Mat(cv::Mat::zeros(dim, halves.cols, CV_32F)));
+        model.node("MatMul", {"box rows", "mask/zero"}, {"mask/none"});
+        model.constant("mask/values", halves, {1, small.boxes, halves.cols});
+        model.node("Add", {"mask/none", "mask/values"}, {"mask rows"});
+        model.constant("mask shape", std::vector<long long>{small.batch, small.boxes, 4, 6});
+        model.node("Reshape", {"mask rows", "mask shape"}, {"masks"});
+        model.output("masks", {small.batch, small.boxes, 4, 6});
+        masks = R"(, "masks": "masks")";
+    }
+    const std::string size = small.sizeInput ? R"(, "scale": "pixels", "size_input": "image size")" : "";
+    if (small.metadata)
+        model.metadata("mpm.detections", small.detections.empty()
+                                             ? R"({"boxes": "dets", "scores": "scores")" + masks + size + "}"
+                                             : small.detections);
+}
+
 void addMetadata(OnnxModel& model, const SmallModel& small) {
     std::string labels, palette;
     for (int id = 0; id < small.classes; ++id) {
@@ -130,6 +188,8 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
         model.output("features", {small.batch, tokens, dim});
     else if (small.queries > 0)
         addMasks(model, dim, small);
+    else if (small.boxes > 0)
+        addBoxes(model, dim, small);
     else
         addLogits(model, dim, small);
     if (small.metadata) addMetadata(model, small);

@@ -17,7 +17,13 @@ struct SmallModel {
     /// The number of queries that join the tokens before block 4, which begins a second segment of the
     /// encoder; outputs are masks and classes of the queries instead of logits, or labels made of them.
     int queries = 0;
-    bool metadata = true;  ///< size, labels, palette, schedule
+    /// A detector: so many boxes of fixed place side by side, box i of class i % classes with the logit 3 -
+    /// i.
+    int boxes = 0;
+    bool sizeInput = false;  ///< boxes in pixels of an image whose size is a second input
+    bool masks = false;      ///< of each box: the left half of the image
+    std::string detections;  ///< metadata of the boxes instead of what is true
+    bool metadata = true;    ///< size, labels, palette, schedule
 };
 
 /// Patches of 8x8, an MpmEncoder of six blocks, a linear head, logits with a value per class and patch.

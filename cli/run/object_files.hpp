@@ -1,0 +1,60 @@
+// Objects of `mpm run`: boxes of a detector or of regions of classes, their tracks, and files of both.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/row_file.hpp"
+#include "pipeline/draw/boxes.hpp"
+#include "pipeline/objects/tracker.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::cli {
+
+struct FrameResult;
+struct RunDescription;
+struct RunOptions;
+struct SaveChoice;
+
+/// Which objects of a frame count, and which are the same as before.
+class ObjectFinder {
+public:
+    /// @throws Error(kWrongUse) if --classes names no class of the model, or nothing says which of a
+    /// segmentation
+    ///     model's classes are objects
+    ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks);
+
+    /// Tracking uses weaker boxes too.
+    pipeline::DetectionChoice choice() const;
+    void find(FrameResult& result);
+    void forget();  ///< another source
+
+private:
+    const RunOptions& m_options;
+    const bool m_tracks;
+    std::vector<int> m_classes;  ///< empty: all
+    std::optional<pipeline::ObjectTracker> m_tracker;
+};
+
+/// The boxes of a frame as an overlay shows them.
+std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run);
+
+/// detections.jsonl; tracks.jsonl and tracks.txt (MOTChallenge's format). A line a frame or a box, on the
+/// disk before the next frame.
+class ObjectFiles {
+public:
+    ObjectFiles(std::string folder, const mpm::ModelInfo& info, const SaveChoice& save);
+    void add(const FrameResult& result);
+
+private:
+    void addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows);
+
+    const std::string m_folder;
+    const mpm::ModelInfo& m_info;
+    const bool m_boxes, m_tracks;
+    std::unique_ptr<RowFile> m_boxLines, m_trackLines, m_trackRows;
+};
+
+}  // namespace mpm::cli
