@@ -13,12 +13,14 @@
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
+#include "cli/eval/detectors.hpp"
 #include "cli/eval/options.hpp"
 #include "cli/eval/plots.hpp"
 #include "cli/eval/report.hpp"
 #include "cli/eval/result_files.hpp"
 #include "models/onnx/io/digest.hpp"
 #include "pipeline/measure/counts_file.hpp"
+#include "pipeline/measure/detector/evaluation.hpp"
 #include "pipeline/measure/evaluation.hpp"
 #include "pipeline/report/eval_json.hpp"
 #include "pipeline/segment/names.hpp"
@@ -36,6 +38,7 @@ constexpr const char* kEvalExamples = R"(Examples:
   mpm eval default --dataset camvid --root CamVid --compare none,mpm --night --paired --plots plots
   mpm eval default --dataset folder --root clip --compare none,mpm,reuse                    frames of one camera, in order
   mpm eval model.onnx --dataset ade20k --root ADE --shard 1/4 --counts 1.counts     (2/4, 3/4, 4/4 elsewhere)
+  mpm eval detector.onnx --dataset coco --root val2017 --annotations instances_val2017.json --compare none,mpm
   mpm eval --dataset coco --annotations instances_val2017.json --results detections.json
   mpm eval --dataset mot --truth gt --results tracks --json mot.json
   mpm eval --join 1.counts 2.counts 3.counts 4.counts --json ade.json
@@ -128,6 +131,9 @@ int eval(EvalOptions options) {
     checkUsage(options);
     limitMemory(options.common.maxMemory);
     if (scoresFiles(options)) return scoreFiles(options);
+    if (options.request.dataset == "coco" ||
+        (!options.join.empty() && pipeline::areDetectionCounts(options.join[0])))
+        return evalDetector(options);
     const pipeline::EvalSummary summary(measure(options));
     if (summary.names.empty())
         throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
@@ -171,6 +177,9 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
 
 void addFiles(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--annotations", o.annotations, "coco: the file of annotations")->type_name("FILE");
+    verb.add_option("--save-detections", o.saveDetections,
+                    "coco: write the detections of the first method in COCO's result format")
+        ->type_name("FILE");
     verb.add_option("--results", o.results,
                     "no MODEL: scores a file of detections (coco) or tracks (mot; or a folder of them)")
         ->type_name("FILE");

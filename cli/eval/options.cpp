@@ -36,6 +36,21 @@ void checkFiles(const EvalOptions& options) {
                     "--results: scores a file without a model; give no MODEL, --root or --compare");
 }
 
+/// A detector on images of COCO's format.
+void checkDetector(const EvalOptions& options) {
+    const pipeline::EvalRequest& request = options.request;
+    require(!options.annotations.empty(), "--annotations");
+    const bool others = !options.csv.empty() || !options.plots.empty() || !options.saveLabels.empty() ||
+                        !request.nights.empty() || request.paired || request.batches != std::vector<int>{1};
+    if (others)
+        throw Error(kWrongUse,
+                    "--dataset coco: takes no --csv, --plots, --save-labels, --night, --paired or --batch");
+    for (const pipeline::Method& method : request.methods)
+        if (isSweep(method))
+            throw Error(kWrongUse, "--compare: " + method.text + " needs a model that segments");
+    checkMethods("--compare", request.methods);
+}
+
 }  // namespace
 
 bool scoresFiles(const EvalOptions& options) {
@@ -59,6 +74,9 @@ void checkUsage(const EvalOptions& options) {
     require(!options.model.empty(), "MODEL");
     require(!request.dataset.empty(), "--dataset");
     require(!request.root.empty(), "--root");
+    if (request.dataset == "coco") return checkDetector(options);
+    if (!options.annotations.empty() || !options.saveDetections.empty())
+        throw Error(kWrongUse, "--annotations and --save-detections: belong to --dataset coco");
     try {
         pipeline::layoutFrom(request.dataset);
     } catch (const cv::Exception& error) {

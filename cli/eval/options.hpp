@@ -20,6 +20,7 @@ struct EvalOptions {
     std::string sourceFrom;   ///< a file that holds the root
     std::string annotations;  ///< in COCO's format
     std::string results;      ///< a file of results, scored without a model
+    std::string saveDetections;
     std::string iou = "bbox";
     std::string truth;          ///< tracks: a file or a folder
     std::optional<int> frames;  ///< length of a sequence; absent: the last frame of both files

@@ -24,20 +24,6 @@ using Kind = MeasureError::Kind;
 
 constexpr std::size_t kLongestLine = 64 << 20;  // counts of a group of large images with many classes
 
-/// Entries of the head that belong to the machine, not to the evaluation.
-const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
-
-/// The first entry that differs; empty if both belong to the same evaluation.
-std::string difference(const Json& one, const Json& other, bool shardToo) {
-    for (const Json* head : {&one, &other})
-        for (const auto& [key, value] : head->items()) {
-            const bool machine = kOfTheMachine.count(key) > 0 && !(shardToo && key == "shard");
-            const Json& counterpart = (head == &one ? other : one).value(key, Json());
-            if (!machine && value != counterpart) return key;
-        }
-    return {};
-}
-
 [[noreturn]] void damaged(const std::string& path, size_t line) {
     throw MeasureError(Kind::Input, path + ": line " + std::to_string(line) +
                                         " is not a line of 'mpm eval --counts'; name such a file");
@@ -122,10 +108,6 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
                                                 std::to_string(count) + " is missing; name every shard");
 }
 
-std::string lineOf(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace
 
 CountsFile::CountsFile(const std::string& path, const EvalHead& head) {
@@ -135,7 +117,7 @@ CountsFile::CountsFile(const std::string& path, const EvalHead& head) {
     if (error && fs::exists(path))
         throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");
     const Json wanted = toJson(head);
-    const std::string first = lineOf(wanted) + '\n';
+    const std::string first = lineOf(wanted);
     if (!there) {
         m_file.emplace(path, first, Access::Umask);
         m_file->sync();
@@ -154,7 +136,7 @@ CountsFile::CountsFile(const std::string& path, const EvalHead& head) {
 }
 
 void CountsFile::add(const Group& group) {
-    m_file->add(lineOf(toJson(group)) + '\n');
+    m_file->add(lineOf(toJson(group)));
     const Clock::time_point now = Clock::now();
     if (now - m_synced < std::chrono::seconds(1)) return;
     m_synced = now;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace mpm::pipeline {
 
@@ -114,6 +115,23 @@ Group groupFrom(const Json& json, int classes, int ignored) {
 
 Json finite(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+std::string lineOf(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+/// Entries of the head that belong to the machine, not to the evaluation.
+static const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
+
+std::string difference(const Json& one, const Json& other, bool shardToo) {
+    for (const Json* head : {&one, &other})
+        for (const auto& [key, value] : head->items()) {
+            const bool machine = kOfTheMachine.count(key) > 0 && !(shardToo && key == "shard");
+            const Json& counterpart = (head == &one ? other : one).value(key, Json());
+            if (!machine && value != counterpart) return key;
+        }
+    return {};
 }
 
 Json toJson(const MeasureHead& head) {

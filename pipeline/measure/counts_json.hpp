@@ -12,6 +12,12 @@ using Json = nlohmann::ordered_json;
 /// A number, or null if it is not finite: JSON has neither NaN nor infinity.
 Json finite(double value);
 
+/// A line of a counts file, with its line break.
+std::string lineOf(const Json& json);
+
+/// The first entry in which the heads of two counts files differ; empty if both are of the same evaluation.
+std::string difference(const Json& one, const Json& other, bool shardToo);
+
 Json toJson(const MeasureHead& head);
 Json toJson(const EvalHead& head);
 Json toJson(const Group& group);

@@ -1,0 +1,95 @@
+// A detector on a data set in COCO's format: matches of each image, from which AP and AR are computed.
+// Matches are marks of single detections, so that joined shards give the same bits as one run.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/dataset/coco_files.hpp"
+#include "pipeline/measure/counts_json.hpp"
+#include "pipeline/measure/watcher.hpp"
+#include "pipeline/segment/flops.hpp"
+#include "pipeline/segment/segmenter.hpp"
+
+namespace mpm::pipeline {
+
+struct DetectionRequest {
+    std::string root, annotations;
+    bool masks = false;  ///< else boxes are compared
+    std::vector<Method> methods;
+    std::vector<Precision> precisions{Precision::F32};
+    int limit = 0;  ///< images; 0: all
+    Shard shard;
+    std::string countsFile;  ///< written while measuring and continued; empty: none
+};
+
+/// A row on one image.
+struct DetectionCounts {
+    int row = 0;
+    std::int64_t image = 0;
+    std::string leftOut;  ///< the file of an image that could not be used; all else is empty then
+    std::string device;
+    std::vector<CocoMatches> matches;
+    std::vector<int> tokens, schedule;
+    double operations = 0, ms = 0;
+    ReuseCounts reuse;
+};
+
+/// A detection in COCO's result format.
+struct CocoResult {
+    std::int64_t image = 0, category = 0;
+    Detection detection;
+};
+
+struct DetectionEval {
+    Json head;  ///< of the run: machine, model, data set, settings, categories
+    std::vector<DetectionCounts> counts;
+};
+
+class DetectionEvaluation {
+public:
+    using Open = std::function<Network(Precision)>;
+    using Sink = std::function<void(const CocoResult& result)>;
+
+    /// Throws MeasureError if model and data set do not fit.
+    DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
+
+    /// @param costOf operations of a network
+    /// @param save gets the 300 best detections of each image
+    DetectionEval run(const std::function<ModelCost(const Network&)>& costOf, const Watcher& watcher,
+                      const Sink& save = {});
+
+private:
+    struct Row {
+        Method method;
+        Precision precision;
+    };
+
+    void checkClasses(const mpm::ModelInfo& info);
+    void describe(const Network& network, const std::string& modelSha256);
+    std::vector<std::int64_t> imagesOfShard() const;
+    DetectionCounts measure(int row, std::int64_t image, const cv::Mat& pixels, Segmenter& segmenter,
+                            const FlopsCounter& flops, const Sink& save) const;
+
+    const DetectionRequest m_request;
+    const Open m_open;
+    CocoTruth m_truth;
+    std::map<std::int64_t, std::vector<size_t>> m_objectsOf;  ///< by image
+    std::map<int, std::int64_t> m_categoryOf;                 ///< by class of the model
+    std::vector<Row> m_rows;
+    std::vector<int> m_schedule;  ///< of the model file
+    Json m_head;
+};
+
+/// Whether the file was written by --counts of a detector.
+bool areDetectionCounts(const std::string& path);
+
+/// Throws MeasureError if a file is damaged or not finished, a shard is missing or there twice, or they are
+/// of different evaluations.
+DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);
+
+/// The table's rows, with the figures of COCO, cost and speed.
+Json detectionRows(const DetectionEval& eval);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,148 @@
+// `mpm eval --dataset coco` with a model: a COCO-format folder from end to end.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Five images of 300x200; the model finds the boxes 10..90, 110..190, 210..290 across and 40..160 down, of
+/// the classes 0, 1, 2 with falling scores.
+class EvalDetector : public ::testing::Test {
+protected:
+    EvalDetector() {
+        SmallModel detector;
+        detector.boxes = 3;
+        detector.masks = true;
+        writeSmallModel(path("detector.onnx"), detector);
+        fs::create_directory(path("images"));
+        m_truth = {{"images", json::array()}, {"annotations", json::array()}, {"categories", json::array()}};
+        for (int c = 0; c < 3; ++c)
+            m_truth["categories"].push_back({{"id", 10 + c}, {"name", "thing " + std::to_string(c)}});
+        for (int i = 1; i <= 5; ++i) {
+            const std::string name = std::to_string(i) + ".png";
+            cv::imwrite(path("images/" + name), testImage(i, {300, 200}));
+            m_truth["images"].push_back({{"id", i}, {"file_name", name}, {"width", 300}, {"height", 200}});
+            addTruth(i, 10, {10, 40, 80, 120});
+            addTruth(i, 11, {double(110 + 4 * i), 40, 80, 120});
+        }
+        write();
+    }
+    void addTruth(int image, int category, const std::vector<double>& box) {
+        const double right = box[0] + box[2], bottom = box[1] + box[3];
+        m_truth["annotations"].push_back(
+            {{"id", m_truth["annotations"].size() + 1},
+             {"image_id", image},
+             {"category_id", category},
+             {"bbox", box},
+             {"area", box[2] * box[3]},
+             {"iscrowd", 0},
+             {"segmentation", {{box[0], box[1], right, box[1], right, bottom, box[0], bottom}}}});
+    }
+    void write() { std::ofstream(path("truth.json")) << m_truth; }
+    std::string path(const std::string& name) { return m_folder / name; }
+    Outcome eval(const std::vector<std::string>& more) {
+        std::vector<std::string> words = {
+            "eval",         path("detector.onnx"), "--dataset",        "coco",   "--root",
+            path("images"), "--annotations",       path("truth.json"), "--json", path("out.json")};
+        words.insert(words.end(), more.begin(), more.end());
+        return mpmProgram(words);
+    }
+    json report(const std::string& name = "out.json") {
+        std::ifstream file(path(name));
+        return json::parse(file);
+    }
+
+    TempFolder m_folder;
+    json m_truth;
+};
+
+TEST_F(EvalDetector, HasTheFiguresOfItsResultsFile) {
+    const Outcome outcome = eval({"--compare", "none,mpm:2+5", "--save-detections", path("found.json")});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("AP50"), std::string::npos);
+    const json rows = report()["results"];
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0]["method"], "none");
+    EXPECT_EQ(rows[1]["schedule"], (std::vector<int>{2, 5}));
+    EXPECT_EQ(rows[0]["images"], 5);
+    EXPECT_GT(rows[0]["gflops"], rows[1]["gflops"]);
+    EXPECT_NEAR(rows[0]["categories"][0]["AP"], 1, 1e-9);
+    EXPECT_LT(rows[0]["categories"][1]["AP"], 1);
+    EXPECT_GT(rows[0]["categories"][1]["AP"], 0);
+    EXPECT_EQ(rows[0]["categories"][2]["AP"], -1);
+    EXPECT_EQ(rows[0]["stats"], rows[1]["stats"]);  // its boxes do not depend on the tokens
+    const Outcome scored = mpmProgram({"eval", "--dataset", "coco", "--annotations", path("truth.json"),
+                                       "--results", path("found.json"), "--json", path("scored.json")});
+    ASSERT_EQ(scored.status, 0) << scored.err;
+    for (const auto& [name, value] : report("scored.json")["stats"].items())
+        EXPECT_NEAR(rows[0]["stats"][name], value, 1e-12) << name;
+}
+
+TEST_F(EvalDetector, ComparesMasks) {
+    const Outcome outcome = eval({"--iou", "segm"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    // The masks are the left half of the image: all of the first box, half of the second.
+    EXPECT_NEAR(report()["results"][0]["categories"][0]["AP"], 1, 1e-9);
+    EXPECT_LT(report()["results"][0]["categories"][1]["AP"], .2);
+}
+
+TEST_F(EvalDetector, ShardsAddExactly) {
+    const std::vector<std::string> compare = {"--compare", "none,mpm"};
+    ASSERT_EQ(eval(compare).status, 0);
+    const json whole = report()["results"];
+    for (const std::string shard : {"1", "2"}) {
+        std::vector<std::string> words = {"--shard", shard + "/2", "--counts", path(shard + ".counts")};
+        words.insert(words.end(), compare.begin(), compare.end());
+        ASSERT_EQ(eval(words).status, 0);
+        ASSERT_EQ(eval(words).status, 0);  // continues a run that is complete
+    }
+    const Outcome outcome =
+        mpmProgram({"eval", "--join", path("2.counts"), path("1.counts"), "--json", path("joined.json")});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const json joined = report("joined.json")["results"];
+    for (size_t row = 0; row < 2; ++row)
+        for (const char* key : {"stats", "categories", "tokens", "gflops", "images"})
+            EXPECT_EQ(joined[row][key], whole[row][key]) << key;
+    const Outcome missing = mpmProgram({"eval", "--join", path("2.counts")});
+    EXPECT_EQ(missing.status, 3);
+    EXPECT_TRUE(missing.says("shard 1 of 2 is missing")) << missing.err;
+    std::ofstream(path("2.counts"), std::ios::app) << "{}\n";
+    EXPECT_EQ(mpmProgram({"eval", "--join", path("1.counts"), path("2.counts")}).status, 3);
+}
+
+TEST_F(EvalDetector, NamesWhatDoesNotFit) {
+    const auto expect = [&](int status, const std::vector<std::string>& more, const std::string& word) {
+        const Outcome outcome = eval(more);
+        EXPECT_EQ(outcome.status, status) << outcome.err;
+        EXPECT_TRUE(outcome.says(word)) << outcome.err;
+    };
+    expect(2, {"--plots", path("plots")}, "--dataset coco: takes no");
+    m_truth["images"].push_back({{"id", 6}, {"file_name", "../truth.json"}});
+    m_truth["images"].push_back({{"id", 7}, {"file_name", "none.png"}});
+    write();
+    expect(1, {}, "2 images could not be used");
+    EXPECT_EQ(report()["results"][0]["images"], 5);
+    EXPECT_EQ(report()["left_out"].size(), 2U);
+    for (json& category : m_truth["categories"])
+        category["name"] = "other";
+    write();
+    expect(3, {}, "no category of");
+    SmallModel segments;
+    writeSmallModel(path("detector.onnx"), segments);
+    expect(3, {}, "gives no boxes");
+}
+
+}  // namespace
+}  // namespace mpm::test
