@@ -32,7 +32,20 @@ GstBuffer* maskOf(const cv::Mat& labels) {
 
 }  // namespace
 
+/// In whole pixels, as this metadata has them.
+static void addObjects(GstBuffer* buffer, const FrameFigures& figures) {
+    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(buffer);
+    for (size_t i = 0; i < figures.objects.size(); ++i) {
+        const Detection& one = figures.objects[i];
+        GstAnalyticsODMtd object;
+        gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(figures.objectNames[i].c_str()),
+                                               cvFloor(one.box.x), cvFloor(one.box.y), cvCeil(one.box.width),
+                                               cvCeil(one.box.height), one.score, &object);
+    }
+}
+
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
+    if (!figures.objects.empty()) return addObjects(buffer, figures);
     std::vector<guint> regions;
     std::vector<GQuark> names;
     for (size_t i = 0; i < figures.shares.size() && i < figures.classes.size(); ++i) {

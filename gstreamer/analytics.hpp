@@ -9,7 +9,7 @@
 namespace mpm::gst {
 
 /// Adds a semantic segmentation, whose mask holds the class ids, and a classification that names the regions.
-/// Nothing if the model has no classes.
+/// Of a detector an object detection for each object. Nothing if the model has neither.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
 }  // namespace mpm::gst

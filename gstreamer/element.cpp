@@ -35,6 +35,7 @@ enum Property : guint {
     kAlertClass,
     kAlertShare,
     kAlertHold,
+    kThreshold,
 };
 
 /// The C++ part of an element: GObject allocates and clears the C part only.
@@ -112,6 +113,9 @@ static void setProperty(GObject* object, guint id, const GValue* value, GParamSp
             case kAlertShare:
                 s.alertShare = g_value_get_double(value);
                 break;
+            case kThreshold:
+                s.threshold = g_value_get_double(value);
+                break;
             case kAlertHold:
                 s.alertHoldMs = g_value_get_uint(value);
                 break;
@@ -155,6 +159,9 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
             break;
         case kAlertShare:
             g_value_set_double(value, s.alertShare);
+            break;
+        case kThreshold:
+            g_value_set_double(value, s.threshold);
             break;
         case kAlertHold:
             g_value_set_uint(value, s.alertHoldMs);
@@ -279,6 +286,8 @@ static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in,
     mpm::gst::addMeta(out, figures);
 #ifdef MPM_GST_ANALYTICS
     mpm::gst::addAnalytics(out, figures);
+#else
+    mpm::gst::addRegions(out, figures);
 #endif
     return flow;
 }
@@ -345,6 +354,10 @@ static void addProperties(GObjectClass* type) {
         type, kAlertShare,
         g_param_spec_double("alert-share", "Alert share", "Share of the frame, 0 to 1", 0, 1,
                             defaults.alertShare, flags));
+    g_object_class_install_property(
+        type, kThreshold,
+        g_param_spec_double("threshold", "Threshold", "Detectors: objects have larger scores, 0 to 1", 0, 1,
+                            defaults.threshold, flags));
     g_object_class_install_property(
         type, kAlertHold,
         g_param_spec_uint("alert-hold", "Alert hold", "Milliseconds that the share must last", 0, 86400000,

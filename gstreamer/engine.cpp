@@ -6,6 +6,7 @@
 #include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
+#include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/segment/names.hpp"
@@ -89,6 +90,9 @@ void Engine::applyEncoder(const Settings& settings) {
     property("precision", [&] { setPrecision(encoder, settings.precision); });
     property("reuse",
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
+    pipeline::DetectionChoice choice;
+    choice.threshold = static_cast<float>(settings.threshold);
+    m_segmenter.setDetections(choice);
 }
 
 void Engine::applyAlert(const Settings& settings) {
@@ -106,6 +110,13 @@ void Engine::applyAlert(const Settings& settings) {
     property("alert-share", [&] { m_alerts.setRules({rule}); });
 }
 
+void Engine::drawObjects(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
+    const mpm::ModelInfo& info = m_segmenter.info();
+    const auto boxes =
+        pipeline::drawnBoxes(found.detections, info.labels, pipeline::completePalette(info.palette, 256));
+    pipeline::drawBoxes(image, boxes, m_settings.opacity).copyTo(out);
+}
+
 void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
     if (out.type() == CV_8UC1) {
         if (found.labels.empty())
@@ -115,6 +126,7 @@ void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv:
         found.labels.copyTo(out);
         return;
     }
+    if (m_settings.output != Output::Map && found.detector) return drawObjects(image, found, out);
     if (m_settings.output == Output::Map || found.labels.empty()) {
         pipeline::MergeMapStyle style;
         style.opacity = m_settings.opacity;
@@ -151,6 +163,9 @@ FrameFigures Engine::process(const cv::Mat& image, cv::Mat& out) {
     figures.restoreMs = found.encoder.restore;
     figures.recomputed = found.tokens.reuse.recomputed;
     addShares(found, figures);
+    figures.objects = found.detections;
+    for (const Detection& one : found.detections)
+        figures.objectNames.push_back(pipeline::className(m_segmenter.info().labels, one.label));
     return figures;
 }
 

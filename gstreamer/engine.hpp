@@ -23,6 +23,7 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
+    double threshold = 0.5;  ///< of a detector's scores
     unsigned alertHoldMs = 0;
 };
 
@@ -37,8 +38,10 @@ struct FrameFigures {
     std::vector<int> tokens;  ///< image tokens entering each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
     std::vector<std::string> classes;
-    std::vector<double> shares;  ///< of the image, by class
-    cv::Mat labels;              ///< class ids, CV_8U or CV_16U; empty if the model has no classes
+    std::vector<double> shares;            ///< of the image, by class
+    cv::Mat labels;                        ///< class ids, CV_8U or CV_16U; empty if the model has no classes
+    std::vector<Detection> objects;        ///< of a detector
+    std::vector<std::string> objectNames;  ///< of their classes
     std::vector<pipeline::Alert> alerts;
 };
 
@@ -59,6 +62,7 @@ private:
     void applyEncoder(const Settings& settings);
     void applyAlert(const Settings& settings);
     void draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const;
+    void drawObjects(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const;
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;

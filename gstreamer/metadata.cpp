@@ -1,5 +1,7 @@
 #include "gstreamer/metadata.hpp"
 
+#include <gst/video/video.h>
+
 namespace mpm::gst {
 
 namespace {
@@ -54,6 +56,24 @@ void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
                       figures.networkMs, "merge-ms", G_TYPE_DOUBLE, figures.mergeMs, "restore-ms",
                       G_TYPE_DOUBLE, figures.restoreMs, "recomputed", G_TYPE_DOUBLE, figures.recomputed,
                       nullptr);
+}
+
+void addRegions(GstBuffer* buffer, const FrameFigures& figures) {
+    for (size_t i = 0; i < figures.objects.size(); ++i) {
+        const Detection& one = figures.objects[i];
+        GstVideoRegionOfInterestMeta* meta = gst_buffer_add_video_region_of_interest_meta(
+            buffer, figures.objectNames[i].c_str(), static_cast<guint>(one.box.x),
+            static_cast<guint>(one.box.y), static_cast<guint>(cvCeil(one.box.width)),
+            static_cast<guint>(cvCeil(one.box.height)));
+        if (meta == nullptr) return;
+        meta->id = static_cast<gint>(i);
+        gst_video_region_of_interest_meta_add_param(
+            meta, gst_structure_new("detection", "confidence", G_TYPE_DOUBLE, double(one.score), "label-id",
+                                    G_TYPE_INT, one.label, "left", G_TYPE_DOUBLE, double(one.box.x), "top",
+                                    G_TYPE_DOUBLE, double(one.box.y), "right", G_TYPE_DOUBLE,
+                                    double(one.box.x + one.box.width), "bottom", G_TYPE_DOUBLE,
+                                    double(one.box.y + one.box.height), nullptr));
+    }
 }
 
 void postAlert(GstElement* element, const pipeline::Alert& alert, GstClockTime streamTime) {

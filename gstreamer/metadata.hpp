@@ -17,6 +17,10 @@ void registerMeta();
 /// (array of text) and shares (array of double) of the classes that the frame has.
 void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 
+/// A region of interest for each object, of its class's name, with a structure "detection": confidence
+/// (double), label-id (int) and the corners left, top, right and bottom (double, in pixels).
+void addRegions(GstBuffer* buffer, const FrameFigures& figures);
+
 /// Posts "mpm-alert" with the fields class, share and stream-time.
 void postAlert(GstElement* element, const pipeline::Alert& alert, GstClockTime streamTime);
 

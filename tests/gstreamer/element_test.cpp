@@ -1,100 +1,20 @@
 // The element mpmsegment under GstHarness: caps, metadata, properties while it plays, QoS, and errors on the
 // bus.
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include <gst/check/gstharness.h>
-#include <gst/gst.h>
+#include <gst/video/video.h>
 #include <gtest/gtest.h>
 #ifdef MPM_GST_ANALYTICS
 #include <gst/analytics/analytics.h>
 #endif
 
+#include "harness.hpp"
+
+using namespace mpm::test;
+
 namespace {
-
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-}
-
-std::string tiny() {
-    return variable("MPM_TINY_MODEL");  // 32x32, three blocks, no classes
-}
-
-const std::string kCaps = "video/x-raw,format=BGR,width=64,height=48,framerate=25/1";
-
-/// An element with a bus, in a harness.
-class Harness {
-public:
-    explicit Harness(const std::string& properties) {
-        GError* error = nullptr;
-        m_element = gst_parse_launch(("mpmsegment name=m " + properties).c_str(), &error);
-        EXPECT_EQ(error, nullptr) << (error ? error->message : "");
-        g_clear_error(&error);
-        m_bus = gst_bus_new();
-        gst_element_set_bus(m_element, m_bus);
-        m_harness = gst_harness_new_with_element(m_element, "sink", "src");
-    }
-    ~Harness() {
-        gst_harness_teardown(m_harness);
-        gst_element_set_bus(m_element, nullptr);
-        gst_object_unref(m_bus);
-        gst_object_unref(m_element);
-    }
-    Harness(const Harness&) = delete;
-    Harness& operator=(const Harness&) = delete;
-
-    GstHarness* get() { return m_harness; }
-    GstElement* element() { return m_element; }
-    void caps(const std::string& text = kCaps) { gst_harness_set_src_caps_str(m_harness, text.c_str()); }
-
-    GstFlowReturn push(int number = 0, int width = 64, int height = 48) {
-        const gsize size = GST_ROUND_UP_4(width * 3) * static_cast<gsize>(height);
-        GstBuffer* buffer = gst_buffer_new_allocate(nullptr, size, nullptr);
-        gst_buffer_memset(buffer, 0, static_cast<guint8>(40 * number), size);
-        GST_BUFFER_PTS(buffer) = static_cast<GstClockTime>(number) * 40 * GST_MSECOND;
-        GST_BUFFER_DURATION(buffer) = 40 * GST_MSECOND;
-        return gst_harness_push(m_harness, buffer);
-    }
-
-    /// The buffer of the next frame; the caller releases it.
-    GstBuffer* frame(int number = 0) {
-        EXPECT_EQ(push(number), GST_FLOW_OK) << error();
-        return gst_harness_try_pull(m_harness);
-    }
-
-    /// The text of the next error on the bus; empty if there is none.
-    std::string error() {
-        std::string text;
-        if (GstMessage* message = gst_bus_pop_filtered(m_bus, GST_MESSAGE_ERROR)) {
-            GError* error = nullptr;
-            gst_message_parse_error(message, &error, nullptr);
-            text = error->message;
-            g_error_free(error);
-            gst_message_unref(message);
-        }
-        return text;
-    }
-
-    /// How many messages of a kind are on the bus.
-    int messages(GstMessageType type) {
-        int count = 0;
-        while (GstMessage* message = gst_bus_pop_filtered(m_bus, type)) {
-            ++count;
-            gst_message_unref(message);
-        }
-        return count;
-    }
-
-    GstMessage* message(GstMessageType type) { return gst_bus_pop_filtered(m_bus, type); }
-
-private:
-    GstElement* m_element = nullptr;
-    GstBus* m_bus = nullptr;
-    GstHarness* m_harness = nullptr;
-};
 
 std::vector<int> tokensOf(GstBuffer* buffer) {
     std::vector<int> tokens;
@@ -317,6 +237,49 @@ std::string play(GstElement* pipeline) {
     gst_element_set_state(pipeline, GST_STATE_NULL);
     gst_object_unref(bus);
     return text;
+}
+
+TEST(MpmSegment, ADetectorsObjectsAreMetadata) {
+    Harness harness("model=" + variable("MPM_DETECTOR") + " threshold=0.5");
+    harness.caps();
+    GstBuffer* out = harness.frame();
+    ASSERT_NE(out, nullptr);
+#ifdef MPM_GST_ANALYTICS
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out);
+    ASSERT_NE(meta, nullptr);
+    gpointer state = nullptr;
+    GstAnalyticsMtd object;
+    int count = 0;
+    while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &object)) {
+        gint x = 0, y = 0, w = 0, h = 0;
+        gfloat score = 0;
+        gst_analytics_od_mtd_get_location(&object, &x, &y, &w, &h, &score);
+        EXPECT_EQ(y, 12);
+        EXPECT_STREQ(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&object)),
+                     count == 0 ? "left" : "right");
+        ++count;
+    }
+    EXPECT_EQ(count, 2);
+#else
+    gpointer state = nullptr;
+    std::vector<std::string> found;
+    while (GstMeta* meta =
+               gst_buffer_iterate_meta_filtered(out, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+        auto* region = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+        found.emplace_back(g_quark_to_string(region->roi_type));
+        EXPECT_EQ(region->x, found.size() == 1 ? 8U : 40U);
+        EXPECT_EQ(region->y, 12U);
+        EXPECT_EQ(region->w, 16U);
+        EXPECT_EQ(region->h, 24U);
+        GstStructure* detection = gst_video_region_of_interest_meta_get_param(region, "detection");
+        ASSERT_NE(detection, nullptr);
+        double confidence = 0;
+        gst_structure_get_double(detection, "confidence", &confidence);
+        EXPECT_GT(confidence, .8);
+    }
+    EXPECT_EQ(found, (std::vector<std::string>{"left", "right"}));
+#endif
+    gst_buffer_unref(out);
 }
 
 TEST(MpmSegment, ErrorsAreOnTheBusAndThePipelineIsReusable) {
