@@ -15,6 +15,19 @@ namespace {
 /// Streams of reuse beside those of the sources.
 constexpr int kCompared = 62, kSimulated = 63;
 
+/// Share of the objects of all tokens that are there with merging too: of one class, with three fourths in
+/// common.
+double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
+    const auto isThere = [&](const Detection& one) {
+        return std::any_of(merged.begin(), merged.end(), [&](const Detection& other) {
+            const double both = (one.box & other.box).area();
+            return one.label == other.label && both >= .75 * (one.box.area() + other.box.area() - both);
+        });
+    };
+    if (whole.empty()) return merged.empty() ? 1 : 0;
+    return double(std::count_if(whole.begin(), whole.end(), isThere)) / double(whole.size());
+}
+
 /// Of the pixels that no mask covers.
 double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
@@ -126,7 +139,8 @@ Comparison Analyser::compare(const AnalysisPtr& analysis, const std::vector<int>
     const auto seen = [&](cv::Size size) { return pipeline::seenThrough(analysis->frame.masks, size); };
     const pipeline::Segmentation& whole = comparison.whole;
     comparison.agreement =
-        whole.labels.empty()
+        whole.detector ? agreementOf(analysis->merged.detections, whole.detections)
+        : whole.labels.empty()
             ? pipeline::meanCosine(analysis->merged.features, whole.features, seen(whole.grid))
             : agreementOf(analysis->merged.labels, whole.labels, seen(whole.labels.size()));
     comparison.savedMs = comparison.whole.totalMs() - analysis->merged.totalMs();

@@ -1,5 +1,6 @@
 #include "gui/engine/render_worker.hpp"
 
+#include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/reuse_map.hpp"
 
 namespace mpm::gui {
@@ -37,10 +38,14 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
 /// Masked pixels belong to no class.
 QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
                                const RenderStyle& style, const Analysis& analysis) {
-    cv::Mat drawn = found.labels.empty()
-                        ? m_features.overlay(image, found, analysis, style.overlay.opacity)
-                        : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
-                                                style.overlay, found.scores);
+    cv::Mat drawn =
+        found.detector         ? pipeline::drawBoxes(image,
+                                                     pipeline::drawnBoxes(found.detections, analysis.model->labels,
+                                                                          analysis.model->palette),
+                                                     style.overlay.opacity)
+        : found.labels.empty() ? m_features.overlay(image, found, analysis, style.overlay.opacity)
+                               : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
+                                                       style.overlay, found.scores);
     pipeline::drawMasked(drawn, pipeline::seenThrough(analysis.frame.masks, drawn.size()));
     return toImage(drawn);
 }
