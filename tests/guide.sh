@@ -3,7 +3,7 @@
 #   tests/guide.sh BUILD [--long]    blocks that begin with ```sh run, and the time of each; with --long also ```sh run long
 #   tests/guide.sh --self-test       checks that a failing command is found
 # A block with "file NAME" in the first line is written to NAME. Pages share the folder, in this order:
-pages="start train convert eomt evaluate monitor program python gstreamer"
+pages="start train convert eomt detector evaluate monitor program python gstreamer"
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
