@@ -203,9 +203,9 @@ void Lowering::compareNumbers() {
         return;
     }
     const int held = compute("min", low, numbered(1), ".held");
-    Node& not_ = emit("MpmArithmetic", "mpm", {held, numbered(1)}, out());
-    not_.attributes["operation"] = Attribute::of(std::string("sub"));
-    not_.attributes["reversed"] = Attribute::of(int64_t{1});
+    Node& inverted = emit("MpmArithmetic", "mpm", {held, numbered(1)}, out());
+    inverted.attributes["operation"] = Attribute::of(std::string("sub"));
+    inverted.attributes["reversed"] = Attribute::of(int64_t{1});
 }
 
 void Lowering::combineConditions() {
