@@ -76,7 +76,7 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
     if (request.masks && network.info().detections->masks.empty())
         throw MeasureError(Kind::Input, network.name() + ": gives no masks; leave out --iou segm");
     checkClasses(network.info());
-    m_schedule = network.encoder().schedule();
+    m_own = ownMergingOf(network);
     std::vector<Method> methods = request.methods;
     if (methods.empty()) methods = methodsFrom("mpm");
     for (const Method& method : methods)
@@ -85,7 +85,7 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
                 throw MeasureError(Kind::Settings,
                                    "method \"" + method.text +
                                        "\" takes the frames of a clip one by one; leave out --shard");
-            m_rows.push_back({method, precision});
+            m_rows.push_back({method.in(m_own), precision});
         }
     for (size_t i = 0; i < m_truth.objects.size(); ++i)
         m_objectsOf[m_truth.objects[i].image].push_back(i);
@@ -157,7 +157,7 @@ DetectionCounts DetectionEvaluation::measure(int row, std::int64_t image, const 
     counts.device = deviceName(found.device);
     counts.tokens = found.tokens.tokens;
     counts.schedule = scheduleOf(found.tokens, flops.cost().mapGiven);
-    counts.operations = flops.image(found.tokens, m_rows[row].method.reducer());
+    counts.operations = flops.image(found.tokens, m_rows[row].method.reducer(m_own));
     counts.reuse.add(found.tokens.reuse);
     std::vector<CocoObject> truth, objects;
     if (const auto at = m_objectsOf.find(image); at != m_objectsOf.end())
@@ -199,7 +199,7 @@ DetectionEval DetectionEvaluation::run(const std::function<ModelCost(const Netwo
     std::int64_t progress = 0;
     for (size_t row = 0; row < m_rows.size(); ++row) {
         Segmenter segmenter(m_open(m_rows[row].precision));
-        applyMethod(segmenter.network(), m_rows[row].method, m_schedule);
+        applyMethod(segmenter.network(), m_rows[row].method, m_own);
         DetectionChoice choice;
         choice.threshold = -1;
         choice.most = kBest;

@@ -78,7 +78,7 @@ private:
     std::map<std::int64_t, std::vector<size_t>> m_objectsOf;  ///< by image
     std::map<int, std::int64_t> m_categoryOf;                 ///< by class of the model
     std::vector<Row> m_rows;
-    std::vector<int> m_schedule;  ///< of the model file
+    OwnMerging m_own;
     Json m_head;
 };
 
