@@ -13,6 +13,8 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+#include "base/printable.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -25,18 +27,33 @@ QByteArray compact(const QJsonObject& json) {
     return QJsonDocument(json).toJson(QJsonDocument::Compact);
 }
 
-QJsonObject stateOf(const pipeline::Measurement& m) {
+/// Four decimals: a share or a time in milliseconds holds no more.
+double rounded(double value) {
+    return std::round(value * 1e4) / 1e4;
+}
+
+QString classKey(std::size_t id, const std::vector<std::string>& labels) {
+    return id < labels.size() ? QString::fromStdString(printable(labels[id]))
+                              : QStringLiteral("class_%1").arg(id);
+}
+
+QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::string>& labels) {
+    QJsonObject shares;
+    for (std::size_t id = 0; id < m.classShares.size(); ++id)
+        shares[classKey(id, labels)] = rounded(m.classShares[id]);
     QJsonObject regions;
     for (const pipeline::RegionReading& region : m.regions)
         regions[QString::fromStdString(region.name)] = region.tokens;
     QJsonObject json{{QStringLiteral("time"), QString::fromStdString(pipeline::timeText(m.time))},
                      {QStringLiteral("frame"), qint64(m.frame)},
                      {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
+                     {QStringLiteral("shares"), shares},
                      {QStringLiteral("regions"), regions}};
     for (const pipeline::ReadingField& field : pipeline::readingFields()) {
         const double value = field.get(m).value_or(field.otherwise);
         if (field.mqtt)
-            json[QLatin1String(field.name)] = std::isnan(value) ? QJsonValue(QJsonValue::Null) : value;
+            json[QLatin1String(field.name)] =
+                std::isnan(value) ? QJsonValue(QJsonValue::Null) : rounded(value);
     }
     return json;
 }
@@ -151,6 +168,7 @@ void MqttPublisher::onConnect(int result) {
         send(availability(), "online", true);
         for (const auto& [source, state] : m_lastStates) {
             announce(source);
+            announceClasses(source, m_classes[source]);
             send(topicOf(source) + QStringLiteral("/source"), state, true);
         }
         emit connectedChanged(true, {});
@@ -184,12 +202,14 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
                       payload.constData(), 1, retain);
 }
 
-void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement) {
+void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
+                            const std::vector<std::string>& labels) {
     if (!m_connected) return;  // measurements that are old once the broker is back are not sent
+    if (m_classes[source] != labels) announceClasses(source, labels);
     QElapsedTimer& sent = m_sent[source];
     if (sent.isValid() && sent.elapsed() < kEvery) return;
     sent.start();
-    send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement)), true);
+    send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement, labels)), true);
 }
 
 void MqttPublisher::publishState(const QString& source, bool up, const QString& state) {
@@ -236,9 +256,29 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     if (!binary && part == QStringLiteral("/state"))
         json[QStringLiteral("state_class")] = QStringLiteral("measurement");
     if (qstrcmp(id, "source") == 0) json[QStringLiteral("device_class")] = QStringLiteral("connectivity");
-    send(QStringLiteral("%1/%2/%3/%4/config")
-             .arg(m_settings.discovery, QLatin1String(kind), device, QLatin1String(id)),
-         compact(json), true);
+    send(configTopic(source, kind, id), compact(json), true);
+}
+
+/// A sensor for the share of each class. Those of another model are taken back.
+void MqttPublisher::announceClasses(const QString& source, const std::vector<std::string>& labels) {
+    const std::vector<std::string> before = std::exchange(m_classes[source], labels);
+    if (m_settings.discovery.isEmpty()) return;
+    for (std::size_t id = labels.size(); id < before.size(); ++id)
+        send(configTopic(source, "sensor", "class_" + std::to_string(id)), {}, true);
+    for (std::size_t id = 0; id < labels.size(); ++id) {
+        const QString key = classKey(id, labels);
+        QString quoted = key;
+        quoted.replace(QLatin1Char('\\'), QStringLiteral("\\\\"))
+            .replace(QLatin1Char('\''), QStringLiteral("\\'"));
+        announceSensor(source, "sensor", ("class_" + std::to_string(id)).c_str(), tr("Share of %1").arg(key),
+                       QStringLiteral("{{ (value_json.shares['%1'] * 100) | round(2) }}").arg(quoted), "%");
+    }
+}
+
+QString MqttPublisher::configTopic(const QString& source, const char* kind, const std::string& id) const {
+    return QStringLiteral("%1/%2/mpm_%3_%4/%5/config")
+        .arg(m_settings.discovery, QLatin1String(kind), m_profile, topicWord(source),
+             QString::fromStdString(id));
 }
 
 void MqttPublisher::announce(const QString& source) {

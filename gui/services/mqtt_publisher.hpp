@@ -30,7 +30,9 @@ public:
 
     bool connected() const { return m_connected; }
     /// At most once a second a source; the newest measurement counts.
-    void publish(const QString& source, const pipeline::Measurement& measurement);
+    /// `labels`: names of the classes.
+    void publish(const QString& source, const pipeline::Measurement& measurement,
+                 const std::vector<std::string>& labels);
     void publishState(const QString& source, bool up, const QString& state);
     void publishAlert(const AlertNotice& notice);
 
@@ -46,6 +48,8 @@ protected:
 
 private:
     void announce(const QString& source);
+    void announceClasses(const QString& source, const std::vector<std::string>& labels);
+    QString configTopic(const QString& source, const char* kind, const std::string& id) const;
     void announceSensor(const QString& source, const char* kind, const char* id, const QString& name,
                         const QString& value, const char* unit);
     void send(const QString& topic, const QByteArray& payload, bool retain);
@@ -67,8 +71,9 @@ private:
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // of the thread alone
     QString m_told;
-    std::map<QString, QElapsedTimer> m_sent;     // by source: the last measurement
-    std::map<QString, QByteArray> m_lastStates;  // by source; sent again after a reconnection
+    std::map<QString, QElapsedTimer> m_sent;                // by source: the last measurement
+    std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
+    std::map<QString, std::vector<std::string>> m_classes;  // likewise
 };
 
 /// Letters and digits of `text`, runs of anything else as one '_'.

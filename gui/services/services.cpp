@@ -169,7 +169,7 @@ void Services::onMeasured(const Engine& engine, const pipeline::Measurement& mea
     if (analysis->repeat) return;
     if (m_settings.keepsImages && !m_readOnly)
         m_thumbnails.add(engine.sourceName(), analysis->frame.image, measurement.time.count());
-    if (m_mqtt) m_mqtt->publish(engine.sourceName(), measurement);
+    if (m_mqtt) m_mqtt->publish(engine.sourceName(), measurement, analysis->model->labels);
     if (m_metrics) m_metrics->add(engine.sourceName(), measurement, analysis->model->labels);
 }
 

@@ -119,6 +119,14 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     const QJsonObject state = json(subscriber.payload(topic + QStringLiteral("/state")));
     QVERIFY(state[QStringLiteral("tokens_kept")].toInt() > 0);
     QVERIFY(state[QStringLiteral("tokens_kept")].toInt() < state[QStringLiteral("tokens_in")].toInt());
+    const QJsonObject shares = state[QStringLiteral("shares")].toObject();
+    QVERIFY(shares.contains(QStringLiteral("road")));
+    double sum = 0;
+    for (const QJsonValue& share : shares)
+        sum += share.toDouble();
+    QVERIFY2(std::abs(sum - 1) < 0.01, qPrintable(QString::number(sum)));
+    const double luminance = state[QStringLiteral("luminance")].toDouble();
+    QCOMPARE(luminance, std::round(luminance * 1e4) / 1e4);
     QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("online"));
     QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/source")))[QStringLiteral("up")].toBool(),
              true);
@@ -133,6 +141,11 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
              QStringLiteral("mpm/yard_1/availability"));
     QVERIFY(!config[QStringLiteral("unique_id")].toString().isEmpty());
     QVERIFY(config[QStringLiteral("device")].toObject().contains(QStringLiteral("identifiers")));
+    const QJsonObject road =
+        json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/class_0/config").arg(device)));
+    QVERIFY2(
+        road[QStringLiteral("value_template")].toString().contains(QStringLiteral("value_json.shares['")),
+        qPrintable(road[QStringLiteral("value_template")].toString()));
     QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
                  .isEmpty());
     subscriber.forget();
