@@ -496,6 +496,54 @@
         <source>the whole image</source>
         <translation>toute l&apos;image</translation>
     </message>
+    <message>
+        <source>Source</source>
+        <translation>Source</translation>
+    </message>
+    <message>
+        <source>every source</source>
+        <translation>toutes les sources</translation>
+    </message>
+    <message>
+        <source>Hours</source>
+        <translation>Heures</translation>
+    </message>
+    <message>
+        <source>From hour</source>
+        <translation>De l’heure</translation>
+    </message>
+    <message>
+        <source>To hour</source>
+        <translation>À l’heure</translation>
+    </message>
+    <message>
+        <source> h</source>
+        <translation> h</translation>
+    </message>
+    <message>
+        <source>to</source>
+        <translation>à</translation>
+    </message>
+    <message>
+        <source> %</source>
+        <translation> %</translation>
+    </message>
+    <message>
+        <source>now %1</source>
+        <translation>actuel : %1</translation>
+    </message>
+    <message>
+        <source>now %1 %</source>
+        <translation>actuel : %1 %</translation>
+    </message>
+    <message>
+        <source>would have fired once in the last day</source>
+        <translation>se serait déclenchée une fois depuis un jour</translation>
+    </message>
+    <message>
+        <source>would have fired %1 times in the last day</source>
+        <translation>se serait déclenchée %1 fois depuis un jour</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::BlockList</name>
@@ -679,6 +727,10 @@
         <source>read only: %1</source>
         <translation>lecture seule : %1</translation>
     </message>
+    <message>
+        <source>No image is kept of this moment</source>
+        <translation>Aucune image de ce moment n’est gardée</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::GuideStrip</name>
@@ -717,6 +769,10 @@
     <message>
         <source> %1 % of the pixels agree, %2 times as fast.</source>
         <translation> %1 % des pixels concordent, %2 fois plus vite.</translation>
+    </message>
+    <message>
+        <source>Each frame of the built-in street runs twice: every patch computed, and similar ones merged.</source>
+        <translation>Chaque image de la rue intégrée est calculée deux fois : tous les pavés, et les semblables fusionnés.</translation>
     </message>
 </context>
 <context>
@@ -1115,6 +1171,18 @@
     <message>
         <source>frame %1</source>
         <translation>image %1</translation>
+    </message>
+    <message>
+        <source>Now</source>
+        <translation>Maintenant</translation>
+    </message>
+    <message>
+        <source>Back to the present (Escape); Left and Right step through the past</source>
+        <translation>Retour au présent (Échap) ; Gauche et Droite parcourent le passé</translation>
+    </message>
+    <message>
+        <source>PAST: %1</source>
+        <translation>PASSÉ : %1</translation>
     </message>
 </context>
 <context>
@@ -2496,6 +2564,10 @@
     <message>
         <source>tokens computed: mean, and from least to most</source>
         <translation>jetons calculés : moyenne, minimum et maximum</translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
     </message>
 </context>
 <context>

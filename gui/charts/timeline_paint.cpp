@@ -78,7 +78,7 @@ TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
     }
     Lanes lanes;
     placeLanes(lanes, saves);
-    lanes[0].most = std::max(1, m_data->tokensIn()) * 1.04;
+    lanes[0].most = 104;  // percent
     // Differences of some percent must be seen: the axis begins at a round count below the lowest.
     const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
     const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - base), kGridLines);
@@ -122,14 +122,14 @@ void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
     }
     const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - lanes[0].least), kGridLines);
     for (const double value : pipeline::ticksBetween(lanes[0].least, lanes[0].most, step)) {
-        if (m_data->tokensIn() <= 0) break;
+        if (m_data->empty()) break;
         const double y = lanes[0].y(value);
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has text there
         painter.setPen(theme.muted);
         painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
-                         QString::fromStdString(pipeline::tickText(value, step)));
+                         tr("%1 %").arg(QString::fromStdString(pipeline::tickText(value, step))));
     }
     const int most = std::max(2, static_cast<int>(area.width() / 90));
     for (const TimeMark& mark : timeMarks(m_from, m_to, most)) {
@@ -169,7 +169,7 @@ void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const 
     painter.setPen(light);
     for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
         const Span& kept = columns[x].kept;
-        if (!kept.any() || kept.most - kept.least < 1) continue;
+        if (!kept.any() || kept.most - kept.least < 0.1) continue;
         const double at = lane.area.left() + x + 0.5;
         painter.drawLine(QPointF(at, lane.y(kept.least)), QPointF(at, lane.y(kept.most)));
     }
@@ -178,7 +178,7 @@ void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const 
 void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const {
     const Theme& theme = Theme::of(this);
     painter.setPen(QPen(theme.muted, 1, Qt::DashLine));
-    const double all = lane.y(m_data->tokensIn());
+    const double all = lane.y(100);
     painter.drawLine(QPointF(lane.area.left(), all), QPointF(lane.area.right(), all));
     for (int stage = TimelineColumn::kStages - 1; stage >= 0; --stage)
         paintCurve(painter, columns, lane, QPen(theme.stages[stage], 1.3, Qt::DashLine),
@@ -240,16 +240,19 @@ void TimelineView::paintEvents(QPainter& painter) const {
     }
 }
 
-void TimelineView::paintLegend(QPainter& painter) const {
+/// Minutes and hours have no curve for each merge, and may be of several schedules.
+void TimelineView::paintLegend(QPainter& painter, const Columns& columns) const {
     const Theme& theme = Theme::of(this);
     const int count = static_cast<int>(m_blocks.size());
+    const bool single = m_data->readingsShown(m_from, m_to, static_cast<int>(columns.size()));
     std::vector<std::pair<QColor, QString>> entries;
-    for (int i = 0; i + 1 < count && i < TimelineColumn::kStages; ++i)
+    for (int i = 0; single && i + 1 < count && i < TimelineColumn::kStages; ++i)
         entries.emplace_back(theme.stages[i], tr("before block %1").arg(m_blocks[i]));
     entries.emplace_back(theme.kept,
-                         count > 0 ? tr("tokens kept, after merging before block %1").arg(m_blocks.back())
-                         : m_reuse ? tr("tokens computed, with reuse")
-                                   : tr("all tokens"));
+                         !single     ? tr("tokens computed: mean, and from least to most")
+                         : count > 0 ? tr("tokens kept, after merging before block %1").arg(m_blocks.back())
+                         : m_reuse   ? tr("tokens computed, with reuse")
+                                     : tr("all tokens"));
     double x = plot().left();
     for (size_t i = 0; i < entries.size(); ++i) {
         const auto& [colour, text] = entries[i];
@@ -272,25 +275,6 @@ void TimelineView::paintHover(QPainter& painter, const Columns&) const {
     for (const pipeline::Event& event : m_data->events(timeAt(m_hover) - reach, timeAt(m_hover) + reach))
         text += QStringLiteral("  ·  ") + QString::fromStdString(event.kind + " " + event.text);
     paintPlateBeside(painter, area.adjusted(0, fontMetrics().height(), 0, 0), m_hover, text);
-}
-
-/// On the side of the pointer that has more room, beside the text.
-void TimelineView::paintMoment(QPainter& painter) const {
-    const QRectF area = plot();
-    if (!m_images || m_hover < area.left() || m_hover > area.right()) return;
-    const QImage image = m_images(timeAt(m_hover));
-    if (image.isNull()) return;
-    const QSizeF room(area.width() / 3, height() - fontMetrics().height() - 40);
-    const QSizeF size = QSizeF(image.size()).scaled(room, Qt::KeepAspectRatio);
-    if (size.height() < 40) return;
-    const bool left = m_hover > area.center().x();
-    const QRectF place(QPointF(left ? m_hover - 8 - size.width() : m_hover + 8, height() - 4 - size.height()),
-                       size);
-    painter.setPen(QPen(Theme::of(this).border, 2));
-    painter.setRenderHint(QPainter::SmoothPixmapTransform);
-    painter.drawImage(place, image);
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(place);
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -317,9 +301,8 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintTokens(painter, all, lane[0]);
     paintEvents(painter);
     painter.restore();
-    paintLegend(painter);
+    paintLegend(painter, all);
     if (lane[1].area.height() > 0) paintLanes(painter, all, lane);
-    paintMoment(painter);
     paintHover(painter, all);
 }
 

@@ -1,5 +1,7 @@
 #include "gui/charts/timeline_panel.hpp"
 
+#include <algorithm>
+
 #include <QButtonGroup>
 #include <QHBoxLayout>
 #include <QStackedLayout>
@@ -77,7 +79,6 @@ void TimelinePanel::chooseRange(int index) {
     if (index < 0 || index >= ranges()) return;
     showHours(false);
     m_view->follow(kLengths[index]);
-    m_ranges->button(index)->setChecked(true);
 }
 
 void TimelinePanel::showHours(bool shown) {
@@ -93,11 +94,18 @@ QWidget* TimelinePanel::shown() const {
     return m_stack->currentWidget();
 }
 
-/// A range set by zooming or panning belongs to no button.
+/// A range set by zooming or panning belongs to no button. A young timeline belongs to the shortest range
+/// that shows it whole.
 void TimelinePanel::showRange() {
     m_ranges->setExclusive(false);
+    const std::int64_t wanted = m_view->followedLength();
+    const auto* const chosen = std::find(std::begin(kLengths), std::end(kLengths), wanted);
+    const auto* lit = m_view->following() ? chosen : std::end(kLengths);
+    if (lit != std::end(kLengths) && wanted > 0)
+        lit = std::find_if(std::begin(kLengths), chosen,
+                           [this](std::int64_t length) { return m_view->shownLength() <= length; });
     for (int i = 0; i < ranges(); ++i)
-        m_ranges->button(i)->setChecked(m_view->following() && m_view->followedLength() == kLengths[i]);
+        m_ranges->button(i)->setChecked(kLengths + i == lit);
     m_ranges->setExclusive(true);
 }
 

@@ -37,9 +37,11 @@ void TimelineView::moveOn() {
     const Time now = m_pausedAt.value_or(QDateTime::currentMSecsSinceEpoch());
     // No longer than there is something to see: a young timeline grows.
     const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
+    const Time before = std::exchange(m_shownLength, m_length > 0 ? std::min(m_length, whole) : whole);
     m_to = now;
-    m_from = now - (m_length > 0 ? std::min(m_length, whole) : whole);
+    m_from = now - m_shownLength;
     update();
+    if (before != m_shownLength) emit rangeChanged();
 }
 
 /// A step of less than a pixel shows nothing new, and painting ten minutes takes milliseconds.
@@ -122,17 +124,17 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
     const QString clock = QDateTime::fromMSecsSinceEpoch(time).toString(
         m_to - m_from > 86'400'000 ? QStringLiteral("d MMM HH:mm") : QStringLiteral("HH:mm:ss"));
     const QString phase = column.night() ? tr("night") : tr("day");
-    const double tokens = column.kept.mean(), in = std::max(1, m_data->tokensIn());
-    QString text = column.of(Summed::TokenAge).any()
-                       ? tr("%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms")
-                             .arg(clock, phase, readable(100 * tokens / in, 0),
-                                  readable(column.of(Summed::TokenAge).mean(), 1))
-                       : tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
-                             .arg(clock, phase)
-                             .arg(tokens, 0, 'f', 0)
-                             .arg(m_data->tokensIn());
+    const double percent = column.kept.mean();
+    const Span& in = column.of(Summed::TokensIn);
+    const double all = in.any() ? in.mean() : m_data->tokensIn();
+    QString text =
+        column.of(Summed::TokenAge).any()
+            ? tr("%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms")
+                  .arg(clock, phase, readable(percent, 0), readable(column.of(Summed::TokenAge).mean(), 1))
+            : tr("%1, %2: %3 of %4 tokens, luminance %5, %6 ms")
+                  .arg(clock, phase, readable(percent * all / 100, 0), readable(all, 0));
     text = text.arg(readable(column.of(Summed::Luminance).mean(), 2))
-               .arg(column.of(Summed::Latency).mean(), 0, 'f', 0);
+               .arg(readableMs(column.of(Summed::Latency).mean()));
     if (!column.of(Summed::SavedMs).any()) return text;
     const double saved = column.of(Summed::SavedMs).mean();
     return text + (saved >= 0 ? tr(", %1 ms saved") : tr(", %1 ms lost")).arg(readable(std::abs(saved), 0));
@@ -163,7 +165,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 }
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) m_dragFrom = event->position().x();
+    if (event->button() == Qt::LeftButton) m_dragFrom = m_pressed = event->position().x();
 }
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
@@ -176,10 +178,20 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     update();
 }
 
-void TimelineView::mouseReleaseEvent(QMouseEvent*) {
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     m_dragFrom.reset();
+    const auto pressed = std::exchange(m_pressed, std::nullopt);
+    if (pressed && std::abs(event->position().x() - *pressed) < 3) return chooseMoment(*pressed);
     // Dragged beyond the present: follow new measurements again.
     if (!m_following && m_to >= QDateTime::currentMSecsSinceEpoch()) follow(m_to - m_from);
+}
+
+void TimelineView::chooseMoment(double x) {
+    const Time time = timeAt(x), reach = timeAt(x + 6) - time;
+    Time chosen = time;
+    for (const pipeline::Event& event : m_data->events(time - reach, time + reach))
+        chosen = event.time.count();
+    emit momentChosen(chosen);
 }
 
 void TimelineView::leaveEvent(QEvent*) {

@@ -1,10 +1,7 @@
 // Tokens, luminance, latency and time saved; day and night as bands. Wheel zooms, drag pans, hover reads.
 #pragma once
 
-#include <functional>
-
 #include <QElapsedTimer>
-#include <QImage>
 #include <QTimer>
 #include <QWidget>
 
@@ -25,6 +22,8 @@ public:
     void follow(Time length);
     bool following() const { return m_following; }
     Time followedLength() const { return m_length; }
+    /// Of what is there: a young timeline is shorter than the length followed.
+    Time shownLength() const { return m_to - m_from; }
     Time from() const { return m_from; }
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
@@ -33,8 +32,6 @@ public:
     void setStages(const std::vector<int>& blocks, bool reuse = false);
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
-    /// The image of a moment, shown at the pointer; null: none.
-    void setImages(std::function<QImage(Time)> images) { m_images = std::move(images); }
     /// Shows the time around a moment, as if the pointer were there.
     void showMoment(Time time);
     /// The readings at a position; empty if nothing was measured.
@@ -45,6 +42,8 @@ public:
 
 signals:
     void rangeChanged();
+    /// A click: of an event, if one is near.
+    void momentChosen(qint64 time);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -77,6 +76,7 @@ private:
     Columns columns() const;
     int gapAllowed(const Columns& columns) const;
     void zoomAt(double factor, double x);
+    void chooseMoment(double x);
     void moveOn();
     void moveOnByPixels();
 
@@ -94,19 +94,18 @@ private:
     void paintSpread(QPainter& painter, const Columns& columns, const Lane& lane, const QColor& colour) const;
     void paintEvents(QPainter& painter) const;
     void paintHover(QPainter& painter, const Columns& columns) const;
-    void paintMoment(QPainter& painter) const;
-    void paintLegend(QPainter& painter) const;
+    void paintLegend(QPainter& painter, const Columns& columns) const;
 
     const TimelineData* m_data;
     std::vector<int> m_blocks;
     bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;
     Time m_length = 120'000;  // followed; 0: everything
+    Time m_shownLength = 0;
     bool m_following = true;
     std::optional<Time> m_pausedAt;
-    std::function<QImage(Time)> m_images;
     double m_hover = -1;
-    std::optional<double> m_dragFrom;
+    std::optional<double> m_dragFrom, m_pressed;
     QTimer m_clock;
 };
 

@@ -1,5 +1,7 @@
 #include "gui/dialogs/alert_page.hpp"
 
+#include <cmath>
+
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -8,14 +10,17 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QSpinBox>
 
+#include "gui/text/numbers.hpp"
+#include "gui/text/safe_text.hpp"
 #include "gui/widgets/empty_hint.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 
 namespace mpm::gui {
 
 AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
-                     const QStringList& labels, QWidget* parent)
+                     const QStringList& labels, const QStringList& sources, QWidget* parent)
     : QWidget(parent), m_rules(rules), m_list(new QListWidget) {
     m_list->setAccessibleName(tr("Alerts"));
     auto* left = new QVBoxLayout;
@@ -31,6 +36,8 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     auto* row = new QHBoxLayout(this);
     row->addLayout(left, 2);
     row->addWidget(buildForm(regions, labels), 3);
+    for (const QString& source : sources)
+        m_source->addItem(source, QString::fromStdString(safeName(source.toStdString())));
     for (const pipeline::AlertRule& rule : m_rules)
         m_list->addItem(QString::fromStdString(rule.name));
     connect(m_plus, &QPushButton::clicked, this, &AlertPage::add);
@@ -66,16 +73,27 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
         m_region->addItem(region, region);
     form->addRow(tr("is"), m_above = new QComboBox);
     m_above->addItems({tr("above"), tr("below")});
-    form->addRow(tr("Threshold"), m_threshold = new QDoubleSpinBox);
+    auto* threshold = new QHBoxLayout;
+    threshold->addWidget(m_threshold = new QDoubleSpinBox);
+    threshold->addWidget(m_now = plainLabel(), 1);
+    m_threshold->setAccessibleName(tr("Threshold"));
+    form->addRow(tr("Threshold"), threshold);
+    form->addRow(tr("Source"), m_source = new QComboBox);
+    m_source->addItem(tr("every source"), QString());
+    form->addRow(tr("Hours"), buildHours());
     m_hold = addSeconds(form, tr("For at least"));
     m_coolDown = addSeconds(form, tr("Not again for"));
     form->addRow(QString(), m_desktop = new QCheckBox(tr("Notify the desktop")));
     form->addRow(QString(), m_record = new QCheckBox(tr("Record a video around it")));
     form->addRow(tr("Run"), m_command = new QLineEdit);
     m_command->setPlaceholderText(tr("program and arguments"));
+    form->addRow(m_times = plainLabel());
+    m_times->setObjectName(QStringLiteral("muted"));
     setPlainToolTip(m_command,
                     tr("Runs without a shell; MPM_ALERT, MPM_SOURCE, MPM_VALUE and MPM_TEXT are set."));
-    for (QComboBox* box : {m_of, m_label, m_region, m_above})
+    for (QSpinBox* box : {m_from, m_to})
+        connect(box, &QSpinBox::valueChanged, this, &AlertPage::read);
+    for (QComboBox* box : {m_of, m_label, m_region, m_above, m_source})
         connect(box, &QComboBox::activated, this, &AlertPage::read);
     for (QLineEdit* edit : {m_name, m_command})
         connect(edit, &QLineEdit::editingFinished, this, &AlertPage::read);
@@ -83,6 +101,20 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
         connect(box, &QCheckBox::clicked, this, &AlertPage::read);
     connect(m_threshold, &QDoubleSpinBox::valueChanged, this, &AlertPage::read);
     return m_form;
+}
+
+QLayout* AlertPage::buildHours() {
+    auto* row = new QHBoxLayout;
+    for (auto [box, name] : {std::pair(&m_from, tr("From hour")), std::pair(&m_to, tr("To hour"))}) {
+        *box = new QSpinBox;
+        (*box)->setRange(0, 24);
+        (*box)->setSuffix(tr(" h"));
+        (*box)->setAccessibleName(name);
+        row->addWidget(*box);
+        if (*box == m_from) row->addWidget(plainLabel(tr("to")));
+    }
+    row->addStretch();
+    return row;
 }
 
 void AlertPage::add() {
@@ -120,9 +152,50 @@ void AlertPage::fitToQuantity() {
     m_region->setEnabled(of == Of::ClassShare || of == Of::Tokens);
     m_above->setEnabled(of != Of::SourceDown);
     m_threshold->setEnabled(of != Of::SourceDown);
-    m_threshold->setDecimals(of == Of::Tokens ? 0 : 2);
-    m_threshold->setSingleStep(of == Of::Tokens ? 10 : 0.05);
-    m_threshold->setRange(0, of == Of::Tokens ? 1e6 : 1);
+    m_threshold->setSuffix(of == Of::Tokens ? QString() : tr(" %"));
+    m_threshold->setSingleStep(of == Of::Tokens ? 10 : 0.1);
+    m_threshold->setRange(0, of == Of::Tokens ? 1e6 : 100);
+    if (of == Of::Tokens || m_threshold->decimals() == 0) m_threshold->setDecimals(of == Of::Tokens ? 0 : 1);
+}
+
+/// With as many decimals as the threshold needs: a rule from a file is never rounded.
+void AlertPage::showThreshold(double threshold) {
+    const bool tokens = m_of->currentIndex() == static_cast<int>(pipeline::AlertRule::Of::Tokens);
+    const double value = tokens ? threshold : 100 * threshold;
+    int decimals = tokens ? 0 : 1;
+    while (decimals < 8 && std::abs(value - QString::number(value, 'f', decimals).toDouble()) > 1e-9)
+        ++decimals;
+    m_threshold->setDecimals(decimals);
+    m_threshold->setValue(value);
+    m_thresholdShown = m_threshold->value();
+}
+
+void AlertPage::setInput(const pipeline::AlertInput& input) {
+    m_input = input;
+    showValue();
+}
+
+void AlertPage::showValue() {
+    const int row = m_list->currentRow();
+    const auto value = row < 0 ? std::nullopt : valueFor(m_rules[static_cast<std::size_t>(row)], m_input);
+    const bool tokens = m_of->currentIndex() == static_cast<int>(pipeline::AlertRule::Of::Tokens);
+    m_now->setText(!value || !m_threshold->isEnabled() ? QString()
+                   : tokens                            ? tr("now %1").arg(readable(*value, 0))
+                                                       : tr("now %1 %").arg(readable(100 * *value, 1)));
+}
+
+void AlertPage::askForTimes() {
+    m_times->clear();
+    const int row = m_list->currentRow();
+    if (row < 0 || !m_threshold->isEnabled()) return;  // nothing is stored of sources that are down
+    emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
+}
+
+void AlertPage::setTimes(const pipeline::AlertRule& rule, int times) {
+    const int row = m_list->currentRow();
+    if (row < 0 || !(m_rules[static_cast<std::size_t>(row)] == rule)) return;
+    m_times->setText(times == 1 ? tr("would have fired once in the last day")
+                                : tr("would have fired %1 times in the last day").arg(times));
 }
 
 void AlertPage::show(int row) {
@@ -138,19 +211,29 @@ void AlertPage::show(int row) {
     if (!label.isEmpty()) m_label->setCurrentText(label);
     m_region->setCurrentIndex(std::max(0, m_region->findData(QString::fromStdString(rule.region))));
     m_above->setCurrentIndex(rule.above ? 0 : 1);
-    m_threshold->setValue(rule.threshold);
+    showThreshold(rule.threshold);
+    const QString source = QString::fromStdString(rule.source);
+    if (m_source->findData(source) < 0) m_source->addItem(source, source);  // not open now
+    m_source->setCurrentIndex(m_source->findData(source));
+    m_from->setValue(rule.fromHour);
+    m_to->setValue(rule.toHour);
     m_hold->setValue(double(rule.hold.count()) / 1000);
     m_coolDown->setValue(double(rule.coolDown.count()) / 1000);
     m_desktop->setChecked(rule.desktop);
     m_record->setChecked(rule.record);
     m_command->setText(QString::fromStdString(rule.command));
     m_showing = false;
+    showValue();
+    askForTimes();
 }
 
 void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
+    const bool sameQuantity = m_of->currentIndex() == static_cast<int>(m_rules[std::size_t(row)].of);
+    m_showing = true;  // limits of another quantity change the box
     fitToQuantity();
+    m_showing = false;
     pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
     if (!m_name->text().trimmed().isEmpty()) rule.name = m_name->text().trimmed().toStdString();
     rule.of = static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
@@ -158,7 +241,12 @@ void AlertPage::read() {
     rule.label = share ? m_label->currentText().toStdString() : std::string();
     rule.region = m_region->isEnabled() ? m_region->currentData().toString().toStdString() : std::string();
     rule.above = m_above->currentIndex() == 0;
-    rule.threshold = m_threshold->value();
+    const bool tokens = rule.of == pipeline::AlertRule::Of::Tokens;
+    if (!sameQuantity || m_threshold->value() != m_thresholdShown)
+        rule.threshold = tokens ? m_threshold->value() : m_threshold->value() / 100;
+    m_thresholdShown = m_threshold->value();
+    rule.source = m_source->currentData().toString().toStdString();
+    if (m_from->value() != m_to->value()) rule.fromHour = m_from->value(), rule.toHour = m_to->value();
     const auto milliseconds = [](double seconds) {
         return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
     };
@@ -168,7 +256,10 @@ void AlertPage::read() {
     rule.record = m_record->isChecked();
     rule.command = m_command->text().toStdString();
     m_list->item(row)->setText(QString::fromStdString(rule.name));
-    if (!share || !rule.label.empty()) emit changed();
+    if (share && rule.label.empty()) return;
+    showValue();
+    askForTimes();
+    emit changed();
 }
 
 }  // namespace mpm::gui

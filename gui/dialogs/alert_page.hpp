@@ -11,19 +11,28 @@ class QCheckBox;
 class QComboBox;
 class QDoubleSpinBox;
 class QFormLayout;
+class QLabel;
 class QLineEdit;
 class QListWidget;
 class QPushButton;
+class QSpinBox;
 
 namespace mpm::gui {
 
 class AlertPage : public QWidget {
     Q_OBJECT
 public:
+    /// `sources`: names of the sources that are open.
     AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
-              const QStringList& labels, QWidget* parent = nullptr);
+              const QStringList& labels, const QStringList& sources, QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
+    /// The present values of the source in front, shown beside the threshold.
+    void setInput(const pipeline::AlertInput& input);
+    /// Emits timesWanted() for the rule shown.
+    void askForTimes();
+    /// The answer: how often the rule would have fired in the last day.
+    void setTimes(const pipeline::AlertRule& rule, int times);
 
 public slots:
     void add();
@@ -31,21 +40,30 @@ public slots:
 
 signals:
     void changed();
+    void timesWanted(const pipeline::AlertRule& rule);
 
 private:
+    QLayout* buildHours();
     QWidget* buildForm(const QStringList& regions, const QStringList& labels);
     QDoubleSpinBox* addSeconds(QFormLayout* form, const QString& name);
     void show(int row);
     void read();
     void fitToQuantity();
+    void showThreshold(double threshold);
+    void showValue();
     void limit();
 
     std::vector<pipeline::AlertRule> m_rules;
+    pipeline::AlertInput m_input;
     bool m_showing = false;
+    double m_thresholdShown = 0;  // as the box has it: only another value was typed
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;
     QLineEdit *m_name = nullptr, *m_command = nullptr;
+    QLabel *m_now = nullptr, *m_times = nullptr;
+    QSpinBox *m_from = nullptr, *m_to = nullptr;
+    QComboBox* m_source = nullptr;
     QComboBox *m_of = nullptr, *m_region = nullptr, *m_label = nullptr, *m_above = nullptr;
     QDoubleSpinBox *m_threshold = nullptr, *m_hold = nullptr, *m_coolDown = nullptr;
     QCheckBox *m_desktop = nullptr, *m_record = nullptr;

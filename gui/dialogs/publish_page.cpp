@@ -24,7 +24,7 @@ QSpinBox* portBox(int port) {
 PublishPage::PublishPage(const MqttSettings& mqtt, const MetricsSettings& metrics, QWidget* parent)
     : QWidget(parent),
       m_mqtt(new QGroupBox(tr("MQTT, with discovery for Home Assistant"))),
-      m_metrics(new QGroupBox(tr("A page for Prometheus"))) {
+      m_metrics(new QGroupBox(tr("Metrics for Prometheus"))) {
     buildMqtt(mqtt);
     buildMetrics(metrics);
     auto* layout = new QVBoxLayout(this);

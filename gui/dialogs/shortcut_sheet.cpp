@@ -1,7 +1,7 @@
 #include "gui/dialogs/shortcut_sheet.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include <QDialog>
 #include <QGridLayout>
@@ -9,12 +9,17 @@
 #include <QMainWindow>
 #include <QMenu>
 #include <QMenuBar>
+#include <QScreen>
+#include <QScrollArea>
+#include <QScrollBar>
 
 #include "gui/widgets/plain_widgets.hpp"
 
 namespace mpm::gui {
 
 namespace {
+
+constexpr int kMostColumns = 3;
 
 QString plain(QString text) {
     return text.remove(QLatin1Char('&')).remove(QStringLiteral("…"));
@@ -47,6 +52,10 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
 /// Blocks side by side, each in the column that is shortest so far: the sheet must fit a low screen.
 class Columns {
 public:
+    explicit Columns(int count) : m_rows(static_cast<std::size_t>(count)) {
+        for (int i = 0; i < count; ++i)
+            m_columns.push_back(new QVBoxLayout);
+    }
     QBoxLayout* next(int rows) {
         const auto shortest = std::min_element(m_rows.begin(), m_rows.end());
         *shortest += rows + 2;  // the title and the gap below
@@ -61,8 +70,8 @@ public:
     }
 
 private:
-    std::array<QVBoxLayout*, 3> m_columns{new QVBoxLayout, new QVBoxLayout, new QVBoxLayout};
-    std::array<int, 3> m_rows{};
+    std::vector<QVBoxLayout*> m_columns;
+    std::vector<int> m_rows;
 };
 
 void addMenu(Columns& columns, const QMenu* menu) {
@@ -77,16 +86,12 @@ void addMenu(Columns& columns, const QMenu* menu) {
     }
 }
 
-}  // namespace
-
-QDialog* showShortcutSheet(QMainWindow& window) {
-    auto* dialog = new QDialog(&window);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(ShortcutSheet::tr("Short cuts"));
-    auto* row = new QHBoxLayout(dialog);
+QWidget* makeSheet(const QMainWindow& window, int count) {
+    auto* sheet = new QWidget;
+    auto* row = new QHBoxLayout(sheet);
     row->setContentsMargins(20, 16, 20, 16);
     row->setSpacing(32);
-    Columns columns;
+    Columns columns(count);
     for (const QAction* action : window.menuBar()->actions())
         if (action->menu() != nullptr) addMenu(columns, action->menu());
     QGridLayout* mouse = addBlock(columns.next(5), ShortcutSheet::tr("Mouse and focus"));
@@ -96,6 +101,30 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     addRow(mouse, ShortcutSheet::tr("Left, Right"), ShortcutSheet::tr("move the split or the timeline"));
     addRow(mouse, ShortcutSheet::tr("Space"), ShortcutSheet::tr("switch the block in focus"));
     columns.addTo(row);
+    return sheet;
+}
+
+}  // namespace
+
+/// On a small screen with fewer columns, which scroll.
+QDialog* showShortcutSheet(QMainWindow& window) {
+    auto* dialog = new QDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(ShortcutSheet::tr("Keyboard shortcuts"));
+    auto* scroll = new QScrollArea(dialog);
+    auto* layout = new QVBoxLayout(dialog);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(scroll);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // the frame of a dialog
+    const int bar = scroll->verticalScrollBar()->sizeHint().width() + 2;
+    for (int count = kMostColumns; count > 0; --count) {
+        scroll->setWidget(makeSheet(window, count));
+        if (scroll->widget()->sizeHint().width() + bar <= room.width()) break;
+    }
+    const QSize sheet = scroll->widget()->sizeHint();
+    dialog->resize((sheet + QSize(bar, 2)).boundedTo(room));
     dialog->open();
     return dialog;
 }

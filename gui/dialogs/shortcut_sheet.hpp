@@ -1,4 +1,4 @@
-// A sheet of every short cut there is, read from the menus themselves.
+// A sheet of every shortcut there is, read from the menus themselves.
 #pragma once
 
 #include <QCoreApplication>

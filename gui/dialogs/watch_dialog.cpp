@@ -11,14 +11,14 @@
 namespace mpm::gui {
 
 WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
-                         QWidget* parent)
+                         const QStringList& sources, QWidget* parent)
     : QDialog(parent), m_before(settings), m_source(source), m_tabs(new QTabWidget) {
     setWindowTitle(tr("Watch"));
     const SourceWatch& watch = settings.of(source);
     QStringList regions;
     for (const pipeline::Region& region : watch.regions)
         regions << QString::fromStdString(region.name);
-    m_alerts = new AlertPage(settings.alerts, regions, labels);
+    m_alerts = new AlertPage(settings.alerts, regions, labels, sources);
     m_regions = new RegionPage(watch, settings.keepsImages, settings.thumbnails);
     m_publish = new PublishPage(settings.mqtt, settings.metrics);
     m_tabs->addTab(m_alerts, tr("Alerts"));

@@ -18,9 +18,10 @@ class WatchDialog : public QDialog {
 public:
     enum Page { Alerts, Regions, Publish };
 
-    /// `source`: the source in front, whose regions and masks are shown; `labels`: the model's classes.
+    /// `source`: the source in front, whose regions and masks are shown; `labels`: the model's classes;
+    /// `sources`: those that are open.
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
-                QWidget* parent = nullptr);
+                const QStringList& sources, QWidget* parent = nullptr);
 
     void setPage(Page page);
     WatchSettings settings() const;

@@ -8,6 +8,12 @@
 
 namespace mpm::gui {
 
+Conditions conditionsOf(const Analysis& analysis) {
+    const ReuseState reuse = analysis.merged.tokens.reuse.state;
+    return {analysis.frame.stream, analysis.frame.generation, analysis.model, analysis.schedule,
+            reuse != ReuseState::Off && reuse != ReuseState::Suspended};
+}
+
 int Analysis::tokensKept() const {
     return gui::tokensKept(merged.tokens);
 }

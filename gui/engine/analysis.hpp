@@ -108,6 +108,20 @@ struct Analysis {
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 
+/// What a comparison of times and images holds for. Under other conditions it is stale.
+struct Conditions {
+    int stream = 0, generation = 0;  ///< of the source
+    ModelFactsPtr model;
+    std::vector<int> schedule;
+    bool reuses = false;  ///< not while reuse is suspended: then the frame merges
+
+    bool operator==(const Conditions& other) const {
+        return stream == other.stream && generation == other.generation && model == other.model &&
+               schedule == other.schedule && reuses == other.reuses;
+    }
+};
+Conditions conditionsOf(const Analysis& analysis);
+
 /// mIoU of both sides of a comparison, over the frames since the source, the model, reuse or one of the
 /// schedules changed.
 struct Scores {

@@ -83,7 +83,6 @@ void Engine::wire() {
     });
     connect(m_network, &SharedNetwork::modelLoading, this, &Engine::modelLoading);
     connect(m_network, &SharedNetwork::modelLoaded, this, &Engine::modelLoaded);
-    connect(m_network, &SharedNetwork::modelLoaded, this, [this] { m_saved.clear(); });
     connect(m_network, &SharedNetwork::modelFailed, this, &Engine::modelFailed);
     connect(m_network, &SharedNetwork::networkFailed, this, &Engine::networkFailed);
     connect(&m_recorder, &Worker::crashed, this, &Engine::crashed);
@@ -116,7 +115,6 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
         m_capture->stop();
     }
     ++m_generation;
-    m_saved.clear();
     m_anyPhase = false;
     m_state = pipeline::SourceState::Connecting;
     m_dropped = m_droppedBefore = 0;
@@ -144,10 +142,8 @@ void Engine::openModel(const QString& model) {
 }
 
 void Engine::setRequest(const Request& request) {
-    if (request.schedule != m_request.schedule || request.reuse != m_request.reuse) {
-        m_saved.clear();
+    if (request.schedule != m_request.schedule || request.reuse != m_request.reuse)
         m_changedAt = Steady::now();
-    }
     m_request = request;
     m_channel->setRequest(request);
     if (!request.keepsImages) m_render.forget();
@@ -218,7 +214,7 @@ void Engine::onAnalysis() {
     if (m_watched && !analysis->frame.pixels.empty()) m_render.show(analysis);
     const auto dropped = m_dropped - std::exchange(m_droppedBefore, m_dropped);
     pipeline::Measurement measurement = readingOf(*analysis, m_render.drawMs(), dropped);
-    if (!m_saved.stale()) measurement.savedMs = m_saved.savedMs();
+    if (!m_saved.stale() && m_saved.isOf(*analysis)) measurement.savedMs = m_saved.savedMs();
     if (!analysis->repeat) m_recorder.add(measurement);
     emit measured(measurement, analysis);
 }

@@ -52,9 +52,10 @@ void Probe::work() {
             result.size = frame.image.size();
             result.codec = printable(status.codec, 8);
             const double seconds = std::chrono::duration<double>(Steady::now() - *first).count();
-            result.rate = status.rate > 0       ? status.rate
-                          : seconds > kMeasured ? double(status.frames - before) / seconds
-                                                : 0;
+            // A stream without a rate of its own is given one by the library, so a live source is measured.
+            result.rate = status.rate > 0 && !status.live ? status.rate
+                          : seconds > kMeasured           ? double(status.frames - before) / seconds
+                                                          : 0;
             post([this, result] { emit found(result); });
             continue;
         }

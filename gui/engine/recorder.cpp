@@ -84,6 +84,28 @@ void Recorder::compare(const pipeline::Setup& setup, pipeline::Millis from) {
     m_changed.notify_all();
 }
 
+void Recorder::ask(Question question) {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_questions.push_back(std::move(question));
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::answer() {
+    std::vector<Question> questions;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        questions.swap(m_questions);
+    }
+    for (const Question& question : questions) {
+        try {
+            if (m_source >= 0) question(*m_store, m_source);
+        } catch (const pipeline::StoreError&) {
+            continue;  // the next write reports it
+        }
+    }
+}
+
 void Recorder::exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                         const std::vector<std::string>& classes) {
     const std::lock_guard<std::mutex> lock(m_mutex);
@@ -149,6 +171,7 @@ void Recorder::write(std::deque<Batch>& batches) {
         batches.pop_front();
     }
     if (!readOnly()) prune();
+    answer();
     beginComparison();
     continueComparison();
     if (std::exchange(m_failing, false)) post([this] { emit recovered(); });

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,6 +54,11 @@ public:
     /// Emits compared() with the readings of `setup` since `from`. A later call replaces one in progress.
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
+    /// Calls `question` in the thread that owns the store, once everything added before is written. The id is
+    /// that of the present source. A StoreError ends the question without an answer.
+    using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
+    void ask(Question question);
+
     QString path() const { return m_path; }
     bool readOnly() const { return m_access == pipeline::Store::Access::ReadOnly; }
     /// Measurements and events that were never written; known once the thread has ended.
@@ -101,6 +107,7 @@ private:
     void sendHistory();
     void exportNow(const Export& wanted);
     void prune();
+    void answer();
     void beginComparison();
     void continueComparison();
 
@@ -108,8 +115,9 @@ private:
     const pipeline::Store::Access m_access;
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::deque<Batch> m_waiting{1};  // guarded by m_mutex; never empty, the last one is being filled
-    bool m_hurry = false;            // likewise
+    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last one is being filled
+    bool m_hurry = false;               // likewise
+    std::vector<Question> m_questions;  // likewise
 
     /// Read slice by slice between writes: weeks of readings take seconds.
     struct Comparing {

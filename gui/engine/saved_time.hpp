@@ -17,13 +17,17 @@ public:
     /// Older than this, the times may be those of another load or another schedule.
     static constexpr std::chrono::seconds kFresh{5};
 
+    /// A comparison under other conditions begins anew.
     void add(const Comparison& comparison) {
+        if (!isOf(*comparison.analysis)) m_last.clear();
+        m_of = conditionsOf(*comparison.analysis);
         m_last.push_back({comparison.savedMs, comparison.whole.totalMs()});
         m_newest = Steady::now();
         if (m_last.size() > kKept) m_last.pop_front();
     }
     void clear() { m_last.clear(); }
     bool any() const { return !m_last.empty(); }
+    bool isOf(const Analysis& analysis) const { return any() && m_of == conditionsOf(analysis); }
     int count() const { return static_cast<int>(m_last.size()); }
 
     bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
@@ -37,6 +41,8 @@ public:
         const double whole = median(&Entry::whole);
         return whole > 0 ? 100 * savedMs() / whole : 0;
     }
+    /// How many times as fast as all tokens.
+    double speedUp() const { return mergedMs() > 0 ? wholeMs() / mergedMs() : 0; }
 
 private:
     struct Entry {
@@ -51,6 +57,7 @@ private:
     }
 
     std::deque<Entry> m_last;
+    Conditions m_of;
     Steady::time_point m_newest;
 };
 

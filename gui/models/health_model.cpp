@@ -105,7 +105,7 @@ void HealthModel::set(Row row, const QString& text, Level level) {
 }
 
 void HealthModel::setTime(Row row, double ms) {
-    m_entries[row] = {tr("%1 ms").arg(readable(ms, ms < 10 ? 1 : 0)), ms, Good};
+    m_entries[row] = {tr("%1 ms").arg(readableMs(ms)), ms, Good};
     emit dataChanged(index(row), index(row));
 }
 

@@ -51,8 +51,8 @@ QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const 
 }
 
 QString StatisticsModel::differenceText(int row) const {
-    const int flips = m_statistics.flips();
-    if (row == Frames) return flips == 1 ? tr("1 flip") : tr("%1 flips").arg(flips);
+    const int changes = m_statistics.flips();
+    if (row == Frames) return changes == 1 ? tr("1 change") : tr("%1 changes").arg(changes);
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(memberOf(row));
     const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits are noise

@@ -21,6 +21,10 @@ Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
 
+float percentOf(int tokens, const pipeline::Measurement& m) {
+    return m.tokensIn > 0 ? 100.f * float(tokens) / float(m.tokensIn) : 100.f;
+}
+
 /// Calls `with` for each field that has a mean over minutes and hours, with its value in the reading.
 template <typename With>
 void forSummed(const pipeline::Measurement& m, With with) {
@@ -62,13 +66,14 @@ void TimelineData::setHistory(const History& history) {
 }
 
 void TimelineData::keep(const pipeline::Measurement& m) {
-    Reading reading{m.time.count(), {}, {}, float(m.tokensComputed()), m.phase == pipeline::Phase::Night};
+    Reading reading{
+        m.time.count(), {}, {}, percentOf(m.tokensComputed(), m), m.phase == pipeline::Phase::Night};
     forSummed(m, [&](std::size_t at, const pipeline::ReadingField::Value& value) {
         reading.values[at] = static_cast<float>(value.value_or(NAN));
     });
     for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
         reading.stages[stage] =
-            stage + 1 < static_cast<int>(m.stageTokens.size()) ? float(m.stageTokens[stage]) : -1.f;
+            stage + 1 < static_cast<int>(m.stageTokens.size()) ? percentOf(m.stageTokens[stage], m) : -1.f;
     insertByTime(m_readings, reading);
     if (m_readings.size() > kMostReadings) m_readings.pop_front();
     m_tokensIn = m.tokensIn;
@@ -108,7 +113,8 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     });
 }
 
-void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to) const {
+/// `tokensIn`: of minutes and hours that do not know theirs.
+void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const {
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
     const int count = static_cast<int>(columns.size());
     auto at = std::lower_bound(buckets.begin(), buckets.end(), from - span / 2, before);
@@ -118,7 +124,10 @@ void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, 
         if (column < 0) continue;
         TimelineColumn& target = columns[column];
         const double weight = static_cast<double>(at->count);
-        target.kept.add(at->tokensLeast, at->tokensMost, at->tokensMean, weight);
+        const auto& in = at->of(pipeline::Summed::TokensIn);
+        const double percent = 100 / std::max(1.0, in.count > 0 ? in.mean : double(tokensIn));
+        target.kept.add(percent * at->tokensLeast, percent * at->tokensMost, percent * at->tokensMean,
+                        weight);
         for (std::size_t field = 0; field < pipeline::kSummed; ++field) {
             const auto& [readings, mean] = at->means[field];
             if (readings > 0) target.means[field].add(mean, mean, mean, static_cast<double>(readings));
@@ -142,18 +151,23 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
+bool TimelineData::readingsShown(Time from, Time to, int count) const {
+    if (!m_readings.empty() &&
+        (m_readings.front().time <= from || m_readings.front().time <= first() + m_minutes.span))
+        return true;
+    return (to - from) / std::max(1, count) < m_minutes.span / 4;
+}
+
 std::vector<TimelineColumn> TimelineData::columns(Time from, Time to, int count) const {
     std::vector<TimelineColumn> columns(std::max(0, count));
     if (count <= 0 || to <= from) return columns;
     const Time width = (to - from) / count;
-    const bool readingsReach = !m_readings.empty() && (m_readings.front().time <= from ||
-                                                       m_readings.front().time <= first() + m_minutes.span);
-    if (readingsReach || width < m_minutes.span / 4)
+    if (readingsShown(from, to, count))
         fillReadings(columns, from, to);
     else if (width < m_hours.span / 2)
-        m_minutes.fill(columns, from, to);
+        m_minutes.fill(columns, from, to, m_tokensIn);
     else
-        m_hours.fill(columns, from, to);
+        m_hours.fill(columns, from, to, m_tokensIn);
     return columns;
 }
 

@@ -32,8 +32,9 @@ struct Span {
 
 struct TimelineColumn {
     static constexpr int kStages = 4;  ///< curves before the last: more look alike
-    std::array<Span, kStages> stages;  ///< tokens after each merge but the last, if the level has them
-    Span kept;                         ///< tokens after the last merge
+    // Percent of the tokens that came in, so that readings of several models can be compared.
+    std::array<Span, kStages> stages;  ///< after each merge but the last, if the level has them
+    Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
     double nights = 0;  ///< weight of the readings at night
 
@@ -58,10 +59,13 @@ public:
     bool empty() const;
     Time first() const;
     Time last() const;
+    /// Of the newest reading.
     int tokensIn() const { return m_tokensIn; }
 
     /// `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
+    /// Whether these columns are of single readings, not of minutes or hours.
+    bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
     std::vector<pipeline::Bucket> hours() const { return {m_hours.buckets.begin(), m_hours.buckets.end()}; }
 
@@ -83,7 +87,7 @@ private:
         Time span;
         std::deque<pipeline::Bucket> buckets;
         void add(const pipeline::Measurement& measurement);
-        void fill(std::vector<TimelineColumn>& columns, Time from, Time to) const;
+        void fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const;
     };
     void keep(const pipeline::Measurement& measurement);
     void fillReadings(std::vector<TimelineColumn>& columns, Time from, Time to) const;

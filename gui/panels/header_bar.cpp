@@ -4,6 +4,7 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QToolButton>
 
 #include "gui/panels/source_badge.hpp"
 #include "gui/text/numbers.hpp"
@@ -29,12 +30,19 @@ HeaderBar::HeaderBar(QWidget* parent)
     : QFrame(parent),
       m_row(new QHBoxLayout(this)),
       m_badge(new SourceBadge),
+      m_recording(new QToolButton),
       m_source(new ElidedLabel),
       m_model(new ElidedLabel) {
     setObjectName(QStringLiteral("card"));
     m_row->setContentsMargins(12, 6, 14, 6);
     m_row->setSpacing(14);
     m_row->addWidget(m_badge);
+    m_recording->setObjectName(QStringLiteral("recording"));
+    m_recording->setText(tr("● Recording: end (R)"));
+    setPlainToolTip(m_recording, tr("The source in front is recorded to a video"));
+    m_recording->hide();
+    m_row->addWidget(m_recording);
+    connect(m_recording, &QToolButton::clicked, this, &HeaderBar::endRecordingWanted);
     auto* names = new QVBoxLayout;
     names->setSpacing(0);
     QFont bold = font();
@@ -46,12 +54,13 @@ HeaderBar::HeaderBar(QWidget* parent)
         names->addWidget(label);
     }
     m_row->addLayout(names, 1);
+    m_speed = addFigure(tr("as fast as all tokens"), 1.6);
     m_tokens = addFigure(tr("tokens in → kept"));
     m_times = addFigure(tr("all tokens → merged"));
     m_difference = addFigure(tr("tokens kept, night to day"));
 }
 
-QLabel* HeaderBar::addFigure(const QString& caption) {
+QLabel* HeaderBar::addFigure(const QString& caption, double size) {
     auto* whole = new QWidget;
     auto* column = new QVBoxLayout(whole);
     column->setContentsMargins(0, 0, 0, 0);
@@ -59,7 +68,7 @@ QLabel* HeaderBar::addFigure(const QString& caption) {
     auto* value = plainLabel(QStringLiteral("–"));
     QFont large = font();
     large.setBold(true);
-    value->setFont(scaled(large, 1.25));
+    value->setFont(scaled(large, size));
     value->setAccessibleDescription(caption);
     auto* below = plainLabel(caption);
     below->setObjectName(QStringLiteral("muted"));
@@ -86,8 +95,13 @@ void HeaderBar::hideFiguresThatDoNotFit() {
     const QMargins margins = m_row->contentsMargins();
     int room = width() - margins.left() - margins.right() - m_badge->sizeHint().width() - m_row->spacing() -
                kUsefulNames;
-    for (const QLabel* figure : {m_tokens, m_times, m_difference}) {
+    if (!m_recording->isHidden()) room -= m_recording->sizeHint().width() + m_row->spacing();
+    for (const QLabel* figure : {m_speed, m_tokens, m_times, m_difference}) {
         QWidget* whole = figure->parentWidget();
+        if (figure == m_difference && !m_differs) {
+            whole->hide();
+            continue;
+        }
         room -= m_row->spacing() + whole->sizeHint().width();
         if (whole->isHidden() == (room >= 0)) whole->setVisible(room >= 0);
     }
@@ -131,7 +145,8 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
         in == kept ? QString::number(in)
                    : tr("%1 → %2  (%3)").arg(in).arg(kept).arg(signedPercent(100.0 * (kept - in) / in)));
     if (m_reuses || !analysis.schedule.empty()) return;
-    m_times->setText(tr("%1 ms").arg(readable(analysis.networkMs(), 0)));
+    m_speed->setText(QStringLiteral("–"));
+    m_times->setText(tr("%1 ms").arg(readableMs(analysis.networkMs())));
     setPlainToolTip(m_times, tr("Nothing merges: all tokens run"));
     setStale(false);
 }
@@ -145,10 +160,12 @@ void HeaderBar::setReuse(const ReuseReport& reuse) {
                    : reuse.ages.empty()
                        ? tr("tokens, with reuse")
                        : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
+    // A suspended stream merges: a comparison with it is none of reuse.
+    const bool merges = !on || reuse.state == ReuseState::Suspended;
+    setCaption(m_times, merges ? tr("all tokens → merged") : tr("all tokens → reuse"));
     if (on == m_reuses) return;
     m_reuses = on;
     if (!on) setCaption(m_tokens, tr("tokens in → kept"));
-    setCaption(m_times, on ? tr("all tokens → reuse") : tr("all tokens → merged"));
     setCaption(m_difference, on ? tr("tokens computed, night to day") : tr("tokens kept, night to day"));
 }
 
@@ -159,28 +176,35 @@ void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
 
 /// Both times and their difference are of the same frames: they cannot contradict each other.
 void HeaderBar::setSaved(const SavedTime& saved) {
+    m_speed->setText(saved.any() ? tr("%1×").arg(readable(saved.speedUp(), saved.speedUp() < 9.95 ? 1 : 0))
+                                 : QStringLiteral("–"));
     if (!saved.any()) return m_times->setText(QStringLiteral("–"));
     m_times->setText(tr("%1 → %2 ms (%3)")
-                         .arg(readable(saved.wholeMs(), 0), readable(saved.mergedMs(), 0),
+                         .arg(readableMs(saved.wholeMs()), readableMs(saved.mergedMs()),
                               signedPercent(-saved.percent(), 0)));
     const double ms = saved.savedMs();
     setPlainToolTip(m_times, (ms >= 0 ? tr("%1 ms saved: medians of the last %2 frames that ran both ways")
                                       : tr("%1 ms lost: medians of the last %2 frames that ran both ways"))
-                                 .arg(readable(std::abs(ms), 0))
+                                 .arg(readableMs(std::abs(ms)))
                                  .arg(saved.count()));
     setStale(false);
 }
 
 void HeaderBar::setStale(bool stale) {
     setMark(*m_times, "stale", stale);
+    setMark(*m_speed, "stale", stale);
 }
 
+/// A difference within the scatter of single frames is chance.
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
-    m_difference->setText(statistics.complete()
-                              ? signedPercent(statistics.difference(&pipeline::PhaseStatistics::kept).percent)
-                          : statistics.day().kept.count() > 0   ? tr("waiting for night")
-                          : statistics.night().kept.count() > 0 ? tr("waiting for day")
-                                                                : QStringLiteral("–"));
+    const auto difference = statistics.difference(&pipeline::PhaseStatistics::kept);
+    m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;
+    m_difference->setText(signedPercent(difference.percent));
+    hideFiguresThatDoNotFit();
+}
+
+void HeaderBar::setRecording(bool on) {
+    m_recording->setVisible(on);
 }
 
 QString HeaderBar::badgeText() const {

@@ -9,6 +9,7 @@
 
 class QHBoxLayout;
 class QLabel;
+class QToolButton;
 
 namespace mpm::gui {
 
@@ -28,15 +29,20 @@ public:
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
+    /// Shown until the recording ends; a click ends it.
+    void setRecording(bool on);
     /// Names may be shortened and figures hidden, the tokens last.
     QSize minimumSizeHint() const override;
+
+signals:
+    void endRecordingWanted();
 
 protected:
     bool event(QEvent* event) override;
 
 private:
     void showModel();
-    QLabel* addFigure(const QString& caption);
+    QLabel* addFigure(const QString& caption, double size = 1.25);
     void setReuse(const ReuseReport& reuse);
     static void setCaption(QLabel* figure, const QString& caption);
     void hideFiguresThatDoNotFit();
@@ -46,8 +52,10 @@ private:
     bool m_modelWarning = false, m_streetModel = false, m_streetShown = true;
     QHBoxLayout* m_row;
     SourceBadge* m_badge;
+    QToolButton* m_recording;
     QLabel *m_source, *m_model;
-    QLabel *m_tokens, *m_times, *m_difference;
+    QLabel *m_speed, *m_tokens, *m_times, *m_difference;
+    bool m_differs = false;  // by more than single frames scatter
 };
 
 }  // namespace mpm::gui

@@ -106,9 +106,12 @@ void PlaybackBar::showTime(qint64 frame) {
 }
 
 void PlaybackBar::add(const pipeline::Measurement& measurement) {
-    if (std::exchange(m_passShown, measurement.pass) != measurement.pass) m_kept = {};
-    m_kept.add(measurement.tokensKept());
-    m_pass->setText(tr("pass %1: %2 ± %3 tokens, %4 frames")
+    const bool samePass = std::exchange(m_passShown, measurement.pass) == measurement.pass;
+    const bool sameSetup = std::exchange(m_setup, measurement.setup) == measurement.setup;
+    if (!samePass || !sameSetup) m_kept = {};
+    m_kept.add(measurement.tokensComputed());
+    m_pass->setText((measurement.recomputed ? tr("pass %1: %2 ± %3 tokens computed, %4 frames")
+                                            : tr("pass %1: %2 ± %3 tokens kept, %4 frames"))
                         .arg(measurement.pass + 1)
                         .arg(m_kept.mean(), 0, 'f', 0)
                         .arg(m_kept.deviation(), 0, 'f', 0)

@@ -45,6 +45,7 @@ private:
     QElapsedTimer m_sinceSeek;  // the reports before it show the former position
     pipeline::RunningMean m_kept;
     int m_passShown = -1;
+    pipeline::Setup m_setup;
 };
 
 }  // namespace mpm::gui

@@ -26,9 +26,10 @@ std::optional<bool> isDown(const Engine& engine) {
     return state != State::Live && state != State::Ended;
 }
 
+/// Shares and luminance as percent, with as many digits as a threshold may have.
 QString numberText(const pipeline::AlertRule& rule, double value) {
-    return rule.of == pipeline::AlertRule::Of::Tokens ? QString::number(value, 'f', 0)
-                                                      : QString::number(value, 'f', 2);
+    if (rule.of == pipeline::AlertRule::Of::Tokens) return QString::number(value, 'f', 0);
+    return QString::number(100 * value, 'g', 4) + QStringLiteral(" %");
 }
 
 QDBusMessage callDesktop(const char* method) {
@@ -38,6 +39,31 @@ QDBusMessage callDesktop(const char* method) {
 }
 
 }  // namespace
+
+pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
+                                const std::vector<std::string>& labels) {
+    pipeline::AlertInput input;
+    input.source = safeName(source.toStdString());
+    input.hour = QDateTime::fromMSecsSinceEpoch(measurement.time.count()).time().hour();
+    input.tokens = measurement.tokensKept();
+    input.luminance = measurement.luminance;
+    input.labels = labels;
+    input.classShares = measurement.classShares;
+    input.regions = measurement.regions;
+    return input;
+}
+
+int timesFired(const pipeline::AlertRule& rule, const QString& source,
+               const std::vector<pipeline::Measurement>& readings, const std::vector<std::string>& labels) {
+    pipeline::AlertWatch watch;
+    watch.setRules({rule});
+    int times = 0;
+    for (const pipeline::Measurement& reading : readings) {
+        const auto now = pipeline::AlertWatch::Clock::time_point(reading.time);
+        times += static_cast<int>(watch.update(alertInput(source, reading, labels), now).size());
+    }
+    return times;
+}
 
 QString describeAlert(const pipeline::AlertRule& rule, double value) {
     using Of = pipeline::AlertRule::Of;
@@ -81,17 +107,13 @@ void AlertCenter::setRules(const std::vector<pipeline::AlertRule>& rules) {
 
 void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
     if (analysis->repeat) return;
-    pipeline::AlertInput input;
-    input.tokens = measurement.tokensKept();
-    input.luminance = measurement.luminance;
-    input.labels = analysis->model->labels;
-    input.classShares = measurement.classShares;
-    input.regions = measurement.regions;
-    look(input);
+    look(alertInput(m_engine.sourceName(), measurement, analysis->model->labels));
 }
 
 void AlertCenter::onClock() {
     pipeline::AlertInput input;
+    input.source = safeName(m_engine.sourceName().toStdString());
+    input.hour = QTime::currentTime().hour();
     input.sourceDown = isDown(m_engine);
     look(input);
 }

@@ -1,4 +1,4 @@
-// A page for Prometheus, on loopback unless the settings name another address.
+// Metrics for Prometheus, on loopback unless the settings name another address.
 #pragma once
 
 #include <functional>

@@ -30,6 +30,11 @@ QString reportOf(const std::string& path) {
     return QString::fromStdString(text);
 }
 
+QString problemOf(const std::string& path) {
+    const models::Inspection inspection = models::inspectModel(path);
+    return inspection.convertible ? QString() : safeText(inspection.reason);
+}
+
 }  // namespace
 
 ModelInspector::ModelInspector(QObject* parent) : Worker("inspector", parent) {}
@@ -39,8 +44,16 @@ ModelInspector::~ModelInspector() {
 }
 
 void ModelInspector::inspect(const QString& path) {
+    want({path, false});
+}
+
+void ModelInspector::judge(const QString& path) {
+    want({path, true});
+}
+
+void ModelInspector::want(const Wanted& wanted) {
     const std::lock_guard<std::mutex> lock(m_mutex);
-    m_wanted = path;
+    m_wanted = wanted;
     if (!isRunning()) start();
     m_changed.notify_all();
 }
@@ -55,15 +68,17 @@ void ModelInspector::work() {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_changed.wait(lock, [this] { return stopping() || m_wanted; });
         if (stopping()) return;
-        const QString path = *std::exchange(m_wanted, std::nullopt);
+        const auto [path, judges] = *std::exchange(m_wanted, std::nullopt);
         lock.unlock();
         QString report;
         try {
-            report = reportOf(path.toStdString());
+            report = judges ? problemOf(path.toStdString()) : reportOf(path.toStdString());
         } catch (const std::exception& error) {
             report = safeLines(error.what());
         }
-        post([this, path, report] { emit inspected(path, report); });
+        post([this, path = path, judges = judges, report] {
+            judges ? emit judged(path, report) : emit inspected(path, report);
+        });
     }
 }
 

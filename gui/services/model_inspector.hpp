@@ -17,10 +17,14 @@ public:
 
     /// Returns at once; only the last one asked for counts.
     void inspect(const QString& path);
+    /// Likewise: whether a file that cannot be used is an export that can be converted.
+    void judge(const QString& path);
 
 signals:
     /// `report`: plain lines, or the reason why there are none.
     void inspected(const QString& path, const QString& report);
+    /// `problem`: a plain line; empty if the file can be converted.
+    void judged(const QString& path, const QString& problem);
 
 protected:
     void work() override;
@@ -29,7 +33,12 @@ protected:
 private:
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::optional<QString> m_wanted;  // guarded by m_mutex
+    struct Wanted {
+        QString path;
+        bool judge = false;
+    };
+    void want(const Wanted& wanted);
+    std::optional<Wanted> m_wanted;  // guarded by m_mutex
 };
 
 }  // namespace mpm::gui

@@ -64,6 +64,16 @@ QString Thumbnails::nearest(const QString& source, qint64 time, qint64 reach) co
     return std::abs(at->first - time) <= reach ? fileOf(name, at->first) : QString();
 }
 
+std::optional<qint64> Thumbnails::beside(const QString& source, qint64 time, int direction) const {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    const auto found = m_sources.find(topicWord(source));
+    if (found == m_sources.end()) return std::nullopt;
+    const std::map<qint64, qint64>& times = found->second.bytes;
+    const auto at = direction > 0 ? times.upper_bound(time) : times.lower_bound(time);
+    if (direction > 0) return at == times.end() ? std::nullopt : std::optional(at->first);
+    return at == times.begin() ? std::nullopt : std::optional(std::prev(at)->first);
+}
+
 QString Thumbnails::fileOf(const QString& name, qint64 time) const {
     return QStringLiteral("%1/%2/%3.jpg").arg(m_folder, name).arg(time);
 }

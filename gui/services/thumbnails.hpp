@@ -30,6 +30,9 @@ public:
     /// The file of the image nearest to `time`, at most `reach` milliseconds away; empty: there is none.
     QString nearest(const QString& source, qint64 time, qint64 reach) const;
 
+    /// The time of the image before (-1) or after (1) `time`; absent: there is none.
+    std::optional<qint64> beside(const QString& source, qint64 time, int direction) const;
+
     static constexpr int kLongSide = 320;
     static constexpr qint64 kEvery = 60'000;
 

@@ -82,6 +82,9 @@ QJsonObject alertJson(const pipeline::AlertRule& rule) {
     return {{key("name"), QString::fromStdString(rule.name)},
             {key("of"), key(kQuantities[static_cast<int>(rule.of)])},
             {key("region"), QString::fromStdString(rule.region)},
+            {key("source"), QString::fromStdString(rule.source)},
+            {key("from_hour"), rule.fromHour},
+            {key("to_hour"), rule.toHour},
             {key("label"), QString::fromStdString(rule.label)},
             {key("above"), rule.above},
             {key("threshold"), rule.threshold},
@@ -102,6 +105,9 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     if (found == std::end(kQuantities)) json.refuse("of", "tokens, class_share, luminance or source_down");
     rule.of = static_cast<pipeline::AlertRule::Of>(found - std::begin(kQuantities));
     json.read("region", rule.region);
+    json.read("source", rule.source);
+    json.read("from_hour", rule.fromHour);
+    json.read("to_hour", rule.toHour);
     json.read("label", rule.label);
     json.read("above", rule.above);
     json.read("threshold", rule.threshold);
@@ -115,7 +121,7 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     json.read("desktop", rule.desktop);
     json.read("record", rule.record);
     json.read("command", rule.command);
-    for (std::string* name : {&rule.name, &rule.region, &rule.label})
+    for (std::string* name : {&rule.name, &rule.region, &rule.label, &rule.source})
         makeName(*name);
     json.finish();
     return rule;

@@ -122,6 +122,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     set("window/geometry", state.geometry);
     set("window/side", state.sideSplit);
     set("window/panel", state.sidePanel);
+    set("window/guide_dismissed", state.guideDismissed);
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);
@@ -216,6 +217,7 @@ ProfileState Profile::load() const {
     state.geometry = value("window/geometry", {}).toByteArray();
     state.sideSplit = value("window/side", {}).toByteArray();
     state.sidePanel = value("window/panel", state.sidePanel).toBool();
+    state.guideDismissed = value("window/guide_dismissed", false).toBool();
     state.timeSplit = value("window/time", {}).toByteArray();
     state.hiddenClasses = value("hidden", {}).toStringList();
     state.foldedSections = value("folded", {}).toStringList();

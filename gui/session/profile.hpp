@@ -24,6 +24,7 @@ struct ProfileState {
     bool confidence = false;  ///< colours of classes fade if the network is not sure
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
+    bool guideDismissed = false;
     bool safePalette = false;  ///< colours of classes for colour-blind people
     QString view = QStringLiteral("overview");
     QString theme = QStringLiteral("system");  ///< or light, dark

@@ -12,4 +12,9 @@ inline QString readable(double value, int digits) {
     return locale.toString(value, 'f', digits);
 }
 
+/// Milliseconds: below ten, one decimal shows what merging saves.
+inline QString readableMs(double value) {
+    return readable(value, value < 9.95 ? 1 : 0);
+}
+
 }  // namespace mpm::gui

@@ -1,7 +1,9 @@
-// The frame as the camera delivers it, with the regions.
+// The frame as the camera delivers it, with the regions; or a stored image of the past.
 #pragma once
 
 #include "gui/views/image_view.hpp"
+
+class QToolButton;
 
 namespace mpm::gui {
 
@@ -11,11 +13,28 @@ public:
     explicit LiveView(Viewport* viewport, QWidget* parent = nullptr);
 
     void setFrame(const LiveFrame& frame) override;
-    void setCovers(const Covers& covers) override { setCover(covers.source); }
+    void setCovers(const Covers& covers) override;
+    void clear() override;
+    /// Shows an image of the past until showNow(): frames do not replace it.
+    void showPast(const QImage& image, qint64 time);
+    void showNow();
+    /// The time of the image of the past; absent: the present is shown.
+    std::optional<qint64> past() const { return m_past; }
     /// Milliseconds from capture to paint, of the last frame shown.
     double displayMs() const { return m_displayMs; }
 
+signals:
+    /// The image before (-1) or after (1) is wanted.
+    void pastStepped(int direction);
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
+    QToolButton* m_now;
+    std::optional<qint64> m_past;
+    Cover m_cover;
     Steady::time_point m_captured;
     bool m_fresh = false;  // not painted yet
     double m_displayMs = 0;

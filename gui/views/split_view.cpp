@@ -32,15 +32,12 @@ SplitView::SplitView(Viewport* viewport, QWidget* parent)
 
 void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
     const Analysis& analysis = *drawn.analysis;
-    const ReuseState reuse = analysis.merged.tokens.reuse.state;
-    const bool reuses = reuse != ReuseState::Off;
-    m_shows = reuses && reuse != ReuseState::Suspended ? Shows::Reuse  // a suspended stream merges
-              : analysis.schedule.empty()              ? Shows::AllTokens
-                                                       : Shows::Merged;
+    m_now = conditionsOf(analysis);
+    m_shows = m_now->reuses ? Shows::Reuse : analysis.schedule.empty() ? Shows::AllTokens : Shows::Merged;
     setTitle(title());
+    const bool reuses = analysis.merged.tokens.reuse.state != ReuseState::Off;
     const bool compares = reuses || !analysis.schedule.empty() || !m_other.empty();
-    if (std::exchange(m_reuses, reuses) != reuses || !compares)
-        clear();  // nothing to compare, or not with this: the last comparison is stale
+    if (!compares || !(m_of == *m_now)) clear();  // nothing to compare, or the last comparison is stale
 }
 
 QString SplitView::title() const {
@@ -65,22 +62,22 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
     if (comparison.with != m_other) return;  // chosen before
-    const bool sameModel = std::exchange(m_model, merged.model) == merged.model;
-    const bool sameSchedule = std::exchange(m_schedule, merged.schedule) == merged.schedule;
-    if (!sameModel || !sameSchedule) m_times.clear();
+    m_of = conditionsOf(merged);
+    if (m_now && !(m_of == *m_now)) return;  // of frames before a change
     m_times.add(comparison);
+    const SavedTime& times = m_other.empty() ? saved : m_times;
     m_whole = drawn.whole;
-    m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), comparison.whole.totalMs());
-    m_right = sideTexts(computedTokens(merged), merged.networkMs());
+    // Times are medians of the last few frames, as in the header.
+    m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), times.wholeMs());
+    m_right = sideTexts(computedTokens(merged), times.mergedMs());
     setImage(drawn.merged);
-    // Of the last few frames, as in the header: not the difference of the two times shown here.
-    m_feet = feet(comparison, m_other.empty() ? saved : m_times);
+    m_feet = feet(comparison, times);
     setFooter(m_feet.first());
 }
 
 /// Long text first, then shorter text.
 QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
-    const QString ms = readable(std::abs(saved.savedMs()), 0);
+    const QString ms = readableMs(std::abs(saved.savedMs()));
     const bool gain = saved.savedMs() >= 0;
     if (!comparison.analysis->model->classes) {
         const QString cosine = readable(comparison.agreement, 3);
@@ -106,7 +103,7 @@ QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved
 
 /// Likewise.
 QStringList SplitView::sideTexts(int tokens, double ms) {
-    const QString time = readable(ms, 0);
+    const QString time = readableMs(ms);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),
             QString::number(tokens)};
 }

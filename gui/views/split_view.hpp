@@ -49,11 +49,11 @@ private:
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
-    bool m_reuses = false;
     Shows m_shows = Shows::Merged;
-    std::vector<int> m_other, m_schedule;  // on the left and on the right
-    ModelFactsPtr m_model;                 // of the times
-    SavedTime m_times;                     // against the other schedule
+    std::vector<int> m_other;  // the schedule on the left
+    Conditions m_of;           // of the comparison shown
+    std::optional<Conditions> m_now;
+    SavedTime m_times;  // against the other schedule
 };
 
 }  // namespace mpm::gui

@@ -16,6 +16,14 @@
 
 namespace mpm::gui {
 
+namespace {
+
+int widthOf(const QWidget* widget, const QLayout* row) {
+    return widget->sizeHint().width() + row->spacing();
+}
+
+}  // namespace
+
 ViewArea::ViewArea(QWidget* parent) : QWidget(parent), m_tiles(new TileArea) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -68,6 +76,13 @@ void ViewArea::makeButtons() {
         m_buttonRow->addWidget(button);
     }
     m_buttonRow->addSpacing(7);
+    m_reuse = new QToolButton;
+    m_reuse->setObjectName(QStringLiteral("mode"));
+    setPlainToolTip(m_reuse,
+                    tr("Compute only the patches that changed (U): for a camera that does not move"));
+    m_buttonRow->addWidget(m_reuse);
+    connect(m_reuse, &QToolButton::clicked, this, [this] { emit reuseWanted(!m_reuses); });
+    setReuse(false);
     m_buttonRow->addStretch();
     connect(m_buttons, &QButtonGroup::idClicked, this, qOverload<int>(&ViewArea::showView));
 }
@@ -82,8 +97,9 @@ void ViewArea::connectViews() {
 }
 
 QSize ViewArea::minimumSizeHint() const {
-    int width = 0;
-    for (const QLayout* part : std::initializer_list<const QLayout*>{m_buttonRow, m_controls, m_stack})
+    int width =
+        m_buttonRow->minimumSize().width() - (m_reuse->isHidden() ? 0 : widthOf(m_reuse, m_buttonRow));
+    for (const QLayout* part : std::initializer_list<const QLayout*>{m_controls, m_stack})
         width = std::max(width, part->minimumSize().width());
     return {width, layout()->minimumSize().height()};
 }
@@ -94,8 +110,11 @@ bool ViewArea::event(QEvent* event) {
 }
 
 void ViewArea::arrangeRows() {
-    const int need =
-        m_buttonRow->minimumSize().width() + m_rows->spacing() + m_controls->minimumSize().width();
+    const int reuse = widthOf(m_reuse, m_buttonRow);
+    const int buttons = m_buttonRow->minimumSize().width() + (m_reuse->isHidden() ? reuse : 0);
+    const int need = buttons + m_rows->spacing() + m_controls->minimumSize().width();
+    const bool fits = buttons <= width();  // else the key and the menu remain
+    if (m_reuse->isHidden() == fits) m_reuse->setVisible(fits);
     const auto direction = need <= width() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom;
     if (direction != m_rows->direction()) m_rows->setDirection(direction);
 }
@@ -105,12 +124,22 @@ void ViewArea::showView(const QString& key) {
     if (index >= 0) showView(index);
 }
 
+void ViewArea::setReuse(bool on) {
+    const bool changed = std::exchange(m_reuses, on) != on;
+    m_reuse->setText(on ? tr("Turn reuse off") : tr("Turn reuse on"));
+    if (changed && m_shown == 0) showView(0);
+}
+
 void ViewArea::showView(int index) {
+    const auto inOverview = [this](const ViewEntry& entry) {
+        return !entry.has(m_reuses ? ViewEntry::WhileMerging : ViewEntry::WhileReusing);
+    };
     m_shown = index;
     m_buttons->button(index)->setChecked(true);
     std::vector<QWidget*> tiles;
     for (std::size_t i = 0; i < m_views.size(); ++i)
-        if (viewTable()[i].has(ViewEntry::InOverview) && (index == 0 || index == static_cast<int>(i)))
+        if (viewTable()[i].has(ViewEntry::InOverview) &&
+            (index == 0 ? inOverview(viewTable()[i]) : index == static_cast<int>(i)))
             tiles.push_back(m_views[i]->widget());
     if (!tiles.empty()) m_tiles->setTiles(tiles);
     m_stack->setCurrentWidget(tiles.empty() ? m_views[static_cast<std::size_t>(index)]->widget() : m_tiles);

@@ -14,6 +14,7 @@ class QBoxLayout;
 class QButtonGroup;
 class QHBoxLayout;
 class QStackedLayout;
+class QToolButton;
 
 namespace mpm::gui {
 
@@ -42,6 +43,8 @@ public:
         return nullptr;
     }
 
+    /// The overview shows the map of what is computed, and the button offers the other choice.
+    void setReuse(bool on);
     void setFrame(const LiveFrame& frame);
     void setRendered(const RenderedFrame& drawn);
     void setComparison(const RenderedComparison& drawn, const SavedTime& saved);
@@ -71,6 +74,7 @@ public:
     double displayMs() const;
 
 signals:
+    void reuseWanted(bool on);
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
@@ -91,6 +95,8 @@ private:
     Viewport m_viewport;
     std::vector<View*> m_views;  // by row of the table; null for the overview
     int m_shown = 0;
+    bool m_reuses = false;
+    QToolButton* m_reuse = nullptr;
     QBoxLayout* m_rows;
     QHBoxLayout* m_buttonRow;
     ViewControls* m_controls;

@@ -26,12 +26,13 @@ const std::vector<ViewEntry>& viewTable() {
          E::HasStages | E::NeedsComparison | E::ComparesSlowly | E::ShowsFrame},
         {"picture", [] { return ViewTable::tr("Image"); }, make<LiveView>, E::InOverview | E::ShowsFrame},
         {"overlay", [] { return ViewTable::tr("Overlay"); }, make<OverlayView>, E::InOverview},
-        {"merge", [] { return ViewTable::tr("Merge map"); }, make<MergeView>, E::InOverview | E::HasStages},
+        {"merge", [] { return ViewTable::tr("Merge map"); }, make<MergeView>,
+         E::InOverview | E::HasStages | E::WhileMerging},
         {"split", [] { return ViewTable::tr("Split"); }, make<SplitView>,
          E::InOverview | E::NeedsComparison | E::ChoosesOther},
         {"night", [] { return ViewTable::tr("Night"); }, make<NightView>, E::HasStages | E::NeedsNight},
         {"sources", [] { return ViewTable::tr("Sources"); }, make<SourceGrid>, E::NeedsAllSources},
-        {"reuse", [] { return ViewTable::tr("Reuse"); }, make<ReuseView>, 0},
+        {"reuse", [] { return ViewTable::tr("Reuse"); }, make<ReuseView>, E::InOverview | E::WhileReusing},
     };
     return table;
 }

@@ -27,6 +27,8 @@ struct ViewEntry {
         NeedsAllSources = 32,  ///< images of every source, not only of the source in front
         ShowsFrame = 64,       ///< shows the frame itself: regions may be drawn on it
         ChoosesOther = 128,    ///< another schedule may be on the left side
+        WhileMerging = 256,    ///< in the overview unless reuse is on
+        WhileReusing = 512,    ///< in the overview while reuse is on
     };
 
     const char* key;     ///< in settings and on the command line

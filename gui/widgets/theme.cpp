@@ -1,9 +1,9 @@
 #include "gui/widgets/theme.hpp"
 
 #include <QApplication>
+#include <QPainter>
 #include <QPalette>
-#include <QStyle>
-#include <QStyleFactory>
+#include <QProxyStyle>
 #include <QWidget>
 
 namespace mpm::gui {
@@ -93,6 +93,7 @@ QScrollBar:vertical { background: transparent; width: 9px; margin: 0; }
 QScrollBar::handle:vertical { background: @border; border-radius: 3px; min-height: 24px; margin: 0 1px; }
 QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical { background: transparent; }
+QToolButton#recording { color: @bad; border-color: @bad; font-weight: 600; }
 QToolButton#small { padding: 3px 7px; }
 QToolButton#mode { padding: 4px 8px; }
 QTabBar { qproperty-drawBase: 0; }
@@ -104,13 +105,48 @@ QTabWidget::pane { border: 1px solid @border; border-radius: 4px; }
 QHeaderView::section { background: transparent; color: @muted; border: none; padding: 2px 4px; }
 )");
     const std::pair<const char*, QColor> colours[] = {
-        {"@onAccent", t.onAccent}, {"@surface", t.surface}, {"@raised", t.raised},
-        {"@window", t.window},     {"@border", t.border},   {"@accent", t.accent},
-        {"@muted", t.muted},       {"@text", t.text},       {"@warning", t.warning}};
+        {"@onAccent", t.onAccent}, {"@surface", t.surface}, {"@raised", t.raised}, {"@window", t.window},
+        {"@border", t.border},     {"@accent", t.accent},   {"@muted", t.muted},   {"@text", t.text},
+        {"@warning", t.warning},   {"@bad", t.bad}};
     for (const auto& [name, colour] : colours)
         sheet.replace(QLatin1String(name), colour.name());
     return sheet;
 }
+
+/// Without an icon theme Qt has a red cross for buttons, and black arrows, which nobody sees on a dark
+/// ground. Here buttons have words only, and arrows have the colour of the text.
+class PlainStyle : public QProxyStyle {
+public:
+    PlainStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
+
+    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                  QStyleHintReturn* more) const override {
+        return hint == SH_DialogButtonBox_ButtonsHaveIcons
+                   ? 0
+                   : QProxyStyle::styleHint(hint, option, widget, more);
+    }
+
+    QIcon standardIcon(StandardPixmap which, const QStyleOption* option,
+                       const QWidget* widget) const override {
+        const QIcon icon = QProxyStyle::standardIcon(which, option, widget);
+        if (which >= SP_MessageBoxInformation && which <= SP_MessageBoxQuestion) return icon;
+        const QPalette palette = QApplication::palette();
+        QIcon tinted;
+        for (const auto& [mode, group] :
+             {std::pair(QIcon::Normal, QPalette::Active), std::pair(QIcon::Disabled, QPalette::Disabled)})
+            for (const int size : {16, 32})
+                tinted.addPixmap(tint(icon.pixmap(size), palette.color(group, QPalette::ButtonText)), mode);
+        return tinted;
+    }
+
+private:
+    static QPixmap tint(QPixmap pixmap, const QColor& colour) {
+        QPainter painter(&pixmap);
+        painter.setCompositionMode(QPainter::CompositionMode_SourceIn);
+        painter.fillRect(pixmap.rect(), colour);
+        return pixmap;
+    }
+};
 
 }  // namespace
 
@@ -135,7 +171,7 @@ void applyAppearance(QApplication& application, Appearance appearance) {
     static const bool systemDark = application.palette().color(QPalette::Window).lightness() < 128;
     const bool dark = appearance == Appearance::Dark || (appearance == Appearance::System && systemDark);
     const Theme& theme = dark ? Theme::darkOne() : Theme::light();
-    application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    application.setStyle(new PlainStyle);
     application.setPalette(paletteOf(theme));
     application.setStyleSheet(sheetOf(theme));
 }

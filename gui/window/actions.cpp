@@ -9,6 +9,7 @@
 #include "gui/dialogs/questions.hpp"
 #include "gui/dialogs/shortcut_sheet.hpp"
 #include "gui/dialogs/source_dialog.hpp"
+#include "gui/panels/guide_strip.hpp"
 #include "gui/text/safe_text.hpp"
 #include "gui/window/main_window.hpp"
 
@@ -72,8 +73,9 @@ void askForSource(MainWindow& window, const QString& title, const std::function<
 
 void addSources(MainWindow& window, QMenu* menu) {
     const auto open = [&window](const QString& source) { window.sources().open(source); };
-    addAction(menu, Actions::tr("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L),
-              [&window, open] { askForSource(window, Actions::tr("Open a source"), open); });
+    const auto ask = [&window, open] { askForSource(window, Actions::tr("Open a source"), open); };
+    addAction(menu, Actions::tr("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), ask);
+    QObject::connect(window.guide(), &GuideStrip::cameraWanted, &window, ask);
     addAction(menu, Actions::tr("&Add a source…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [&window] {
         askForSource(window, Actions::tr("Add a source"),
                      [&window](const QString& source) { window.sources().add(source); });
@@ -173,6 +175,7 @@ void addAnalysisMenu(MainWindow& window) {
     reuse->setCheckable(true);
     reuse->setChecked(window.session().state().request.reuse);
     QObject::connect(reuse, &QAction::toggled, &window, &MainWindow::setReuse);
+    QObject::connect(&window, &MainWindow::reuseChanged, reuse, &QAction::setChecked);
     menu->addSeparator();
     addAction(menu, Actions::tr("&Day and night…"), QKeySequence(Qt::CTRL | Qt::Key_N), [&window] {
         auto* dialog = new DayNightDialog(window.engine().rule(), &window);
@@ -201,7 +204,7 @@ void addTimelineMenu(MainWindow& window) {
 
 void addHelpMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&Help"));
-    addAction(menu, Actions::tr("&Keyboard short cuts"), QKeySequence(Qt::Key_F1),
+    addAction(menu, Actions::tr("&Keyboard shortcuts"), QKeySequence(Qt::Key_F1),
               [&window] { showShortcutSheet(window); });
     addAction(menu, Actions::tr("&About"), {}, [&window] { showAbout(window); });
 }

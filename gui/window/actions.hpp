@@ -1,4 +1,4 @@
-// Menus and keyboard short cuts of the main window.
+// Menus and keyboard shortcuts of the main window.
 #pragma once
 
 #include <QAction>

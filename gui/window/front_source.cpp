@@ -1,14 +1,17 @@
 #include "gui/window/front_source.hpp"
 
 #include <QDateTime>
+#include <QFileInfo>
 
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/panels/guide_strip.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/panels/sidebar.hpp"
 #include "gui/text/source_text.hpp"
+#include "gui/views/live_view.hpp"
 
 namespace mpm::gui {
 
@@ -20,20 +23,30 @@ constexpr qint64 kCompareAgain = 3'600'000;
 
 FrontSource::FrontSource(const Parts& parts) : m_parts(parts) {
     m_sinceRates.start();
-    m_parts.timeline->view()->setImages([this](qint64 time) { return imageAt(time); });
+    connect(m_parts.timeline->view(), &TimelineView::momentChosen, this, &FrontSource::showPast);
+    connect(m_parts.sidebar, &Sidebar::momentChosen, this, &FrontSource::showPast);
+    connect(m_parts.views->find<LiveView>(), &LiveView::pastStepped, this, &FrontSource::stepPast);
 }
 
-FrontSource::~FrontSource() {
-    m_parts.timeline->view()->setImages({});
+FrontSource::~FrontSource() = default;
+
+void FrontSource::showPast(qint64 time) {
+    const Services& services = m_parts.session->services();
+    const QString file = services.settings().keepsImages
+                             ? services.thumbnails().nearest(m_engine->sourceName(), time, Thumbnails::kEvery)
+                             : QString();
+    const QImage image(file);
+    if (image.isNull()) return emit messagePosted(tr("No image is kept of this moment"));
+    m_parts.views->showView(QStringLiteral("picture"));
+    m_parts.views->find<LiveView>()->showPast(image, QFileInfo(file).completeBaseName().toLongLong());
 }
 
-/// The file shown last is kept: the pointer moves within a minute for long.
-QImage FrontSource::imageAt(qint64 time) {
-    if (m_engine == nullptr || !m_parts.session->services().settings().keepsImages) return {};
-    const QString file =
-        m_parts.session->services().thumbnails().nearest(m_engine->sourceName(), time, Thumbnails::kEvery);
-    if (std::exchange(m_imageFile, file) != file) m_image = QImage(file);
-    return m_image;
+void FrontSource::stepPast(int direction) {
+    const auto past = m_parts.views->find<LiveView>()->past();
+    if (!past) return;
+    const auto next =
+        m_parts.session->services().thumbnails().beside(m_engine->sourceName(), *past, direction);
+    if (next) showPast(*next);
 }
 
 void FrontSource::select(Engine& engine) {
@@ -65,6 +78,7 @@ void FrontSource::clear() {
     m_parts.models->statistics.clear();
     m_parts.models->legend.setShares({});
     m_parts.models->saved.clear();
+    m_parts.header->setSaved({});
     m_parts.models->timeline.clear();
     m_report = {};
     m_parts.playback->clear();
@@ -85,7 +99,9 @@ void FrontSource::connectImages(QObject* link) {
         const bool whole = drawn.comparison->with.empty();
         if (whole) saved.add(*drawn.comparison);
         m_parts.views->setComparison(drawn, saved);
-        if (whole) m_parts.header->setSaved(saved);
+        if (!whole) return;
+        m_parts.header->setSaved(saved);
+        m_parts.guide->setComparison(*drawn.comparison);
     });
     connect(m_engine, &Engine::nightSimulated, link,
             [this](const RenderedNight& drawn) { m_parts.views->setNight(drawn); });
@@ -145,7 +161,12 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     models.schedule.setTokens(analysis->merged.tokens.tokens);
     models.legend.setShares(analysis->shares);
     models.health.setAnalysis(measurement, *analysis);
+    if (!models.saved.isOf(*analysis)) {
+        models.saved.clear();
+        m_parts.header->setSaved({});
+    }
     m_parts.header->setAnalysis(*analysis);
+    m_parts.guide->setAnalysis(*analysis, models.saved);
     const ReuseState reuse = analysis->merged.tokens.reuse.state;
     m_parts.timeline->view()->setStages(analysis->schedule, reuse != ReuseState::Off);
     m_parts.sidebar->schedule()->setReuse(reuse);
@@ -179,6 +200,7 @@ void FrontSource::setReport(const SourceReport& report) {
     m_report = report;
     m_parts.views->setSource(report, m_engine->paused());
     m_parts.header->setSource(report, m_engine->paused());
+    m_parts.guide->setSource(report);
     m_parts.playback->setReport(report, m_engine->paused());
     m_parts.models->health.setSource(report);
 }

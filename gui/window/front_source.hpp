@@ -28,13 +28,15 @@ public:
     void setComparedHours(int hours);
     /// To be called once a second.
     void updateRates();
+    /// Shows the stored image nearest to a moment.
+    void showPast(qint64 time);
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
 
 private:
-    QImage imageAt(qint64 time);
+    void stepPast(int direction);
     void clear();
     void compareAgain(const pipeline::Setup& setup);
     void connectImages(QObject* link);
@@ -46,8 +48,6 @@ private:
     Engine* m_engine = nullptr;
     std::unique_ptr<QObject> m_link;  // owns the connections to the engine
     SourceReport m_report;
-    QString m_imageFile;  // under the pointer on the timeline
-    QImage m_image;
     int m_analysed = 0;
     std::int64_t m_framesBefore = 0;
     QElapsedTimer m_sinceRates, m_sinceComparison;

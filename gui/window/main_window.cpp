@@ -11,6 +11,7 @@
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/panels/conversion_bar.hpp"
+#include "gui/panels/guide_strip.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
 #include "gui/panels/sidebar.hpp"
@@ -68,6 +69,7 @@ void MainWindow::makeParts() {
     m_parts.models = &m_models;
     m_parts.views = new ViewArea;
     m_parts.header = new HeaderBar;
+    m_parts.guide = new GuideStrip;
     m_parts.playback = new PlaybackBar;
     m_parts.timeline = new TimelinePanel(&m_models.timeline);
     m_parts.sidebar = new Sidebar(m_models);
@@ -109,6 +111,7 @@ void MainWindow::arrange() {
     layout->setContentsMargins(8, 4, 8, 4);
     layout->setSpacing(8);
     layout->addWidget(m_parts.header);
+    layout->addWidget(m_parts.guide);
     layout->addWidget(m_tabs);
     layout->addWidget(m_sideSplit, 1);
     setCentralWidget(central);
@@ -134,6 +137,10 @@ void MainWindow::connectControls() {
     connect(m_parts.sidebar, &Sidebar::comparedHoursChosen, m_front.get(), &FrontSource::setComparedHours);
     connect(m_parts.sidebar, &Sidebar::momentChosen, m_parts.timeline->view(), &TimelineView::showMoment);
     connect(&m_session, &Session::watchChanged, this, &MainWindow::sendRequest);
+    connect(m_parts.views, &ViewArea::reuseWanted, this, &MainWindow::setReuse);
+    connect(m_parts.guide, &GuideStrip::reuseWanted, this, &MainWindow::setReuse);
+    connect(m_parts.guide, &GuideStrip::mergeWanted, this,
+            [this] { m_parts.views->showView(QStringLiteral("merge")); });
     connect(&m_models.legend, &LegendModel::styleChanged, this, &MainWindow::sendStyle);
     connect(m_parts.views, &ViewArea::styleChanged, this, &MainWindow::sendStyle);
     connect(m_parts.views, &ViewArea::viewChanged, this, [this] {
@@ -155,7 +162,8 @@ void MainWindow::restore() {
     const ProfileState& state = m_session.state();
     setAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
     resize(1440, 900);
-    if (!state.geometry.isEmpty()) restoreGeometry(state.geometry);
+    // A size that was asked for counts even if the window was maximised when it closed.
+    if (!state.geometry.isEmpty() && options.size.isEmpty()) restoreGeometry(state.geometry);
     // The size may have been kept on a larger screen, and Qt accepts a size that is a little too large.
     resize(size().boundedTo(screen()->availableSize()));
     if (!options.size.isEmpty()) resize(options.size);
@@ -168,6 +176,8 @@ void MainWindow::restore() {
     m_parts.views->controls().setOutlines(state.outlines);
     m_parts.views->controls().setMapColours(state.mapColours);
     m_parts.views->find<NightView>()->setParameters(state.request.night);
+    m_parts.views->setReuse(state.request.reuse);
+    m_parts.guide->setDismissed(state.guideDismissed);
     m_parts.views->showView(options.view.isEmpty() ? state.view : options.view);
 }
 
@@ -236,13 +246,13 @@ void MainWindow::step(int direction) {
 }
 
 void MainWindow::setReuse(bool on) {
-    m_session.state().request.reuse = on;
-    m_models.saved.clear();
+    if (std::exchange(m_session.state().request.reuse, on) == on) return;
     for (const auto& engine : m_session.sources().engines())
         engine->noteEvent(QStringLiteral("schedule"),
                           on ? QStringLiteral("reuse") : QStringLiteral("reuse off"));
     sendRequest();
-    if (on) m_parts.views->showView(QStringLiteral("reuse"));
+    m_parts.views->setReuse(on);
+    emit reuseChanged(on);
 }
 
 void MainWindow::setRule(const pipeline::DayNightRule& rule) {
@@ -269,6 +279,7 @@ void MainWindow::save() {
     state.opacity = m_parts.views->controls().opacity();
     state.outlines = m_parts.views->controls().outlines();
     state.mapColours = m_parts.views->controls().mapColours();
+    state.guideDismissed = m_parts.guide->dismissed();
     state.view = QLatin1String(m_parts.views->entry().key);
     state.geometry = saveGeometry();
     state.sideSplit = m_sideSplit->saveState();

@@ -34,6 +34,7 @@ public:
     Exports& exports() { return *m_exports; }
     ViewArea* views() const { return m_parts.views; }
     HeaderBar* header() const { return m_parts.header; }
+    GuideStrip* guide() const { return m_parts.guide; }
     TimelinePanel* timeline() const { return m_parts.timeline; }
     Sidebar* sidebar() const { return m_parts.sidebar; }
     SideSplit* sideSplit() const { return m_sideSplit; }
@@ -53,6 +54,9 @@ public:
     void setRule(const pipeline::DayNightRule& rule);
     /// At the lower edge, for a while; `trouble` stays until the next message.
     void showMessage(const QString& text, bool trouble = false);
+
+signals:
+    void reuseChanged(bool on);
 
 protected:
     void closeEvent(QCloseEvent* event) override;

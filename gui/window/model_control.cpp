@@ -28,7 +28,6 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connect(&m_parts.models->schedule, &ScheduleModel::scheduleChanged, this,
             [this](const std::vector<int>& schedule) {
                 if (!m_facts) return;
-                m_parts.models->saved.clear();
                 m_parts.models->statistics.clear();  // counts under two schedules have no common mean
                 m_parts.session->state().ownSchedule = false;
                 m_parts.session->state().request.schedule = schedule;
@@ -42,6 +41,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
         m_parts.models->legend.setNames(facts->labels);
         m_parts.views->setModel(*facts);
     });
+    connect(&m_inspector, &ModelInspector::judged, this, &ModelControl::offerConversion);
     connectConverter();
 }
 
@@ -95,7 +95,6 @@ void ModelControl::onLoaded(const ModelFactsPtr& facts) {
         m_parts.session->state().model = std::exchange(m_wanted, QString());
         noteRecent(*facts);
     }
-    m_parts.models->saved.clear();
     m_parts.models->statistics.clear();
     showModel(*facts);
     for (const auto& engine : m_parts.session->sources().engines())
@@ -154,35 +153,34 @@ void ModelControl::showModel(const ModelFacts& facts) {
 
 void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    // The box gives the reason; the window says it once.
-    const bool offered = convertible && offerConversion(model, message);
-    const QString words = offered ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
+    // What a library reports of an export helps nobody: the file itself is read.
+    const bool judged = convertible && QFileInfo(model).isFile() && m_window->isVisible();
+    const QString words = judged ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
+    if (judged) m_inspector.judge(model);
     if (m_facts) {
         emit messagePosted(tr("Model rejected, %1 stays in use: %2").arg(m_facts->name, words), true);
         m_parts.models->health.setModel(m_facts->name, HealthModel::Good);
         return;
     }
-    m_parts.views->setAnalysisCover({tr("This model cannot be used"), offered ? QString() : message});
+    m_parts.views->setAnalysisCover({tr("This model cannot be used"), judged ? QString() : message});
     m_parts.models->health.setModel(tr("rejected: %1").arg(model), HealthModel::Bad);
     m_parts.header->setModel(tr("No model"), true);
     emit messagePosted(words, true);
 }
 
 /// A raw export is no model yet; a conversion may make it one.
-bool ModelControl::offerConversion(const QString& model, const QString& message) {
-    if (!QFileInfo(model).isFile() || !m_window->isVisible()) return false;
-    QMessageBox* box =
-        plainBox(QMessageBox::Question, tr("Convert this model?"),
-                 tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())),
-                 tr("%1\n\nIf it is the ONNX export of a vision transformer, it can be converted "
-                    "now. The present model stays in use meanwhile.")
-                     .arg(message),
-                 QMessageBox::Cancel, m_window);
+void ModelControl::offerConversion(const QString& model, const QString& problem) {
+    const QString name = safeText(QFileInfo(model).fileName());
+    if (!problem.isEmpty()) return emit messagePosted(tr("%1 cannot be used: %2").arg(name, problem), true);
+    QMessageBox* box = plainBox(QMessageBox::Question, tr("Convert this model?"),
+                                tr("%1 is an export that is not converted yet.").arg(name),
+                                tr("It can be converted now, as by mpm convert. The present model stays in "
+                                   "use meanwhile."),
+                                QMessageBox::Cancel, m_window);
     box->setObjectName(QStringLiteral("offerConversion"));
     QPushButton* yes = box->addButton(tr("Convert"), QMessageBox::AcceptRole);
     connect(yes, &QPushButton::clicked, this, [this, model] { convert(model); });
     box->open();
-    return true;
 }
 
 void ModelControl::convert(const QString& file) {

@@ -38,7 +38,7 @@ private:
     void renameClass(int id, const QString& name);
     void noteRecent(const ModelFacts& facts);
     void onFailed(const QString& model, const QString& message, bool convertible);
-    bool offerConversion(const QString& model, const QString& message);
+    void offerConversion(const QString& model, const QString& problem);
 
     const Parts m_parts;
     QWidget* m_window;

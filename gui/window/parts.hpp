@@ -8,6 +8,7 @@
 namespace mpm::gui {
 
 class ConversionBar;
+class GuideStrip;
 class HeaderBar;
 class PlaybackBar;
 class Sidebar;
@@ -18,6 +19,7 @@ struct Parts {
     Models* models;
     ViewArea* views;
     HeaderBar* header;
+    GuideStrip* guide;
     PlaybackBar* playback;
     TimelinePanel* timeline;
     Sidebar* sidebar;

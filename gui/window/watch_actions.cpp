@@ -1,8 +1,13 @@
 // The menu of alerts, regions, masks, publishing and recordings.
+#include <QDateTime>
 #include <QMenuBar>
+#include <QPointer>
 
+#include "gui/dialogs/alert_page.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
+#include "gui/panels/header_bar.hpp"
+#include "gui/services/alert_center.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
 
@@ -20,16 +25,47 @@ void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QStr
     });
 }
 
+/// Beside a threshold: the present value, and how often the rule would have fired.
+void showPresentValues(MainWindow& window, AlertPage& page) {
+    Engine& engine = window.engine();
+    QObject::connect(&engine, &Engine::measured, &page,
+                     [&page, &engine](const auto& measurement, const AnalysisPtr& analysis) {
+                         page.setInput(alertInput(engine.sourceName(), measurement, analysis->model->labels));
+                     });
+    std::vector<std::string> labels;
+    const LegendModel& legend = window.models().legend;
+    for (int id = 0; id < legend.rowCount(); ++id)
+        labels.push_back(legend.name(id).toStdString());
+    QObject::connect(
+        &page, &AlertPage::timesWanted, &engine,
+        [&engine, labels, page = QPointer(&page)](const pipeline::AlertRule& rule) {
+            engine.recorder().ask([=, source = engine.sourceName()](const pipeline::Store& store, auto id) {
+                const pipeline::Millis now(QDateTime::currentMSecsSinceEpoch());
+                const auto readings = store.measurements(id, now - std::chrono::hours(24), now);
+                const int times = timesFired(rule, source, readings, labels);
+                const auto answer = [page, rule, times] {
+                    if (page) page->setTimes(rule, times);
+                };
+                QMetaObject::invokeMethod(QCoreApplication::instance(), answer, Qt::QueuedConnection);
+            });
+        });
+    page.askForTimes();
+}
+
 void showWatch(MainWindow& window, WatchDialog::Page page) {
     QStringList labels;
     const LegendModel& legend = window.models().legend;
     for (int id = 0; id < legend.rowCount(); ++id)
         labels << legend.name(id);
+    QStringList sources;
+    for (const auto& engine : window.session().sources().engines())
+        sources << engine->sourceName();
     auto* dialog = new WatchDialog(window.session().services().settings(), window.engine().sourceName(),
-                                   labels, &window);
+                                   labels, sources, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setPage(page);
     WatchControl* control = &window.watching();
+    showPresentValues(window, *dialog->alerts());
     QObject::connect(dialog, &WatchDialog::settingsChanged, &window.session(), &Session::setWatch);
     QObject::connect(dialog, &WatchDialog::drawRegionWanted, control, &WatchControl::drawRegion);
     QObject::connect(dialog, &WatchDialog::drawMaskWanted, control, &WatchControl::drawMask);
@@ -61,6 +97,9 @@ void addWatchMenu(MainWindow& window) {
                                 [control] { control->toggleRecording(); });
     record->setCheckable(true);
     QObject::connect(control, &WatchControl::recordingChanged, record, &QAction::setChecked);
+    QObject::connect(control, &WatchControl::recordingChanged, window.header(), &HeaderBar::setRecording);
+    QObject::connect(window.header(), &HeaderBar::endRecordingWanted, control,
+                     &WatchControl::toggleRecording);
     addAction(menu, Actions::tr("Recordin&gs…"), QKeySequence(Qt::CTRL | Qt::Key_R), [&window] {
         auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), &window);
         dialog->setAttribute(Qt::WA_DeleteOnClose);

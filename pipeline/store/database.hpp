@@ -85,7 +85,7 @@ private:
     void migrate();
     /// The whole contents, into a private file of this name.
     void backUp(const std::string& path) const;
-    void checkSchema(bool complete) const;
+    void checkSchema(std::int64_t version) const;
     std::int64_t number(const char* pragma) const;
 
     struct Close {

@@ -68,6 +68,7 @@ std::vector<ReadingField> makeFields() {
             .onPage("mpm_luminance", "Median luminance, 0 to 1")
             .announced("luminance", QT_TRANSLATE_NOOP("ReadingField", "Luminance"), "%"),
         stored<&M::tokensIn>("tokens_in")
+            .summedAs(Summed::TokensIn, "tokens_in_sum", "tokens_in_count")
             .published()
             .onPage("mpm_tokens_in", "Image tokens of the last image"),
         kept.published()

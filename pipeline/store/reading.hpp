@@ -59,8 +59,8 @@ struct Measurement {
 Measurement measurementOf(const Segmentation& segmentation);
 
 /// Fields of which minutes and hours have a mean.
-enum class Summed { Luminance, Latency, TokenAge, SavedMs };
-constexpr std::size_t kSummed = 4;
+enum class Summed { Luminance, Latency, TokenAge, SavedMs, TokensIn };
+constexpr std::size_t kSummed = 5;
 
 /// One number of a reading.
 struct ReadingField {

@@ -1,6 +1,7 @@
 // The tables: how they are created, migrated and distinguished from other contents of an SQLite file.
 #include <algorithm>
 #include <cctype>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -97,7 +98,11 @@ struct Migration {
     std::int64_t to;
     const char* sql;
 };
-constexpr Migration kMigrations[] = {{Store::kFirstSchema, kSchemaSql}};
+constexpr Migration kMigrations[] = {
+    {Store::kFirstSchema, kSchemaSql},
+    {6,
+     "ALTER TABLE bucket ADD COLUMN tokens_in_sum REAL NOT NULL DEFAULT 0;"
+     "ALTER TABLE bucket ADD COLUMN tokens_in_count INTEGER NOT NULL DEFAULT 0;"}};
 
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"
 
@@ -110,18 +115,19 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// The statements that make our tables and indexes.
-std::vector<std::string> readOurStatements() {
+/// The statements of our tables and indexes as a file of this schema has them: SQLite rewrites them when a
+/// migration adds a column.
+std::vector<std::string> ourStatements(std::int64_t version) {
+    sqlite3* raw = nullptr;
+    sqlite3_open(":memory:", &raw);
+    const std::unique_ptr<sqlite3, int (*)(sqlite3*)> memory(raw, sqlite3_close);
+    for (const Migration& migration : kMigrations)
+        if (migration.to <= version) sqlite3_exec(raw, migration.sql, nullptr, nullptr, nullptr);
     std::vector<std::string> found;
-    const std::string text = kSchemaSql;
-    for (std::size_t from = 0, end; (end = text.find(';', from)) != std::string::npos; from = end + 1)
-        found.push_back(bare(text.substr(from, end - from)));
+    Statement rows(raw, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", ":memory:");
+    while (rows.step())
+        found.push_back(bare(rows.text(0)));
     return found;
-}
-
-const std::vector<std::string>& ourStatements() {
-    static const std::vector<std::string> all = readOurStatements();
-    return all;
 }
 
 /// Created by SQLite itself: for keys, and by ANALYZE.
@@ -150,7 +156,7 @@ void Store::Database::recognise() const {
     if (mark == kApplication && version > 0 && version < kFirstSchema)
         throw StoreError(StoreError::Kind::OlderSchema,
                          m_path + ": written by a version before the first release" + schema);
-    checkSchema(version > 0);
+    checkSchema(version);
 }
 
 void Store::Database::migrate() {
@@ -164,15 +170,16 @@ void Store::Database::migrate() {
         if (found < migration.to) execute(migration.sql);
     execute(("PRAGMA user_version = " + std::to_string(kSchema)).c_str());
     execute(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
-    checkSchema(true);
+    checkSchema(kSchema);
     transaction.commit();
 }
 
 /// Triggers, views, generated columns and indexes on expressions are code; tables of others are not ours to
 /// write beside.
-void Store::Database::checkSchema(bool complete) const {
+/// `version`: 0 for a file without tables.
+void Store::Database::checkSchema(std::int64_t version) const {
     Statement rows = prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema");
-    const std::vector<std::string>& ours = ourStatements();
+    const std::vector<std::string> ours = ourStatements(version > 0 ? version : std::int64_t{kSchema});
     std::size_t known = 0;
     while (rows.step()) {
         const std::string sql = bare(rows.text(2));
@@ -182,7 +189,7 @@ void Store::Database::checkSchema(bool complete) const {
                                      "', which is none of this program's");
         known += our ? 1 : 0;
     }
-    if (complete && known != ours.size()) throwDamaged(m_path, "tables are missing");
+    if (version > 0 && known != ours.size()) throwDamaged(m_path, "tables are missing");
 }
 
 }  // namespace mpm::pipeline

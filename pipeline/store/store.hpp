@@ -95,7 +95,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kFirstSchema = 5, kSchema = 5;  ///< of the first release, of this version
+    static constexpr int kFirstSchema = 5, kSchema = 6;  ///< of the first release, of this version
 
 private:
     class Database;

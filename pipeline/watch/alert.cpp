@@ -13,6 +13,9 @@ void checkRule(const AlertRule& rule) {
     CV_Check(double(rule.hold.count()), rule.hold.count() >= 0, "hold: expected no negative time");
     CV_Check(double(rule.coolDown.count()), rule.coolDown.count() >= 0,
              "cool-down: expected no negative time");
+    for (const int hour : {rule.fromHour, rule.toHour})
+        CV_Check(hour, hour >= 0 && hour <= 24, "hours: expected 0 to 24");
+    CV_Check(rule.fromHour, rule.fromHour != rule.toHour, "hours: expected different ones");
     if (rule.of == AlertRule::Of::ClassShare)
         CV_Check(rule.label.size(), !rule.label.empty(), "label: expected the name of a class");
 }
@@ -49,9 +52,16 @@ bool fulfilled(const AlertRule& rule, double value) {
 bool operator==(const AlertRule& a, const AlertRule& b) {
     const auto all = [](const AlertRule& r) {
         return std::tie(r.name, r.of, r.region, r.label, r.above, r.threshold, r.hold, r.coolDown, r.desktop,
-                        r.record, r.command);
+                        r.record, r.command, r.source, r.fromHour, r.toHour);
     };
     return all(a) == all(b);
+}
+
+bool applies(const AlertRule& rule, const AlertInput& input) {
+    if (!rule.source.empty() && rule.source != input.source) return false;
+    if (!input.hour) return true;
+    const bool after = *input.hour >= rule.fromHour, before = *input.hour < rule.toHour;
+    return rule.fromHour < rule.toHour ? after && before : after || before;
 }
 
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
@@ -87,7 +97,7 @@ std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point
         State& state = m_states[i];
         const std::optional<double> value = valueFor(rule, input);
         if (!value) continue;
-        if (!fulfilled(rule, *value)) {
+        if (!applies(rule, input) || !fulfilled(rule, *value)) {
             state.since.reset();
             state.open = false;
             continue;

@@ -15,10 +15,12 @@ struct AlertRule {
 
     std::string name;
     Of of = Of::Tokens;
-    std::string region;    ///< empty: the whole image; not for luminance and source
-    std::string label;     ///< ClassShare: the class's name
-    bool above = true;     ///< or below
-    double threshold = 0;  ///< tokens kept; share and luminance 0..1; SourceDown has none
+    std::string region;             ///< empty: the whole image; not for luminance and source
+    std::string source;             ///< empty: every source
+    int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; over midnight if from exceeds to
+    std::string label;              ///< ClassShare: the class's name
+    bool above = true;              ///< or below
+    double threshold = 0;           ///< tokens kept; share and luminance 0..1; SourceDown has none
     std::chrono::milliseconds hold{0};
     std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
 
@@ -29,6 +31,8 @@ struct AlertRule {
 
 /// Values that rules are checked against. An absent value leaves the rules on it unchanged.
 struct AlertInput {
+    std::string source;
+    std::optional<int> hour;  ///< of the local day, 0..23; absent: any
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;  ///< names by class id
@@ -69,6 +73,9 @@ private:
     std::vector<AlertRule> m_rules;
     std::vector<State> m_states;
 };
+
+/// Whether the rule is for this source and hour.
+bool applies(const AlertRule& rule, const AlertInput& input);
 
 /// The value that a rule checks, if the input has it.
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);

@@ -99,7 +99,8 @@ void FiguresTest::dayAndNightComeFromTheStore() {
     QTRY_VERIFY_WITH_TIMEOUT(days() >= before, test::patience(10'000));
 }
 
-/// The importer of OpenCV explains an export in many lines: the reason is shown once, and the remedy first.
+/// The importer of OpenCV explains a rejected file in many lines, and a damaged one as an export: the file
+/// itself is read, and the reason is shown once.
 void FiguresTest::rejectedExportIsExplainedOnce() {
     m_is->open();
     QVERIFY(m_is->next());
@@ -113,12 +114,9 @@ void FiguresTest::rejectedExportIsExplainedOnce() {
     model.write(bytes.replace("MpmEncoder", "XyzEncoder"));
     model.close();
     m_is->window->model().open(file);
-    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->findChild<QMessageBox*>() != nullptr, test::patience(20'000));
-    const auto* box = m_is->window->findChild<QMessageBox*>();
-    const QString words = box->text() + box->informativeText();
-    QVERIFY2(words.contains(QStringLiteral("mpm convert")), qPrintable(words));
-    QCOMPARE(words.count(QStringLiteral("OpenCV 4")), 1);
-    QVERIFY2(words.size() < 900, qPrintable(words));
+    QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("cannot be used")),
+                             test::patience(20'000));
+    QVERIFY(m_is->window->findChild<QMessageBox*>() == nullptr);  // there is nothing to convert
     QString shown = m_is->window->message();
     for (const QLabel* label : m_is->window->findChildren<QLabel*>())
         if (label->window() == m_is->window.get()) shown += label->text();
@@ -131,6 +129,7 @@ void FiguresTest::headerFiguresAreOfTheSameFrames() {
     QVERIFY(saved.stale());
     for (const double whole : {30.0, 31.0, 90.0}) {  // a single frame on a busy machine
         Comparison comparison;
+        comparison.analysis = std::make_shared<const Analysis>();
         comparison.whole.networkMs = whole;
         comparison.savedMs = 8;
         saved.add(comparison);

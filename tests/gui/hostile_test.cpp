@@ -165,16 +165,12 @@ void HostileTest::boxesShowTextAsItIs() {
     file.write("no model \x1b[31m");
     file.close();
     m_is.window->model().open(wrong);
-    QMessageBox* box = nullptr;
-    QTRY_VERIFY_WITH_TIMEOUT(
-        (box = m_is.window->findChild<QMessageBox*>(QStringLiteral("offerConversion"))) != nullptr,
-        test::patience(30'000));
+    QTRY_VERIFY_WITH_TIMEOUT(m_is.window->message().contains(QStringLiteral("cannot be used")),
+                             test::patience(30'000));
     Seen seen;
-    seen.walk(*box);
     seen.walk(*m_is.window);
     QVERIFY2(seen.wrong.isEmpty(), qPrintable(seen.wrong.join(QLatin1Char('\n'))));
-    QVERIFY(seen.hostile >= 2);
-    box->reject();
+    QVERIFY(seen.hostile >= 1);
 }
 
 void HostileTest::exportsHoldNoMarkup() {

@@ -221,7 +221,7 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
         health.setRates(1.5, 1234.5);
         QCOMPARE(health.index(HealthModel::Rate).data(HealthModel::ValueRole).toString(),
                  QStringLiteral("1,5 of 1234,5 a second"));
-        AlertPage page({}, {}, {});
+        AlertPage page({}, {}, {}, {});
         page.add();
         auto* seconds = page.findChildren<QDoubleSpinBox*>().at(1);
         seconds->setValue(2.5);

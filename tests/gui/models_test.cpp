@@ -24,6 +24,11 @@ using Tester = QAbstractItemModelTester;
 
 namespace {
 
+/// Of the 1024 tokens of reading().
+double percent(int tokens) {
+    return double(100.f * float(tokens) / 1024.f);
+}
+
 mpm::pipeline::Measurement reading(qint64 ms, int kept, double luminance, bool night = false) {
     mpm::pipeline::Measurement m;
     m.time = mpm::pipeline::Millis(ms);
@@ -137,7 +142,7 @@ void ModelsTest::statisticsTellNightFromDay() {
     QCOMPARE(found.difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
     QCOMPARE(found.flips(), 1);
     QCOMPARE(model.index(StatisticsModel::Frames, StatisticsModel::Difference).data().toString(),
-             QStringLiteral("1 flip"));
+             QStringLiteral("1 change"));
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
              QStringLiteral("+10.0 ± 1.8"));  // 10.54 tokens by day, none by night, of 600
     model.clear();
@@ -176,11 +181,11 @@ void ModelsTest::timelineAnswersByColumn() {
     const auto columns = data.columns(1'000'000, 1'010'000, 10);
     QCOMPARE(columns.size(), size_t(10));
     QCOMPARE(columns[0].kept.count, 10.0);
-    QCOMPARE(columns[0].kept.least, 600.0);
-    QCOMPARE(columns[0].kept.most, 609.0);
-    QCOMPARE(columns[9].kept.most, 699.0);
+    QCOMPARE(columns[0].kept.least, percent(600));
+    QCOMPARE(columns[0].kept.most, percent(609));
+    QCOMPARE(columns[9].kept.most, percent(699));
     QVERIFY(!columns[0].night() && columns[9].night());
-    QCOMPARE(columns[3].stages[0].mean(), 800.0);
+    QCOMPARE(columns[3].stages[0].mean(), percent(800));
     QVERIFY(!columns[3].stages[1].any());
     QCOMPARE(data.first(), 1'000'000);
     QCOMPARE(data.last(), 1'009'900);
@@ -192,9 +197,9 @@ void ModelsTest::timelineKeepsOrderWhenTheClockJumps() {
     data.add(reading(5'000, 500, 0.5));
     data.add(reading(11'000, 610, 0.5));
     const auto columns = data.columns(0, 20'000, 20);
-    QCOMPARE(columns[5].kept.mean(), 500.0);
-    QCOMPARE(columns[10].kept.mean(), 600.0);
-    QCOMPARE(columns[11].kept.mean(), 610.0);
+    QCOMPARE(columns[5].kept.mean(), percent(500));
+    QCOMPARE(columns[10].kept.mean(), percent(600));
+    QCOMPARE(columns[11].kept.mean(), percent(610));
 }
 
 void ModelsTest::timelineOfAMonthAnswersFast() {

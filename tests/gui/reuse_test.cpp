@@ -8,6 +8,7 @@
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/registry.hpp"
+#include "gui/views/merge_view.hpp"
 #include "gui/views/reuse_view.hpp"
 #include "gui/views/split_view.hpp"
 #include "gui/window_fixture.hpp"
@@ -30,7 +31,8 @@ void ReuseTest::stillSceneIsReused() {
     auto* view = window.views()->find<ReuseView>();
     QVERIFY(view->image().isNull());
     QTest::keyClick(&window, Qt::Key_U);
-    QCOMPARE(QLatin1String(window.views()->entry().key), QLatin1String("reuse"));
+    QTRY_VERIFY(view->isVisible());  // in the overview, in place of the merge map
+    QVERIFY(!window.views()->find<MergeView>()->isVisible());
     const AnalysisPtr analysis = is.nextWhere(
         [](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Partial; });
     QVERIFY(analysis);

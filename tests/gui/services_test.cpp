@@ -83,7 +83,7 @@ void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
     const auto events =
         store.events(store.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
     QVERIFY(std::any_of(events.begin(), events.end(), [](const auto& event) {
-        return event.kind == "alert" && event.text.rfind("bright: luminance above 0.30", 0) == 0;
+        return event.kind == "alert" && event.text.rfind("bright: luminance above 30 %", 0) == 0;
     }));
 }
 

@@ -58,6 +58,7 @@ private slots:
     void standsStillWhilePaused();
     void showsGaps();
     void showsTimeSaved();
+    void isPercentOfEachModel();
     void showsTimeSavedOfMinutes();
 
 private:
@@ -189,6 +190,24 @@ void TimelineTest::showsTimeSavedOfMinutes() {
     QCOMPARE(columns[50].of(Summed::SavedMs).mean(), 20.0);
     QVERIFY(!columns[50].of(Summed::TokenAge).any());
     QCOMPARE(columns[200].of(Summed::SavedMs).mean(), 40.0);
+}
+
+/// A model with other tokens leaves the history as it was.
+void TimelineTest::isPercentOfEachModel() {
+    History history;
+    for (const int all : {1200, 300}) {
+        mpm::pipeline::Bucket bucket;
+        bucket.time = mpm::pipeline::Millis(all == 1200 ? 0 : 60'000);
+        bucket.count = 10;
+        bucket.tokensMean = bucket.tokensLeast = bucket.tokensMost = all / 2;
+        bucket.of(mpm::pipeline::Summed::TokensIn) = {10, double(all)};
+        history.minutes.push_back(bucket);
+    }
+    TimelineData data;
+    data.setHistory(history);
+    const auto columns = data.columns(0, 120'000, 2);
+    QCOMPARE(columns[0].kept.mean(), 50.0);
+    QCOMPARE(columns[1].kept.mean(), 50.0);
 }
 
 MPM_GUI_TEST(TimelineTest);

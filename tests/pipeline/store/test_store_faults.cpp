@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "pipeline/store/store.hpp"
@@ -103,7 +104,31 @@ void runSql(const std::string& path, const char* sql) {
     sqlite3_close(raw);
 }
 
-/// Older files got columns by separate statements; now the schema is a single statement.
+constexpr const char* kBackToFirstSchema =
+    "ALTER TABLE bucket DROP COLUMN tokens_in_sum; ALTER TABLE bucket DROP COLUMN tokens_in_count;"
+    "PRAGMA user_version = 5";
+
+TEST(StoreFaults, AFileOfTheFirstSchemaIsMigrated) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    {
+        Store store(path);
+        store.add(store.source("s"), {faultsReading(1000)});
+    }
+    runSql(path, kBackToFirstSchema);
+    Store store(path);
+    const auto id = store.source("s");
+    EXPECT_EQ(store.count(id), 1);
+    EXPECT_TRUE(std::filesystem::exists(path + ".v5"));
+    store.add(id, {faultsReading(61'000)});
+    const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(600'000));
+    ASSERT_EQ(minutes.size(), 2u);
+    EXPECT_EQ(minutes[0].of(Summed::TokensIn).count, 0) << "the file did not keep it";
+    EXPECT_EQ(minutes[1].of(Summed::TokensIn).count, 1);
+    EXPECT_EQ(minutes[1].of(Summed::TokensIn).mean, faultsReading(0).tokensIn);
+}
+
+/// Files that were written before the schema stood in one statement got their columns one by one.
 TEST(StoreFaults, AFileWhoseColumnsWereAddedOpens) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";
@@ -111,6 +136,7 @@ TEST(StoreFaults, AFileWhoseColumnsWereAddedOpens) {
         Store store(path);
         store.add(store.source("s"), {faultsReading(1000)});
     }
+    runSql(path, kBackToFirstSchema);
     for (const char* column : {"saved_sum REAL NOT NULL DEFAULT 0", "saves INTEGER NOT NULL DEFAULT 0",
                                "age_sum REAL NOT NULL DEFAULT 0", "ages INTEGER NOT NULL DEFAULT 0"}) {
         const std::string name(column, std::strchr(column, ' '));

@@ -41,6 +41,34 @@ TEST(AlertRules, OfOneNameAreToldApart) {
     EXPECT_EQ(alerts[0].index, 1u);
 }
 
+TEST(AlertRules, HaveASourceAndHours) {
+    AlertRule rule;
+    rule.name = "rule";
+    AlertInput input;
+    input.source = "door";
+    input.tokens = 50;
+    const auto fires = [&](int hour) {
+        AlertWatch watch;
+        watch.setRules({rule});
+        input.hour = hour;
+        return !watch.update(input, {}).empty();
+    };
+    EXPECT_TRUE(fires(0) && fires(23));
+    rule.source = "yard";
+    EXPECT_FALSE(fires(12));
+    rule.source = "door";
+    rule.fromHour = 8, rule.toHour = 17;
+    EXPECT_TRUE(fires(8) && fires(16));
+    EXPECT_FALSE(fires(7) || fires(17));
+    rule.fromHour = 22, rule.toHour = 6;  // over midnight
+    EXPECT_TRUE(fires(22) && fires(0) && fires(5));
+    EXPECT_FALSE(fires(6) || fires(21));
+    rule.toHour = 22;
+    EXPECT_THROW(AlertWatch().setRules({rule}), cv::Exception);
+    rule.toHour = 25;
+    EXPECT_THROW(AlertWatch().setRules({rule}), cv::Exception);
+}
+
 TEST(Region, CountsPatchesTokensAndShares) {
     cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
     labels(cv::Rect(0, 0, 10, 40)).setTo(0);

@@ -1,0 +1,40 @@
+// For the built-in street: says in a sentence what the images compare, and offers the next steps.
+#pragma once
+
+#include <QFrame>
+
+#include "gui/engine/saved_time.hpp"
+
+class QLabel;
+class QPushButton;
+
+namespace mpm::gui {
+
+class GuideStrip : public QFrame {
+    Q_OBJECT
+public:
+    explicit GuideStrip(QWidget* parent = nullptr);
+
+    /// Shown for the built-in street until it is dismissed, if the window is not low.
+    void setSource(const SourceReport& report);
+    void setDismissed(bool dismissed);
+    bool dismissed() const { return m_dismissed; }
+    void setAnalysis(const Analysis& analysis, const SavedTime& saved);
+    void setComparison(const Comparison& comparison) { m_agreement = comparison.agreement; }
+    QString text() const;
+
+signals:
+    void mergeWanted();
+    void reuseWanted(bool on);
+    void cameraWanted();
+
+private:
+    void showOrHide();
+
+    QLabel* m_text;
+    QPushButton* m_reuse;
+    double m_agreement = 0;
+    bool m_scene = false, m_dismissed = false;
+};
+
+}  // namespace mpm::gui

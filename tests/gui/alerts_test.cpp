@@ -1,0 +1,91 @@
+// The form of alert rules: percent, present values, and the rule tried on stored readings.
+#include <atomic>
+
+#include <QCheckBox>
+#include <QDoubleSpinBox>
+#include <QLabel>
+#include <QSignalSpy>
+
+#include "gui/dialogs/alert_page.hpp"
+#include "gui/registry.hpp"
+#include "gui/services/alert_center.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+class AlertsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void thresholdsArePercent();
+    void rulesAreTriedOnTheLastDay();
+};
+
+/// Steps of 0.1 %, the present value beside it, and no rounding of what a file holds.
+void AlertsTest::thresholdsArePercent() {
+    QLocale::setDefault(QLocale::c());
+    mpm::pipeline::AlertRule rule;
+    rule.name = "cars";
+    rule.of = mpm::pipeline::AlertRule::Of::ClassShare;
+    rule.label = "car";
+    rule.threshold = 0.00515;
+    AlertPage page({rule}, {}, {QStringLiteral("road"), QStringLiteral("car")}, {QStringLiteral("door")});
+    auto* threshold = page.findChildren<QDoubleSpinBox*>().at(0);
+    QCOMPARE(threshold->text(), QStringLiteral("0.515 %"));
+    const auto texts = [&page] {
+        QStringList all;
+        for (const QLabel* label : page.findChildren<QLabel*>())
+            all << label->text();
+        return all.join(QLatin1Char('|'));
+    };
+    QSignalSpy changed(&page, &AlertPage::changed);
+    page.findChild<QCheckBox*>()->click();
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(page.rules()[0].threshold, 0.00515);
+    threshold->stepUp();
+    QVERIFY(std::abs(page.rules()[0].threshold - 0.00615) < 1e-9);
+    threshold->setValue(2);
+    QVERIFY(std::abs(page.rules()[0].threshold - 0.02) < 1e-12);
+    mpm::pipeline::AlertInput input;
+    input.labels = {"road", "car"};
+    input.classShares = {0.5, 0.0123};
+    page.setInput(input);
+    QVERIFY2(texts().contains(QStringLiteral("now 1.2 %")), qPrintable(texts()));
+    page.setTimes(page.rules()[0], 14);
+    QVERIFY(texts().contains(QStringLiteral("would have fired 14 times in the last day")));
+    page.setTimes(rule, 3);  // of the rule as it was
+    QVERIFY(!texts().contains(QStringLiteral("fired 3")));
+    // Only the hours differ; the same hour twice would never fire, and is not taken.
+    const QList<QSpinBox*> hours = page.findChildren<QSpinBox*>();
+    hours.at(0)->setValue(22);
+    hours.at(1)->setValue(22);
+    QCOMPARE(page.rules()[0].fromHour, 22);
+    QCOMPARE(page.rules()[0].toHour, 24);
+}
+
+void AlertsTest::rulesAreTriedOnTheLastDay() {
+    mpm::pipeline::AlertRule rule;
+    rule.name = "busy";
+    rule.threshold = 500;
+    rule.coolDown = std::chrono::seconds(10);
+    std::vector<mpm::pipeline::Measurement> readings(60);
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+        readings[i].time = mpm::pipeline::Millis(1000 * i);
+        readings[i].tokensIn = 1000;
+        readings[i].stageTokens = {i / 10 % 2 == 0 ? 400 : 600};
+    }
+    QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 3);
+    rule.source = "yard";
+    QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 0);
+    // The recorder answers from the store.
+    test::WindowFixture is;
+    is.open();
+    QVERIFY(is.next());
+    std::atomic<int> found{-1};
+    is.window->engine().recorder().ask([&found](const mpm::pipeline::Store& store, std::int64_t source) {
+        found = static_cast<int>(store.count(source));
+    });
+    QTRY_VERIFY_WITH_TIMEOUT(found > 0, test::patience(10'000));
+}
+
+MPM_GUI_TEST(AlertsTest);
+#include "alerts_test.moc"
