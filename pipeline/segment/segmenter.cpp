@@ -64,6 +64,9 @@ Segmentation Segmenter::segment(const cv::Mat& image, bool scores) {
     return std::move(segment(std::vector<cv::Mat>{image}, scores).front());
 }
 
+namespace {
+
+/// Leaves out objects that overlap a better one of their class by more than `most` (intersection over union).
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;
     for (const Detection& one : sorted) {
@@ -74,6 +77,26 @@ std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, doub
         if (!isDouble) kept.push_back(one);
     }
     return kept;
+}
+
+}  // namespace
+
+std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
+                                 cv::Size image, const DetectionChoice& choice) {
+    const bool all = choice.nms >= 1;
+    const int most = all ? choice.most : std::numeric_limits<int>::max();
+    std::vector<Detection> objects;
+    try {
+        objects = mpm::detections(outputs, network.detectorOutputs(), network.info(), image, choice.threshold,
+                                  index, most);
+    } catch (const cv::Exception& error) {
+        throw ModelError("its outputs are not as its metadata mpm.detections describes them (" + error.err +
+                         "); convert it again with --detections");
+    }
+    if (all) return objects;
+    objects = withoutDoubles(objects, choice.nms);
+    if (static_cast<int>(objects.size()) > choice.most) objects.resize(static_cast<size_t>(choice.most));
+    return objects;
 }
 
 std::vector<Segmentation> Segmenter::detect(const std::vector<cv::Mat>& images) {
@@ -92,20 +115,7 @@ std::vector<Segmentation> Segmenter::detect(const std::vector<cv::Mat>& images) 
         watch.restart();
         Segmentation& result = results[i];
         result.detector = true;
-        const bool all = m_choice.nms >= 1;
-        try {
-            result.detections =
-                mpm::detections(outputs, m_network.detectorOutputs(), info(), sizes[i], m_choice.threshold,
-                                static_cast<int>(i), all ? m_choice.most : std::numeric_limits<int>::max());
-        } catch (const cv::Exception& error) {
-            throw ModelError("its outputs are not as its metadata mpm.detections describes them (" +
-                             error.err + "); convert it again with --detections");
-        }
-        if (!all) {
-            result.detections = withoutDoubles(result.detections, m_choice.nms);
-            if (static_cast<int>(result.detections.size()) > m_choice.most)
-                result.detections.resize(static_cast<size_t>(m_choice.most));
-        }
+        result.detections = objectsOf(m_network, outputs, static_cast<int>(i), sizes[i], m_choice);
         addReport(report, i, result);
         result.prepareMs = prepareMs;
         result.networkMs = networkMs;

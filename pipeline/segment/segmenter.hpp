@@ -66,8 +66,10 @@ private:
     DetectionChoice m_choice;
 };
 
-/// Leaves out objects that overlap a better one of their class by more than `most` (intersection over union).
-std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most);
+/// The objects of image `index` of a detector's outputs, which are those of network.detectorOutputs().
+/// image: the size of the original. Throws ModelError if the outputs are not as the metadata describes them.
+std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
+                                 cv::Size image, const DetectionChoice& choice);
 
 /// Ids of image `index` of a network's output, of the size the network worked at: logits (BxCxHxW, any H and
 /// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.

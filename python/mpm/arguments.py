@@ -24,6 +24,16 @@ def path_of(value: Path, name: str) -> bytes:
     return path
 
 
+def share_text(value: Any, name: str) -> str:
+    """A number as JSON; the library checks its range."""
+    try:
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
+        return repr(float(value))
+    except (TypeError, ValueError):
+        raise wrong_type(name, "a number of 0 to 1", value) from None
+
+
 def text_of(value: Any, name: str, expected: str = "text") -> str:
     if not isinstance(value, str):
         raise wrong_type(name, expected, value)

@@ -12,11 +12,14 @@ import numpy
 
 from . import images, register, videos
 from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, taken, view_of
-from .arguments import Initialised, blocks_text, path_of, size_of, text_of, wrong_type
+from .arguments import Initialised, blocks_text, path_of, share_text, size_of, text_of, wrong_type
 from .arrays import AnyImage, Floats, Image, Path, Stream
 from .convert import ModelInfo
 from .convert import info as read_info
 from .result import Result
+
+
+_SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "nms")
 
 
 @contextmanager
@@ -95,10 +98,13 @@ class Model(Initialised):
         size: Optional[Tuple[int, int]] = None,
         *,
         blocks: Union[Sequence[int], str, None] = None,
+        method: Optional[str] = None,
         precision: Optional[str] = None,
         threads: Optional[int] = None,
         device: Optional[str] = None,
         reuse: Union[bool, str, None] = None,
+        threshold: Optional[float] = None,
+        nms: Optional[float] = None,
     ) -> None:
         """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), where the file
         leaves them open. threads: of the whole process; 0: one for each processor. The others are the properties."""
@@ -119,7 +125,7 @@ class Model(Initialised):
         with without_python_layers():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
         self._handle: Optional[Handle] = Handle(handle.value, library.mpm_model_free)
-        for name, value in (("blocks", blocks), ("precision", precision), ("device", device), ("reuse", reuse)):
+        for name, value in zip(_SETTINGS, (blocks, method, precision, device, reuse, threshold, nms)):
             if value is not None:
                 setattr(self, name, value)
 
@@ -135,7 +141,7 @@ class Model(Initialised):
 
     def __reduce__(self) -> Any:
         facts = self._facts()
-        settings = {name: facts[name] for name in ("blocks", "precision", "device", "reuse")}
+        settings = {name: facts[name] for name in _SETTINGS}
         return _restored, (self._content or facts["path"], self._size, settings)
 
     def _open(self) -> Handle:
@@ -199,8 +205,9 @@ class Model(Initialised):
 
     def embed(self, image: Any, color: Optional[str] = None) -> Floats:
         """A vector of each image: the mean of its features. For models that have no classes."""
-        if self.classes:
-            raise Error("embed: the model gives classes, not features")
+        facts = self._facts()
+        if facts["classes"] or facts["detector"]:
+            raise Error("embed: the model gives %s, not features" % ("boxes" if facts["detector"] else "classes"))
         results = self(image, color=color)
         if isinstance(results, list):
             return numpy.stack([_mean(result.features) for result in results])
@@ -228,6 +235,15 @@ class Model(Initialised):
     @blocks.setter
     def blocks(self, value: Union[Sequence[int], str]) -> None:
         self._set(b"blocks", blocks_text(value))
+
+    @property
+    def method(self) -> str:
+        """The reducer, with parameters if it has any: mpm, none, gentle, 'tome:r=13'. The blocks stay."""
+        return str(self._facts()["method"])
+
+    @method.setter
+    def method(self, value: str) -> None:
+        self._set(b"method", text_of(value, "method"))
 
     @property
     def precision(self) -> str:
@@ -259,6 +275,24 @@ class Model(Initialised):
             raise wrong_type("reuse", "True, False or text such as 'refresh=30,full=0.25'", value)
         self._set(b"reuse", value if isinstance(value, str) else "on" if value else "off")
 
+    @property
+    def threshold(self) -> float:
+        """Of a detector: objects have larger scores. 0 to 1."""
+        return float(self._facts()["threshold"])
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._set(b"threshold", share_text(value, "threshold"))
+
+    @property
+    def nms(self) -> float:
+        """Of a detector: of a class's boxes that overlap by more, only the best counts. 1: all count."""
+        return float(self._facts()["nms"])
+
+    @nms.setter
+    def nms(self, value: float) -> None:
+        self._set(b"nms", share_text(value, "nms"))
+
     def forget(self, stream: Optional[Stream] = None) -> None:
         """With reuse, the next call computes all tokens: of all streams, or of this one."""
         key, handle = None if stream is None else _stream_key(stream), self._open()
@@ -284,7 +318,8 @@ class Model(Initialised):
         if self._handle is None:
             return "Model(closed)"
         facts = self._facts()
+        method = "" if facts["method"] == "mpm" else ", method " + facts["method"]
         reuse = "" if facts["reuse"] == "off" else ", reuse " + facts["reuse"]
         blocks = ",".join(str(block) for block in facts["blocks"]) or "none"
-        return "Model(%r, %dx%d, blocks %s, %s%s)" % (
-            facts["path"], *facts["size"], blocks, facts["precision"], reuse)
+        return "Model(%r, %dx%d, blocks %s%s, %s%s)" % (
+            facts["path"], *facts["size"], blocks, method, facts["precision"], reuse)

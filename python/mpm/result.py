@@ -4,7 +4,7 @@ import ctypes
 import importlib
 import json
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy
 
@@ -83,10 +83,17 @@ class Result(Initialised):
         return self._facts[name]
 
     @property
-    def labels(self) -> Optional[Labels]:
-        """Class ids of the image's size, uint8 or uint16; None where the model has no classes."""
-        labels: Optional[Labels] = self._array("labels")
-        return labels
+    def _detector(self) -> Any:
+        """What a detector says of its objects; None for other models."""
+        self._fact("tokens")
+        return self._facts.get("detector")
+
+    @property
+    def labels(self) -> Union[Labels, Ids, None]:
+        """Class ids of the image's size, uint8 or uint16; of a detector one for each object, int32. None if the model
+        has no classes."""
+        labels: Union[Labels, Ids, None] = self._array("labels")
+        return labels if labels is None or not self._detector else labels.reshape(-1)
 
     @property
     def features(self) -> Floats:
@@ -96,8 +103,8 @@ class Result(Initialised):
 
     @property
     def overlay(self) -> Image:
-        """The image with the classes' colours, uint8 BGR; without classes the merge map. Drawn at the first use, over
-        the image as it is then."""
+        """The image with the classes' colours or the objects' boxes, uint8 BGR; without both the merge map. Drawn at the
+        first use, over the image as it is then."""
         if self._drawn is None:
             drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))
@@ -152,19 +159,37 @@ class Result(Initialised):
         return self._path
 
     @property
-    def names(self) -> Dict[int, str]:
-        """Class names by id, as a dictionary."""
-        return dict(enumerate(self.classes))
+    def names(self) -> Optional[List[str]]:
+        """Of a detector: the class name of each object. None for other models; `classes` has their names."""
+        return list(self._detector["names"]) if self._detector else None
 
     @property
     def boxes(self) -> Optional[Floats]:
-        """Of detectors: float32, (boxes, 4), x and y of two corners. None for other models."""
-        return None
+        """Of a detector: float32, left, top, right and bottom of each object in pixels, the best first. None for other
+        models."""
+        boxes: Optional[Floats] = self._array("boxes")
+        return boxes
 
     @property
-    def masks(self) -> Optional[List[Labels]]:
-        """Of detectors that have masks. None for other models."""
-        return None
+    def scores(self) -> Optional[Floats]:
+        """Of a detector: float32, 0 to 1, of each object. None for other models."""
+        scores: Optional[Floats] = self._array("scores")
+        return scores if scores is None else scores.reshape(-1)
+
+    @property
+    def masks(self) -> Optional[List[Image]]:
+        """Of a detector with masks: uint8 of the size of each object's box in whole pixels, 1 inside. None for other
+        models."""
+        if not self._detector or not self._detector["masks"]:
+            return None
+        if "masks" not in self._arrays:
+            masks = []
+            for number in range(len(self._detector["names"])):
+                array = Array()
+                library.mpm_result_mask(self._handle.address, number, ctypes.byref(array))
+                masks.append(array_over(array, self._handle).copy())  # objects of one box share the memory
+            self._arrays["masks"] = masks
+        return list(self._arrays["masks"])
 
     @property
     def speed(self) -> Dict[str, float]:
@@ -193,25 +218,50 @@ class Result(Initialised):
 
     def _shares(self) -> Iterator[Tuple[int, str, float]]:
         """Id, name and share of the classes in the image, the largest first."""
-        if self.labels is None:
+        if self.labels is None or self._detector:
             return
         counts, names = numpy.bincount(self.labels.ravel()), self.classes
         for label in sorted(numpy.flatnonzero(counts), key=lambda id: -int(counts[id])):
             yield int(label), names[label] if label < len(names) else "", counts[label] / self.labels.size
 
     def to_json(self) -> str:
-        """Path, size, shares of the classes, tokens and milliseconds."""
+        """Path, size, shares of the classes or boxes of the objects, tokens and milliseconds."""
+        found = {"boxes": list(self._objects())} if self._detector else {}
         return json.dumps({
             "path": self.path, "size": list(self._image.shape[:2]),
             "classes": [{"label": label, "name": name, "share": share} for label, name, share in self._shares()],
-            "tokens": self.tokens, "recomputed": self.recomputed, "ms": self.speed, "device": self.device,
+            **found, "tokens": self.tokens, "recomputed": self.recomputed, "ms": self.speed, "device": self.device,
             "precision": self.precision})
 
+    def _objects(self) -> Iterator[Dict[str, Any]]:
+        """As `mpm run --save boxes` writes them."""
+        boxes, labels, scores, names = self.boxes, self.labels, self.scores, self.names
+        if boxes is None or labels is None or scores is None or names is None:
+            return
+        for box, label, name, score in zip(boxes.tolist(), labels.tolist(), names, scores.tolist()):
+            yield {"xyxy": box, "label": label, "name": name, "score": score}
+
+    def _whole_masks(self) -> Any:
+        """The objects' masks in the image's size, bool; None without masks."""
+        boxes, masks, (rows, columns) = self.boxes, self.masks, self._image.shape[:2]
+        if boxes is None or masks is None:
+            return None
+        whole = numpy.zeros((len(masks), rows, columns), bool)
+        for one, (left, top, _, _), mask in zip(whole, boxes.round().astype(int), masks):
+            top, left = min(top, rows - mask.shape[0]), min(left, columns - mask.shape[1])
+            one[top:top + mask.shape[0], left:left + mask.shape[1]] = mask
+        return whole
+
     def to_supervision(self) -> Any:
-        """supervision.Detections: one mask for each class in the image. Needs the package supervision."""
+        """supervision.Detections: the objects of a detector, else one mask for each class in the image. Needs the package
+        supervision."""
         if self.labels is None:
             raise TypeError("to_supervision: the model gives neither classes nor boxes")
         supervision = importlib.import_module("supervision")
+        if self._detector:
+            return supervision.Detections(
+                xyxy=self.boxes, mask=self._whole_masks(), confidence=self.scores, class_id=self.labels,
+                data={"class_name": numpy.array(self.names, str)})
         found = list(self._shares())
         masks = numpy.array([self.labels == label for label, _, _ in found])
         corners = []
@@ -231,7 +281,10 @@ class Result(Initialised):
 
     def __repr__(self) -> str:
         parts = []
-        if self.labels is not None:
+        if self._detector:
+            count = len(self._detector["names"])
+            parts.append("1 object" if count == 1 else "%d objects" % count)
+        elif self.labels is not None:
             parts.append("labels %dx%d" % self.labels.shape)
         if self.tokens:
             parts.append("tokens %d to %d" % (self.tokens[0], self.tokens[-1]))

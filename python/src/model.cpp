@@ -4,6 +4,7 @@
 #include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
+#include "pipeline/draw/boxes.hpp"
 #include "pipeline/segment/names.hpp"
 #include "python/src/border.hpp"
 #include "python/src/segmenter.hpp"
@@ -47,6 +48,16 @@ void setBlocks(Segmenter& model, const std::string& value) {
     model.with([&](pipeline::Network& network) { network.encoder().setSchedule(blocks); });
 }
 
+void setMethod(Segmenter& model, const std::string& value) {
+    model.with([&](pipeline::Network& network) {
+        try {
+            network.encoder().setMethod(value);
+        } catch (const cv::Exception& error) {
+            throw WrongValue("method: " + error.err);
+        }
+    });
+}
+
 void setPrecision(Segmenter& model, const std::string& name) {
     const std::optional<Precision> precision = pipeline::precisionFrom(name);
     if (!precision) throw WrongValue("precision: expected " + precisionNames() + ", got '" + name + "'");
@@ -75,6 +86,18 @@ void setReuse(Segmenter& model, const std::string& text) {
     model.reuse = text;
 }
 
+double shareFrom(const std::string& text, const std::string& name) {
+    const Json value = Json::parse(text, nullptr, false);
+    const double share = value.is_number() ? value.get<double>() : -1;
+    if (!(share >= 0 && share <= 1)) throw WrongValue(name + ": expected 0 to 1, got " + text);
+    return share;
+}
+
+void setShare(Segmenter& model, const std::string& name, const std::string& value) {
+    const double share = shareFrom(value, name);
+    model.with([&](pipeline::Network&) { (name == "nms" ? model.nms : model.threshold) = share; });
+}
+
 Json timesOf(const ResultTimes& t) {
     return {{"prepare", t.prepare}, {"network", t.network}, {"labels", t.labels},
             {"encoder", t.encoder}, {"merge", t.merge},     {"restore", t.restore}};
@@ -88,10 +111,24 @@ Json paletteOf(const std::vector<cv::Vec3b>& palette) {
 }
 
 cv::Mat matrixNamed(const Result& result, const std::string& name) {
-    if (name == "labels") return result.labels;
+    if (name == "labels") return result.objects ? result.objects->ids : result.labels;
+    if (name == "boxes" && result.objects) return result.objects->boxes;
+    if (name == "scores" && result.objects) return result.objects->scores;
     if (name == "features") return result.features;
     if (name == "map") return result.tokens.map;
     return {};
+}
+
+Json namesOf(const Result& result) {
+    Json names = Json::array();
+    for (const Detection& one : result.objects->found)
+        names.push_back(pipeline::className(result.classes, one.label));
+    return names;
+}
+
+int give(const cv::Mat& matrix, mpm_array* array) {
+    if (matrix.empty() && matrix.dims < 2) return 0;
+    return guarded(nullptr, [&] { *array = arrayOf(matrix); }) == MPM_OK ? 1 : 0;
 }
 
 }  // namespace
@@ -110,11 +147,21 @@ char* mpm_model_describe(mpm_model* model) {
     Segmenter& segmenter = model->segmenter;
     const mpm::ModelInfo& info = segmenter.info();
     std::vector<int> blocks;
-    segmenter.with([&](mpm::pipeline::Network& network) { blocks = network.encoder().schedule(); });
+    std::string method;
+    double threshold = 0, nms = 0;
+    segmenter.with([&](mpm::pipeline::Network& network) {
+        blocks = network.encoder().schedule();
+        method = network.encoder().method();
+        threshold = segmenter.threshold, nms = segmenter.nms;
+    });
     return jsonText({{"path", segmenter.path()},
                      {"size", {info.size.height, info.size.width}},
                      {"classes", info.labels},
                      {"blocks", blocks},
+                     {"method", method},
+                     {"detector", info.detections.has_value()},
+                     {"threshold", threshold},
+                     {"nms", nms},
                      {"precision", segmenter.precision},
                      {"device", segmenter.device},
                      {"reuse", segmenter.reuse},
@@ -125,6 +172,8 @@ int mpm_model_set(mpm_model* model, const char* setting, const char* value, char
     return guarded(error, [&] {
         const std::string name = setting;
         if (name == "blocks") setBlocks(model->segmenter, value);
+        if (name == "method") setMethod(model->segmenter, value);
+        if (name == "threshold" || name == "nms") setShare(model->segmenter, name, value);
         if (name == "precision") setPrecision(model->segmenter, value);
         if (name == "device") setDevice(model->segmenter, value);
         if (name == "reuse") setReuse(model->segmenter, value);
@@ -160,20 +209,26 @@ void mpm_result_free(mpm_result* result) {
 
 char* mpm_result_describe(const mpm_result* result) {
     const Result& r = result->result;
-    return jsonText({{"tokens", r.tokens.tokens},
-                     {"grid", {r.grid.height, r.grid.width}},
-                     {"recomputed", r.tokens.reuse.recomputed},
-                     {"times", timesOf(r.times)},
-                     {"device", r.device},
-                     {"precision", r.precision},
-                     {"classes", r.classes},
-                     {"palette", paletteOf(r.palette)}});
+    Json facts = {{"tokens", r.tokens.tokens},
+                  {"grid", {r.grid.height, r.grid.width}},
+                  {"recomputed", r.tokens.reuse.recomputed},
+                  {"times", timesOf(r.times)},
+                  {"device", r.device},
+                  {"precision", r.precision},
+                  {"classes", r.classes},
+                  {"palette", paletteOf(r.palette)}};
+    if (r.objects) facts["detector"] = {{"names", namesOf(r)}, {"masks", r.objects->masks}};
+    return jsonText(facts);
 }
 
 int mpm_result_array(const mpm_result* result, const char* name, mpm_array* array) {
-    const cv::Mat matrix = matrixNamed(result->result, name);
-    if (matrix.empty() && matrix.dims < 2) return 0;
-    return guarded(nullptr, [&] { *array = arrayOf(matrix); }) == MPM_OK ? 1 : 0;
+    return give(matrixNamed(result->result, name), array);
+}
+
+int mpm_result_mask(const mpm_result* result, int object, mpm_array* array) {
+    const std::optional<Objects>& objects = result->result.objects;
+    if (!objects || object < 0 || object >= static_cast<int>(objects->found.size())) return 0;
+    return give(objects->found[static_cast<size_t>(object)].mask, array);
 }
 
 int mpm_result_overlay(const mpm_result* result, const mpm_array* image, mpm_buffer** drawn, char** error) {

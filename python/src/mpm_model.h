@@ -37,9 +37,11 @@ typedef struct mpm_result mpm_result;
 /* path: a file, or "default". rows, columns: used where the file leaves the size open; 0 for none. */
 MPM_C_API int mpm_model_open(const char* path, int rows, int columns, mpm_model** model, char** error);
 MPM_C_API void mpm_model_free(mpm_model* model);
-/* {"path", "size", "classes", "blocks", "precision", "device", "reuse", "batch"} */
+/* {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
+ * "threshold", "nms"} */
 MPM_C_API char* mpm_model_describe(mpm_model* model);
-/* setting: "blocks", "precision", "device" or "reuse". */
+/* setting: "blocks", "method", "precision", "device" or "reuse"; of a detector "threshold" and "nms", 0 to 1.
+ */
 MPM_C_API int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error);
 /* stream: NULL for all. */
 MPM_C_API int mpm_model_forget(mpm_model* model, const char* stream, char** error);
@@ -48,11 +50,14 @@ MPM_C_API int mpm_model_run(mpm_model* model, const mpm_array* images, const cha
                             mpm_result** results, char** error);
 
 MPM_C_API void mpm_result_free(mpm_result* result);
-/* {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"} */
+/* {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}; of a detector also
+ * "detector": {"names": of each object, "masks": whether there are masks} */
 MPM_C_API char* mpm_result_describe(const mpm_result* result);
-/* name: "labels", "features" or "map". Returns 0 if the result has no such array. The memory is the result's.
- */
+/* name: "labels", "features" or "map"; of a detector "boxes", "scores" and "labels", the best object first.
+ * Returns 0 if the result has no such array. The memory is the result's. */
 MPM_C_API int mpm_result_array(const mpm_result* result, const char* name, mpm_array* array);
+/* object: 0 for the best. Else as mpm_result_array(). Objects of one box may have the same memory. */
+MPM_C_API int mpm_result_mask(const mpm_result* result, int object, mpm_array* array);
 /* image: the one that the result was computed from. */
 MPM_C_API int mpm_result_overlay(const mpm_result* result, const mpm_array* image, mpm_buffer** drawn,
                                  char** error);

@@ -6,10 +6,10 @@
 #include <opencv2/imgproc.hpp>
 
 #include "base/stopwatch.hpp"
+#include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 #include "pipeline/segment/names.hpp"
-#include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::python {
 
@@ -34,7 +34,20 @@ bool isSegmentation(const cv::Mat& output) {
 
 }  // namespace
 
+Objects::Objects(std::vector<Detection> sorted) : found(std::move(sorted)) {
+    const int count = static_cast<int>(found.size());
+    boxes.create(count, 4, CV_32F), scores.create(count, 1, CV_32F), ids.create(count, 1, CV_32S);
+    for (int i = 0; i < count; ++i) {
+        const Detection& one = found[static_cast<size_t>(i)];
+        const float corners[] = {one.box.x, one.box.y, one.box.x + one.box.width, one.box.y + one.box.height};
+        std::copy(std::begin(corners), std::end(corners), boxes.ptr<float>(i));
+        scores.at<float>(i) = one.score;
+        ids.at<int>(i) = one.label;
+    }
+}
+
 cv::Mat Result::overlay(const cv::Mat& image) const {
+    if (objects) return pipeline::drawBoxes(image, pipeline::drawnBoxes(objects->found, classes, palette));
     if (labels.empty()) return pipeline::drawMergeMap(image, tokens.map, grid);
     return pipeline::drawOverlay(image, labels, palette);
 }
@@ -45,7 +58,7 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
                            const mpm::Report& report) {
     Result result;
     Stopwatch watch;
-    if (isSegmentation(output)) {
+    if (!m_network.detects() && isSegmentation(output)) {
         const cv::Mat ids = pipeline::labelsOf(output, index, info().size);
         cv::resize(ids, result.labels, image.size(), 0, 0, cv::INTER_NEAREST);
         double most = 0;
@@ -64,6 +77,16 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
     result.device = pipeline::deviceName(report.device);
     result.precision = pipeline::precisionName(report.precision);
     return result;
+}
+
+void Segmenter::addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, Result& result) {
+    const Stopwatch watch;
+    pipeline::DetectionChoice choice;
+    choice.threshold = static_cast<float>(threshold), choice.nms = nms;
+    result.objects.emplace(pipeline::objectsOf(m_network, outputs, index, image, choice));
+    result.objects->masks = !info().detections->masks.empty();
+    result.palette = pipeline::completePalette(info().palette, static_cast<int>(info().labels.size()));
+    result.times.labels = watch.milliseconds();
 }
 
 int Segmenter::idOf(const std::string& stream) {
@@ -111,7 +134,12 @@ std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::v
     const cv::Mat blob = network.blob(images);
     const double prepare = watch.milliseconds();
     watch.restart();
-    const cv::Mat output = network.forward(blob);
+    std::vector<cv::Size> sizes;
+    for (const cv::Mat& image : images)
+        sizes.push_back(image.size());
+    const std::vector<cv::Mat> outputs = network.detects() ? network.forwardDetector(blob, sizes)
+                                                           : std::vector<cv::Mat>{network.forward(blob)};
+    const cv::Mat& output = outputs.front();
     const double forward = watch.milliseconds();
     if (output.dims < 2 || output.size[0] != static_cast<int>(images.size()))
         CV_Error(cv::Error::StsBadArg, "mpm: the network's output has no entry for each image");
@@ -119,6 +147,7 @@ std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::v
     std::vector<Result> results;
     for (size_t i = 0; i < images.size(); ++i) {
         results.push_back(resultOf(output, static_cast<int>(i), images[i], report));
+        if (network.detects()) addObjects(outputs, static_cast<int>(i), sizes[i], results.back());
         results.back().times.prepare = prepare;
         results.back().times.network = forward;
     }

@@ -8,13 +8,24 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/segment/network.hpp"
+#include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::python {
 
 /// Milliseconds. Those of the network and the encoder are of the whole batch.
 struct ResultTimes {
     double prepare = 0, network = 0, labels = 0, encoder = 0, merge = 0, restore = 0;
+};
+
+/// What a detector found, the largest score first.
+struct Objects {
+    explicit Objects(std::vector<Detection> sorted);
+
+    std::vector<Detection> found;
+    cv::Mat boxes;   ///< CV_32F, left, top, right, bottom of each object
+    cv::Mat scores;  ///< CV_32F, a row for each object
+    cv::Mat ids;     ///< CV_32S, a row for each object
+    bool masks = false;
 };
 
 struct Result {
@@ -26,8 +37,10 @@ struct Result {
     std::string device, precision;
     std::vector<std::string> classes;
     std::vector<cv::Vec3b> palette;  ///< of all classes
+    std::optional<Objects> objects;  ///< of a detector
 
-    /// The colours of the classes over the image; if the model has none, the clusters.
+    /// The objects' boxes over the image, or the colours of the classes; if the model has neither, the
+    /// clusters.
     cv::Mat overlay(const cv::Mat& image) const;
 };
 
@@ -54,9 +67,11 @@ public:
     int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
+    double threshold = 0.5, nms = 1;                                ///< of a detector
 
 private:
     std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images);
+    void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, Result& result);
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report);
     int idOf(const std::string& stream);
 

@@ -1,4 +1,4 @@
-// make_model OUT.onnx: the smallest complete model: an image of 32x32, patches of
+// make_model OUT.onnx [detector|masks]: the smallest complete model: an image of 32x32, patches of
 // 8x8, an MpmEncoder of three blocks, a linear head. Random weights; the metadata `mpm::modelInfo` reads.
 #include <cstdlib>
 #include <exception>
@@ -43,7 +43,44 @@ void addEncoder(OnnxModel& model, const mpm::test::EncoderCase& encoder) {
     model.attribute("heads", encoder.options.heads).attribute("special_tokens", encoder.options.special);
 }
 
-void writeModel(const std::string& path) {
+/// Rows that do not depend on the image.
+void addRows(OnnxModel& model, int dim, const std::string& name, const cv::Mat& values) {
+    model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
+    model.node("MatMul", {"features", name + "/zero"}, {name + "/none"});
+    model.constant(name + "/values", values, {1, values.rows, values.cols});
+    model.node("Add", {name + "/none", name + "/values"}, {name});
+}
+
+/// Masks of all boxes: the left quarter of the image.
+void addMasks(OnnxModel& model, int dim) {
+    cv::Mat logits(kGrid * kGrid, kGrid * kGrid, CV_32F, cv::Scalar(-1));
+    for (int column = 0; column < logits.cols; column += kGrid)
+        logits.col(column).setTo(1);
+    addRows(model, dim, "masks/rows", logits);
+    model.constant("masks/shape", std::vector<long long>{1, kGrid * kGrid, kGrid, kGrid});
+    model.node("Reshape", {"masks/rows", "masks/shape"}, {"masks"});
+    model.output("masks", {1, kGrid * kGrid, kGrid, kGrid});
+}
+
+/// Two boxes side by side, of class 0 and 1, and a double of the first below a score of a half.
+void addBoxes(OnnxModel& model, int dim, bool masks) {
+    cv::Mat boxes(kGrid * kGrid, 4, CV_32F, cv::Scalar(0)), scores(kGrid * kGrid, 2, CV_32F, cv::Scalar(-9));
+    for (int i = 0; i < 3; ++i) {
+        const float box[] = {i == 1 ? .75F : .25F, .5F, .25F, .5F};
+        std::copy(box, box + 4, boxes.ptr<float>(i));
+        scores.at<float>(i, i % 2) = i == 2 ? -.5F : 3 - float(i);
+    }
+    addRows(model, dim, "dets", boxes);
+    addRows(model, dim, "scores", scores);
+    model.output("dets", {1, kGrid * kGrid, 4});
+    model.output("scores", {1, kGrid * kGrid, 2});
+    if (masks) addMasks(model, dim);
+    model.metadata("mpm.detections", masks ? R"({"boxes": "dets", "scores": "scores", "masks": "masks"})"
+                                           : R"({"boxes": "dets", "scores": "scores"})");
+    model.metadata("mpm.labels", R"(["left", "right"])");
+}
+
+void writeModel(const std::string& path, const std::string& kind) {
     mpm::test::EncoderOptions options;
     options.heads = 2;
     options.special = 0;
@@ -51,9 +88,13 @@ void writeModel(const std::string& path) {
     OnnxModel model;
     addEmbedding(model, options.dim());
     addEncoder(model, mpm::test::makeEncoder(options));
-    model.constant("head", randomWeights({options.dim(), kClasses}, 0.3));
-    model.node("MatMul", {"features", "head"}, {"logits"});
-    model.output("logits", {1, kGrid * kGrid, kClasses});
+    if (!kind.empty()) {
+        addBoxes(model, options.dim(), kind == "masks");
+    } else {
+        model.constant("head", randomWeights({options.dim(), kClasses}, 0.3));
+        model.node("MatMul", {"features", "head"}, {"logits"});
+        model.output("logits", {1, kGrid * kGrid, kClasses});
+    }
     model.metadata("mpm.size", "[32, 32]");
     model.write(path);
 }
@@ -62,8 +103,10 @@ void writeModel(const std::string& path) {
 
 int main(int argc, char** argv) {
     try {
-        if (argc != 2) throw std::invalid_argument("one argument wanted, the file to write");
-        writeModel(argv[1]);
+        const std::string kind = argc == 3 ? argv[2] : "";
+        if (argc < 2 || argc > 3 || (argc == 3 && kind != "detector" && kind != "masks"))
+            throw std::invalid_argument("wanted: the file to write, then nothing, detector or masks");
+        writeModel(argv[1], kind);
         return EXIT_SUCCESS;
     } catch (const std::exception& error) {
         std::cerr << "make_model: " << error.what() << "\n";

@@ -155,7 +155,7 @@ class Results(FolderTest):
         self.assertTrue(numpy.array_equal(result.plot(), result.overlay))
         path = result.save(os.path.join(self.folder, "overlay.png"))
         self.assertTrue(numpy.array_equal(mpm.images.read(path), result.overlay))
-        self.assertEqual(result.names[0], result.classes[0])
+        self.assertIsNone(result.names)
         self.assertEqual(set(result.speed), {"prepare", "network", "labels"})
         read = json.loads(result.to_json())
         self.assertEqual(read["size"], [480, 640])
@@ -175,10 +175,24 @@ class Results(FolderTest):
 
 class Models(FolderTest):
     def test_settings_in_the_constructor(self):
-        model = mpm.Model(TINY, blocks=(1,), precision="auto", device="cpu", reuse=True, threads=2)
+        model = mpm.Model(TINY, blocks=(1,), method="tome:r=3", precision="auto", device="cpu", reuse=True, threads=2)
         self.assertEqual((model.blocks, model.precision, model.device, model.reuse), ((1,), "auto", "cpu", True))
+        self.assertEqual((model.method, pickle.loads(pickle.dumps(model)).method), ("tome:r=3", "tome:r=3"))
+        self.assertIn("blocks 1, method tome:r=3, auto", repr(model))
         with self.assertRaisesRegex(ValueError, "^threads: "):
             mpm.Model(TINY, threads=-1)
+
+    def test_the_method_is_a_setting(self):
+        model = mpm.Model(TINY, blocks=(1,))
+        self.assertEqual(model.method, "mpm")
+        model.method = "tome:r=3"
+        self.assertEqual(model(image()).tokens, [16, 13, 10])  # ToMe merges before each block
+        model.method = "none"
+        self.assertEqual(model(image()).tokens, [16, 16, 16])
+        for value, kind in (("best", ValueError), ("tome:r=-1", ValueError), (3, TypeError)):
+            with self.assertRaisesRegex(kind, "^method: "):
+                model.method = value
+        self.assertEqual((model.method, model.blocks), ("none", (1,)))
 
     def test_bytes(self):
         with open(TINY, "rb") as file:

@@ -20,10 +20,13 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     results = model([frame, frame], stream=["yard", 3])
     result = model(frame, stream="yard")
     model.forget("yard")
-    with mpm.Model(b"", blocks=(2, 5), precision="auto", threads=2, device="cpu", reuse=True) as other:
+    with mpm.Model(b"", blocks=(2, 5), precision="auto", threads=2, device="cpu", reuse=True, method="mpm") as other:
         several: List[mpm.Result] = [frame for frame in other.stream("clip.mp4", stream="yard")]
     results = model(["street.jpg", pathlib.Path("yard.jpg")])
-    print(model("street.jpg").names, model.embed(frame).shape, model.info().size, several[0].save(), several[0].plot())
+    model.method, model.threshold, model.nms = "gentle", 0.3, 0.7
+    if result.boxes is not None and result.scores is not None and result.names and result.masks is not None:
+        print(result.boxes.shape, result.scores.max(), result.names[0].upper(), result.masks[0].shape)
+    print(model("street.jpg").classes, model.embed(frame).shape, model.info().size, several[0].save(), several[0].plot())
     print(mpm.Model(pathlib.Path("b.onnx")), mpm.info(pathlib.Path("b.onnx")))
     overlay: NDArray[numpy.uint8] = result.overlay
     rows, columns = result.grid
