@@ -9,7 +9,7 @@ import glob, json, re, sys
 
 for path in glob.glob("deploy/*/*.json"):
     json.load(open(path))
-endpoint = open("gui/services/metrics_endpoint.cpp").read()
+endpoint = open("gui/services/metrics_endpoint.cpp").read() + open("pipeline/store/reading.cpp").read()
 published = set(re.findall(r'"(mpm_[a-z_]+)"', endpoint))
 dashboard = json.load(open("deploy/grafana/mpm.json"))
 used = set()

@@ -75,7 +75,7 @@ models::Conversion expectFollows(const List<Rotary>& byBlock, cv::Size from, cv:
         convertTo(build(folder, "export.onnx", byBlock, from), folder / "resized.onnx", to);
     const cv::Mat expected = evaluatedAt(there, to);
     EXPECT_LT(distance(forwardAt(folder / "resized.onnx", to, {}).output, expected), 1e-4);
-    models::convertModel(there, folder / "own.onnx", {});
+    convertTo(there, folder / "own.onnx", to);
     const Forward merged = forwardAt(folder / "resized.onnx", to, {1, 3}),
                   own = forwardAt(folder / "own.onnx", to, {1, 3});
     EXPECT_LT(distance(merged.output, own.output), 1e-4);
