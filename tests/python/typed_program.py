@@ -14,6 +14,7 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     model.blocks = "2,5"
     model.precision = "bf16"
     model.reuse = True
+    model.method = "gentle"
     model.reuse = "refresh=30"
     result: mpm.Result = model(frame)
     results: List[mpm.Result] = model([frame, frame])
@@ -23,7 +24,7 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     with mpm.Model(b"", blocks=(2, 5), precision="auto", threads=2, device="cpu", reuse=True, method="mpm") as other:
         several: List[mpm.Result] = [frame for frame in other.stream("clip.mp4", stream="yard")]
     results = model(["street.jpg", pathlib.Path("yard.jpg")])
-    model.method, model.threshold, model.nms = "gentle", 0.3, 0.7
+    model.threshold, model.nms = 0.3, 0.7
     if result.boxes is not None and result.scores is not None and result.names and result.masks is not None:
         print(result.boxes.shape, result.scores.max(), result.names[0].upper(), result.masks[0].shape)
     print(model("street.jpg").classes, model.embed(frame).shape, model.info().size, several[0].save(), several[0].plot())

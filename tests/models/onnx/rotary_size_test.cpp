@@ -315,7 +315,7 @@ TEST(RotarySize, DecoderWithQueries) {
             models::writeModel(decodedExport(r, kWide), folder / "export.onnx");
             models::writeModel(decodedExport(r, to), folder / "there.onnx");
             convertTo(folder / "export.onnx", folder / "resized.onnx", to);
-            models::convertModel(folder / "there.onnx", folder / "own.onnx", {});
+            convertTo(folder / "there.onnx", folder / "own.onnx", to);
             EXPECT_LT(distance(forwardAt(folder / "resized.onnx", to, {}).output,
                                evaluatedAt(folder / "there.onnx", to)),
                       1e-4);
