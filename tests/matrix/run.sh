@@ -14,7 +14,7 @@ roots=${MPM_ROOTS:-$tree/build/roots}
 mirror=${MPM_MIRROR:-http://deb.debian.org/debian}
 packages="g++ cmake ninja-build ccache pkgconf libhwy-dev libgtest-dev libonnx-dev libprotobuf-dev protobuf-compiler
     nlohmann-json3-dev libcli11-dev libjpeg-dev libfreetype-dev fonts-dejavu-core libsqlite3-dev libseccomp-dev
-    locales"
+    locales mypy"
 
 # in_root ROOT COMMAND...
 in_root() {
