@@ -298,7 +298,7 @@ std::vector<MergeMap> CpuSession::imposedMaps(const StageRequest& request) const
                    request.stage, given, m_batch.images()));
 }
 
-// Each window is an image of its own to the reducer.
+// The reducer takes each window as a separate image.
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     if (request.imposed) return imposedMaps(request);
     if (m_batch.images() == 0) return {};

@@ -256,7 +256,7 @@ Settings EncoderControl::effective(const EncoderControl* backbone) const {
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;
     if (!settings.batchIndependent) settings.batchIndependent = false;
-    // A reducer with blocks of its own would merge in spite of an empty schedule.
+    // A reducer that ignores the schedule would merge in spite of an empty schedule.
     if (!settings.method) settings.method = settings.schedule->empty() ? "none" : methodOfFile();
     if (!settings.reuse) settings.reuse = std::optional<Reuse>();
     return settings;

@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// Each kind of model has a measure of its own.
+/// Each kind of model has a separate measure.
 enum class AgreementKind {
     Labels,  ///< share of equal labels
     Map,  ///< one channel, as depth: 1 - mean absolute difference / mean absolute deviation of the full map

@@ -84,10 +84,10 @@ class Images(FolderTest):
         except ImportError:
             Image = None
         if Image:
-            picture = Image.fromarray(self.frame[..., ::-1].copy())
-            self.same(self.model(picture))
-            self.same(self.model(picture.convert("RGBA")))
-            self.assertEqual(self.model(picture.convert("L")).features.shape, self.expected.shape)
+            pillow = Image.fromarray(self.frame[..., ::-1].copy())
+            self.same(self.model(pillow))
+            self.same(self.model(pillow.convert("RGBA")))
+            self.assertEqual(self.model(pillow.convert("L")).features.shape, self.expected.shape)
         printed, _ = in_new_process("""
 try:
     import torch

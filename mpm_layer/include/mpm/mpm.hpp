@@ -328,7 +328,7 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param method a reducer as Encoder::setMethod names it
-/// @return whether it merges in blocks of its own (ToMe, ALGM), whatever the schedule
+/// @return whether the method chooses the blocks (ToMe, ALGM), whatever the schedule
 /// @throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does
 MPM_API bool ignoresSchedule(const std::string& method);
 
