@@ -32,13 +32,17 @@ def _watched(progress: Optional[Progress], function: Callable[..., int], *argume
             failure.append(error)
         events.put(None)
 
+    # A loop in the block of `try` would not do: Python 3.14 skips `finally` if a signal arrives at the loop's jump.
+    def follow() -> None:
+        for event in iter(events.get, None):
+            if progress is not None:
+                progress(*event)
+
     callback = _library.Progress(report)
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        for event in iter(events.get, None):
-            if progress is not None:
-                progress(*event)
+        follow()
     finally:
         stop.set()
         thread.join()
