@@ -183,6 +183,8 @@ ModelInfo modelInfo(const std::string& path) {
                  "mpm: the input of " + printable(path) + " cannot be " + sizeText(info.size));
     for (const auto& [key, text] : metadata.properties)
         readProperty(path, key, text, info);
+    if (info.detections)
+        info.detections->sizeIsInt64 = metadata.int64Inputs.count(info.detections->sizeInput) > 0;
     return info;
 }
 

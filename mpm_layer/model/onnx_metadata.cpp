@@ -20,10 +20,12 @@ constexpr int kOpsetDomain = 1, kOpsetVersion = 2;
 constexpr int kGraphInitializer = 5, kGraphInput = 11;
 constexpr int kTensorName = 8;
 constexpr int kValueName = 1, kValueType = 2;
-constexpr int kTypeTensor = 1, kTensorShape = 2, kShapeDim = 1, kDimValue = 1;
+constexpr int kTypeTensor = 1, kTensorType = 1, kTensorShape = 2, kShapeDim = 1, kDimValue = 1;
 constexpr int kEntryKey = 1, kEntryValue = 2;
 }  // namespace field
 
+// ONNX's number of the type int64.
+constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 // More than any input has.
 constexpr size_t kMostDims = 16;
@@ -145,7 +147,19 @@ std::vector<int> readShape(const Message& shape) {
 struct Input {
     std::string name;
     std::vector<int> shape;
+    bool isInt64 = false;
 };
+
+void readTensorType(Message tensor, Input& input) {
+    while (tensor.next()) {
+        if (!tensor.isBytes()) {
+            if (tensor.fieldNumber() == field::kTensorType) input.isInt64 = tensor.value() == kInt64;
+            continue;
+        }
+        if (tensor.fieldNumber() == field::kTensorShape) input.shape = readShape(tensor.message());
+        tensor.skipBytes();
+    }
+}
 
 Input readInput(const Message& value) {
     Input input;
@@ -153,16 +167,13 @@ Input readInput(const Message& value) {
         if (part.fieldNumber() == field::kValueName) input.name = part.text();
         if (part.fieldNumber() != field::kValueType) return;
         forEachBytes(part.message(), [&](Message& type) {
-            if (type.fieldNumber() != field::kTypeTensor) return;
-            forEachBytes(type.message(), [&](Message& tensor) {
-                if (tensor.fieldNumber() == field::kTensorShape) input.shape = readShape(tensor.message());
-            });
+            if (type.fieldNumber() == field::kTypeTensor) readTensorType(type.message(), input);
         });
     });
     return input;
 }
 
-std::vector<int> readGraph(const Message& graph) {
+void readGraph(const Message& graph, OnnxMetadata& metadata) {
     std::vector<Input> inputs;
     std::set<std::string> weights;
     forEachBytes(graph, [&](Message& part) {
@@ -174,9 +185,11 @@ std::vector<int> readGraph(const Message& graph) {
         }
     });
     for (const Input& input : inputs) {
-        if (!weights.count(input.name)) return input.shape;
+        if (input.isInt64) metadata.int64Inputs.insert(input.name);
     }
-    return {};
+    const auto image = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const Input& input) { return !weights.count(input.name); });
+    if (image != inputs.end()) metadata.inputShape = image->shape;
 }
 
 // The version, if the domain is ours.
@@ -209,7 +222,7 @@ OnnxMetadata readOnnxMetadata(const std::string& path) {
     bool hasGraph = false;
     forEachBytes(Message(stream, path, size), [&](Message& part) {
         if (part.fieldNumber() == field::kModelGraph) {
-            metadata.inputShape = readGraph(part.message());
+            readGraph(part.message(), metadata);
             hasGraph = true;
         }
         if (part.fieldNumber() == field::kModelOpset)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct OnnxMetadata {
     std::map<std::string, std::string> properties;  ///< those of domain `mpm`
     /// The shape of the graph's first input that is no weight; 0 for a dynamic dimension.
     std::vector<int> inputShape;
+    std::set<std::string> int64Inputs;  ///< names; weights may be among them
 };
 
 /// Throws if the file is missing, cut short or no ONNX model.

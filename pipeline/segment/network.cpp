@@ -195,19 +195,16 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
     }
     m_net.setInput(blob);
     if (!detects() || m_info.detections->sizeInput.empty()) return;
-#if CV_VERSION_MAJOR >= 5
-    using Side = std::int64_t;
-    cv::Mat sides(blob.size[0], 2, CV_64S);
-#else
-    using Side = float;
     cv::Mat sides(blob.size[0], 2, CV_32F);
-#endif
     for (int i = 0; i < sides.rows; ++i) {
         const cv::Size size = i < static_cast<int>(images.size()) ? images[i] : m_info.size;
         const bool widthFirst = m_info.detections->sizeOrder == SizeOrder::Wh;
-        sides.at<Side>(i, 0) = static_cast<Side>(widthFirst ? size.width : size.height);
-        sides.at<Side>(i, 1) = static_cast<Side>(widthFirst ? size.height : size.width);
+        sides.at<float>(i, 0) = static_cast<float>(widthFirst ? size.width : size.height);
+        sides.at<float>(i, 1) = static_cast<float>(widthFirst ? size.height : size.width);
     }
+#ifdef CV_64S
+    if (m_info.detections->sizeIsInt64) sides.convertTo(sides, CV_64S);
+#endif
     m_net.setInput(sides, m_info.detections->sizeInput);
 }
 

@@ -19,7 +19,7 @@ _guard = threading.RLock()
 _layers: Dict[str, type] = {}
 
 
-class _OwnMat(numpy.ndarray):  # type: ignore[type-arg]
+class _OwnMat(numpy.ndarray[Any, numpy.dtype[Any]]):
     """An array whose last axis is not channels, where cv2 is installed without its class Mat."""
 
     wrap_channels = False

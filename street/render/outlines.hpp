@@ -2,6 +2,6 @@
 #pragma once
 
 #include <opencv2/imgproc.hpp>
-#if CV_VERSION_MAJOR >= 5
+#if __has_include(<opencv2/geometry.hpp>)
 #include <opencv2/geometry.hpp>
 #endif

@@ -220,9 +220,12 @@ TEST(Detections, NoBoxesAreNoObjects) {
     }
 }
 
-std::optional<DetectionOutputs> readFrom(const std::string& json) {
+std::optional<DetectionOutputs> readFrom(const std::string& json, bool integers = true) {
     OnnxModel model;
-    model.input("image", {1, 3, 8, 16}).node("Relu", {"image"}, {"out"}).output("out", {1, 3, 8, 16});
+    model.input("image", {1, 3, 8, 16})
+        .input("orig", {1, 2}, integers)
+        .node("Relu", {"image"}, {"out"})
+        .output("out", {1, 3, 8, 16});
     model.metadata("mpm.detections", json);
     const TempFolder folder;
     model.write(folder / "model.onnx");
@@ -249,6 +252,10 @@ TEST(DetectionMetadata, IsRead) {
     EXPECT_EQ(outputs->background, 90);
     EXPECT_EQ(outputs->sizeInput, "orig");
     EXPECT_EQ(outputs->sizeOrder, SizeOrder::Hw);
+    EXPECT_TRUE(outputs->sizeIsInt64);
+    outputs = readFrom(R"({"boxes": "b", "scores": "s", "size_input": "orig"})", false);
+    ASSERT_TRUE(outputs);
+    EXPECT_FALSE(outputs->sizeIsInt64);
     outputs = readFrom(R"({"boxes": "b", "scores": "s", "size_input": {"name": "orig", "order": "hw"}})");
     ASSERT_TRUE(outputs);
     EXPECT_EQ(outputs->sizeInput, "orig");

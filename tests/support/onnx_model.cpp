@@ -48,8 +48,9 @@ OnnxModel::OnnxModel(int opset) : m_impl(std::make_unique<Impl>()) {
 OnnxModel::~OnnxModel() = default;
 OnnxModel::OnnxModel(OnnxModel&&) noexcept = default;
 
-OnnxModel& OnnxModel::input(const std::string& name, const Dims& dims) {
-    setType(*m_impl->graph().add_input(), name, dims, onnx::TensorProto::FLOAT);
+OnnxModel& OnnxModel::input(const std::string& name, const Dims& dims, bool integers) {
+    setType(*m_impl->graph().add_input(), name, dims,
+            integers ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT);
     return *this;
 }
 

@@ -18,7 +18,7 @@ public:
     ~OnnxModel();
     OnnxModel(OnnxModel&&) noexcept;
 
-    OnnxModel& input(const std::string& name, const Dims& dims);
+    OnnxModel& input(const std::string& name, const Dims& dims, bool integers = false);
     OnnxModel& output(const std::string& name, const Dims& dims, bool integers = false);
     OnnxModel& constant(const std::string& name, const cv::Mat& value, const Dims& dims = {});
     OnnxModel& constant(const std::string& name, const std::vector<long long>& values);

@@ -240,6 +240,7 @@ struct DetectionOutputs {
     std::string
         sizeInput;  ///< name of the input [images, 2] with the size of the original image; empty: none
     SizeOrder sizeOrder = SizeOrder::Wh;
+    bool sizeIsInt64 = false;  ///< the type of sizeInput in the file; OpenCV 4 takes f32 for both
 };
 
 /// The metadata of a model file. Missing entries keep these defaults.
