@@ -177,6 +177,7 @@ ModelInfo modelInfo(const std::string& path) {
                                                    std::to_string(kLatestDomainVersion));
     }
     ModelInfo info;
+    info.input = metadata.input;
     if (metadata.inputShape.size() == 4) info.size = cv::Size(metadata.inputShape[3], metadata.inputShape[2]);
     if (!info.size.empty() && !isImageSize(info.size))
         CV_Error(cv::Error::StsOutOfRange,

@@ -189,7 +189,9 @@ void readGraph(const Message& graph, OnnxMetadata& metadata) {
     }
     const auto image = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const Input& input) { return !weights.count(input.name); });
-    if (image != inputs.end()) metadata.inputShape = image->shape;
+    if (image == inputs.end()) return;
+    metadata.input = image->name;
+    metadata.inputShape = image->shape;
 }
 
 // The version, if the domain is ours.

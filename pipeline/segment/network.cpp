@@ -187,14 +187,17 @@ bool Network::useFeatures(const cv::Mat& blob) {
 }
 
 void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images) {
+    const bool takesSize = detects() && !m_info.detections->sizeInput.empty();
+    // OpenCV 5's engine wants a name if there are several inputs.
+    const std::string input = takesSize ? m_info.input : "";
     // OpenCV 5.0's engine keeps old sizes inside when counts change while the input's shape does not, and
     // answers wrongly. An input of another shape in between makes it look again.
     if (cv::getVersionMajor() == 5 && cv::getVersionMinor() == 0) {
         const int shape[] = {blob.size[0], blob.size[1], 16, 16};
-        m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)));
+        m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)), input);
     }
-    m_net.setInput(blob);
-    if (!detects() || m_info.detections->sizeInput.empty()) return;
+    m_net.setInput(blob, input);
+    if (!takesSize) return;
     cv::Mat sides(blob.size[0], 2, CV_32F);
     for (int i = 0; i < sides.rows; ++i) {
         const cv::Size size = i < static_cast<int>(images.size()) ? images[i] : m_info.size;
@@ -250,8 +253,10 @@ std::vector<cv::Mat> Network::forwardDetector(const cv::Mat& blob, const std::ve
                              "\", which the model does not have; convert it again with --detections");
     return withAdvice(blob, [&] {
         setInputs(blob, images);
-        std::vector<cv::Mat> outputs;
-        m_net.forward(outputs, std::vector<cv::String>(names.begin(), names.end()));
+        std::vector<cv::Mat> all, outputs;
+        m_net.forward(all, there);  // OpenCV 5's engine wants the names of all outputs
+        for (const std::string& name : names)
+            outputs.push_back(all[std::find(there.begin(), there.end(), name) - there.begin()]);
         return outputs;
     });
 }

@@ -229,7 +229,9 @@ std::optional<DetectionOutputs> readFrom(const std::string& json, bool integers 
     model.metadata("mpm.detections", json);
     const TempFolder folder;
     model.write(folder / "model.onnx");
-    return modelInfo(folder / "model.onnx").detections;
+    const ModelInfo info = modelInfo(folder / "model.onnx");
+    EXPECT_EQ(info.input, "image");
+    return info.detections;
 }
 
 TEST(DetectionMetadata, IsRead) {
