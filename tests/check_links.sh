@@ -31,7 +31,7 @@ anchors() {
 # check ROOT: a line per broken link; exit status 1 if there is any.
 check() (
     cd "$1"
-    find ./*.md docs models -name '*.md' | sort | while read -r file; do
+    find ./*.md docs models examples -name '*.md' | sort | while read -r file; do
         targets "$file" | while read -r kind target; do
             path=${target%%#*} anchor=""
             case $target in
@@ -53,7 +53,7 @@ check() (
 # expect STATUS TEXT: a document with this text passes (0) or fails (1).
 expect() {
     rm -rf "$scratch/tree"
-    mkdir -p "$scratch/tree/docs" "$scratch/tree/models"
+    mkdir -p "$scratch/tree/docs" "$scratch/tree/models" "$scratch/tree/examples"
     printf '# A heading, or two\n%s\n' "$2" >"$scratch/tree/docs/a.md"
     echo '[a](docs/a.md)' >"$scratch/tree/README.md"
     result=0
