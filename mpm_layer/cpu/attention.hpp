@@ -55,6 +55,7 @@ public:
         return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + key * m_stride;
     }
     size_t stride() const { return m_stride; }  ///< from a row to the next
+    size_t headStep() const { return m_headStep; }
 
 private:
     void gather(const float* rows, size_t stride, int first, int count);

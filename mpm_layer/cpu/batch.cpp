@@ -1,6 +1,7 @@
 #include "mpm_layer/cpu/batch.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
@@ -32,18 +33,37 @@ Batch::Batch(const SessionInput& input, const EncoderConfig& config)
 
 Batch::Batch(const SessionInput& input, const EncoderConfig& config,
              const std::vector<const std::vector<int>*>& chosen)
-    : m_windows(config, input.tokens.size[1] - config.specialTokens - config.trailingTokens),
-      m_windowed(false),
+    : m_windows(config, input.tokens.size[1] - config.specialRows() - config.trailingTokens),
+      m_windowed(config.windowed()),
       m_special(config.specialTokens),
       m_trailing(config.trailingTokens),
       m_dim(input.tokens.size[2]),
-      m_inputTokens(input.tokens.size[1] - config.specialTokens - config.trailingTokens),
-      m_places(input.tokens.size[0]),
+      m_inputTokens(input.tokens.size[1] - config.specialRows() - config.trailingTokens),
+      m_places(checkedProduct<size_t>(input.tokens.size[0], m_windows.count())),
       m_reports(input.tokens.size[0]) {
+    std::vector<std::vector<int>> byWindow(m_places.size());
     for (int i = 0; i < images(); ++i)
-        m_places[i].tokens = checkedCast<int>(chosen[i]->size());
+        choose(i, *chosen[i], byWindow);
+    for (int w = 0; w < windows(); ++w)
+        m_places[w].tokens = checkedCast<int>(byWindow[w].size());
     place();
-    copyChosen(input, chosen);
+    for (int w = 0; w < windows(); ++w)
+        std::copy(byWindow[w].begin(), byWindow[w].end(),
+                  m_rowData.positions.begin() + m_places[w].first + m_special);
+    copyChosen(input);
+}
+
+// The tokens of a window keep their order.
+void Batch::choose(int image, const std::vector<int>& tokens, std::vector<std::vector<int>>& byWindow) const {
+    std::vector<char> wanted(m_inputTokens);
+    for (const int token : tokens)
+        wanted[token] = 1;
+    for (int w = 0; w < m_windows.count(); ++w) {
+        const int* const positions = m_windows.positions(w);
+        std::copy_if(positions, positions + m_windows.tokens(w),
+                     std::back_inserter(byWindow[image * m_windows.count() + w]),
+                     [&](int position) { return wanted[position] != 0; });
+    }
 }
 
 // The windows follow each other.
@@ -66,20 +86,26 @@ int Batch::inputRow(int window, int row) const {
     return start + count * m_special + m_inputTokens + token - m_windows.tokens(w);
 }
 
-void Batch::copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen) {
+void Batch::copyChosen(const SessionInput& input) {
     m_data.reserve(static_cast<size_t>(m_rows) * m_dim);
-    for (int i = 0; i < images(); ++i) {
-        const Window& image = m_places[i];
-        const float* from = input.tokens.ptr<float>() + static_cast<size_t>(i) * input.tokens.size[1] * m_dim;
-        std::copy_n(from, static_cast<size_t>(m_special) * m_dim, row(image.first));
-        for (int t = 0; t < image.tokens; ++t) {
-            const int token = (*chosen[i])[t], to = image.first + m_special + t;
-            m_rowData.positions[to] = token;
-            std::copy_n(from + static_cast<size_t>(m_special + token) * m_dim, m_dim, row(to));
-        }
-        std::copy_n(from + static_cast<size_t>(m_special + m_inputTokens) * m_dim,
-                    static_cast<size_t>(m_trailing) * m_dim, row(image.first + m_special + image.tokens));
+    const std::vector<int> rows = chosenRows();
+    for (int r = 0; r < m_rows; ++r)
+        std::copy_n(input.tokens.ptr<float>() + static_cast<size_t>(rows[r]) * m_dim, m_dim, row(r));
+}
+
+std::vector<int> Batch::chosenRows() const {
+    std::vector<int> rows;
+    const int special = m_windows.count() * m_special;
+    for (int w = 0; w < windows(); ++w) {
+        const int start = w / m_windows.count() * inputRows(), first = m_places[w].first;
+        for (int e = 0; e < m_special; ++e)
+            rows.push_back(start + windowOfImage(w) * m_special + e);
+        for (int t = 0; t < m_places[w].tokens; ++t)
+            rows.push_back(start + special + position(first + m_special + t));
+        for (int t = 0; t < m_trailing; ++t)
+            rows.push_back(start + special + m_inputTokens + t);
     }
+    return rows;
 }
 
 void Batch::copyTokens(const cv::Mat& tokens) {

@@ -31,7 +31,7 @@ struct Span {
 class Batch {
 public:
     Batch(const SessionInput& input, const EncoderConfig& config);
-    /// Only some image tokens of each image, ascending; without windows.
+    /// Only some image tokens of each image, ascending.
     Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
@@ -70,6 +70,8 @@ public:
     /// Shortens the run: one map for each window.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
 
+    /// For each row of a batch that nothing has merged the row of the input.
+    std::vector<int> chosenRows() const;
     /// For each row of the input the row that stands for it now.
     std::vector<int> restored() const;
     std::vector<ImageReport> takeReport();
@@ -88,7 +90,8 @@ private:
     void reportStage(int image, const MergeMap* maps, const std::vector<int>& before, int block);
     void place();
     void copyTokens(const cv::Mat& tokens);
-    void copyChosen(const SessionInput& input, const std::vector<const std::vector<int>*>& chosen);
+    void choose(int image, const std::vector<int>& tokens, std::vector<std::vector<int>>& byWindow) const;
+    void copyChosen(const SessionInput& input);
     void spreadKeyBias(const cv::Mat& bias);
     void mergeRows(int window, const Clusters& clusters, bool weighted, int first);
     void mergeRowData(int window, const Clusters& clusters, int first, Rows& merged) const;

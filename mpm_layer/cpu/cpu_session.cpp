@@ -88,7 +88,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 }
 
 void CpuSession::attend(int index) {
-    beginHeads(index);
+    beginHeads(isGlobal(index) ? m_batch.imageSpans() : m_batch.windowSpans(m_config.padding));
     forEachChunk(m_batch.rows(), chunkSize(m_weights->precision, 3 * m_weights->inner),
                  [&](int first, int count) { projectIn(index, first, count); });
     padHeads(index);
@@ -98,9 +98,8 @@ void CpuSession::attend(int index) {
                  [&](int first, int count) { projectOut(index, first, count); });
 }
 
-void CpuSession::beginHeads(int index) {
-    const bool global = m_config.isGlobal(m_config.firstBlock + index);
-    m_spans = global ? m_batch.imageSpans() : m_batch.windowSpans(m_config.padding);
+void CpuSession::beginHeads(std::vector<Span> spans) {
+    m_spans = std::move(spans);
     m_heads.emplace(m_workspace.qkv, *m_weights, m_spans);
     if (m_keepsKeys) m_lastKeys.resize(static_cast<size_t>(m_batch.rows()) * m_weights->headSize);
 }
@@ -117,9 +116,16 @@ void CpuSession::projectIn(int index, int first, int count) {
     });
 }
 
-// Rows of padding are zero before the product: their keys and values are its bias.
 void CpuSession::padHeads(int index) {
     if (m_heads->count() == m_batch.rows()) return;
+    eachPadding(index, [&](int window, int number, const float* row) {
+        for (int w = window; w < m_batch.windows(); w += m_batch.division().count())
+            m_heads->put(m_spans[w].firstKey + m_spans[w].rows + number, row);
+    });
+}
+
+// Rows of padding are zero before the product: their keys and values are its bias.
+void CpuSession::eachPadding(int index, const std::function<void(int, int, const float*)>& visit) const {
     const Block& block = m_weights->blocks[index];
     ChunkScratch& scratch = ChunkScratch::ofThread();
     const size_t stride = kernels::paddedStride(3 * m_weights->inner);
@@ -127,16 +133,14 @@ void CpuSession::padHeads(int index) {
     zeros.fill(0, [&](float* row) { std::fill_n(row, m_batch.dim(), 0.0f); });
     const float* const bias = scratch.wide.reserve(kernels::paddedSize(1, stride));
     block.qkv.apply(zeros, {}, scratch.wide.data(), stride);
-    parallelFor(m_batch.windows(), [&](int w) {
-        const Span& span = m_spans[w];
-        if (span.keys == span.rows) return;
+    parallelFor(m_batch.division().count(), [&](int w) {
         std::vector<float> row(3 * m_weights->inner);
-        int key = span.firstKey + span.rows;
-        for (const int place : m_batch.division().padding(w % m_batch.division().count())) {
+        int number = 0;
+        for (const int place : m_batch.division().padding(w)) {
             std::copy_n(bias, row.size(), row.begin());
             normHeads(block, row.data());
             if (block.rotary.present()) rotate(block.rotary, place, row.data() + m_weights->inner);
-            m_heads->put(key++, row.data());
+            visit(w, number++, row.data());
         }
     });
 }

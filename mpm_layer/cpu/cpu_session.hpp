@@ -1,6 +1,7 @@
 // A forward on the processor.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -33,13 +34,16 @@ protected:
     const Batch& batch() const { return m_batch; }
     /// Queries, keys and values of the present block.
     const HeadRows& heads() const { return *m_heads; }
-    /// Before projectIn() of a block.
-    void beginHeads(int block);
+    /// Before projectIn() of a block, whose rows attend in these spans.
+    void beginHeads(std::vector<Span> spans);
+    bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
     /// Queries, keys and values of some rows; the output of their attention and their MLP added to them. Rows
     /// do not depend on each other.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
+    /// Queries, keys and values of rows of padding: visit(window of an image, number in the window, row).
+    void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
     /// The output of the rows' attention; heads are neighbours.
     float* attendedRows(size_t& stride);
     /// The batch's rows, through the final norm or not.

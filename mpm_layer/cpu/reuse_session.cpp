@@ -31,20 +31,17 @@ ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const Pa
     : CpuSession(config, std::move(weights), Batch(input, config, tokensOf(images)), nullptr),
       m_images(images),
       m_keyBias(input.keyBias),
-      m_rows(images.size()),
+      m_inputs(batch().chosenRows()),
       m_reports(images.size()) {
-    for (size_t i = 0; i < images.size(); ++i) {
-        for (int e = 0; e < config.specialTokens; ++e)
-            m_rows[i].push_back(e);
-        for (int token : images[i].plan->tokens)
-            m_rows[i].push_back(config.specialTokens + token);
-        for (int t = 0; t < config.trailingTokens; ++t)
-            m_rows[i].push_back(config.specialTokens + batch().inputTokens() + t);
+    const std::vector<Span> spans = batch().imageSpans();
+    for (int i = 0; i < batch().images(); ++i) {
+        const auto first = m_inputs.begin() + spans[i].first;
+        for (auto row = first; row != first + spans[i].rows; ++row)
+            *row -= i * batch().inputRows();
     }
 }
 
 const float* ReuseSession::keyBiasOf(int image) const {
-    if (m_keyBias.empty()) return nullptr;
     const size_t rows = batch().inputRows();
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
@@ -69,72 +66,92 @@ void ReuseSession::project(int block, int first, int count) {
 
 // Keys and values of these rows of the batch.
 void ReuseSession::keep(int block, int first, int count) {
+    const std::vector<Span> spans = batch().imageSpans();
     for (int i = 0; i < batch().images(); ++i) {
-        const int start = batch().window(i).first, end = start + checkedCast<int>(m_rows[i].size());
-        const int from = std::max(first, start), to = std::min(first + count, end);
-        if (from < to) memory(i).keep(block, heads(), from, m_rows[i].data() + (from - start), to - from);
+        const int end = spans[i].first + spans[i].rows;
+        const int from = std::max(first, spans[i].first), to = std::min(first + count, end);
+        if (from < to) memory(i).keep(block, heads(), from, &m_inputs[from], to - from);
     }
+}
+
+// The memory of a stream begins with a full forward.
+void ReuseSession::keepPadding(int block) {
+    if (!config().padding || isGlobal(block)) return;
+    eachPadding(block, [&](int window, int number, const float* row) {
+        for (int i = 0; i < batch().images(); ++i)
+            if (m_images[i].plan->state == ReuseState::Full)
+                memory(i).keepPadding(block, window, number, row);
+    });
 }
 
 void ReuseSession::attend(int block) {
     if (block == 0) {
-        beginHeads(0);
+        beginHeads(batch().imageSpans());
         forEachChunk(batch().rows(), chunkSize(weights().precision, 3 * weights().inner),
                      [&](int first, int count) { project(0, first, count); });
     }
+    keepPadding(block);
+    std::vector<std::vector<float>> keyBias(batch().images());
+    for (int i = 0; i < batch().images() && !m_keyBias.empty(); ++i)
+        keyBias[i] = memory(i).keyBias(block, keyBiasOf(i));
+    const std::vector<Span> spans = isGlobal(block) ? batch().imageSpans() : batch().windowSpans(false);
+    const int spansOfImage = checkedCast<int>(spans.size()) / std::max(1, batch().images());
     struct Task {
-        int image, head, first;
+        int span, head, first;
     };
     std::vector<Task> tasks;
-    for (int i = 0; i < batch().images(); ++i) {
-        const int count = checkedCast<int>(m_rows[i].size());
+    for (int s = 0; s < checkedCast<int>(spans.size()); ++s) {
         for (int h = 0; h < weights().heads; ++h) {
-            for (int q = 0; q < count; q += kernels::queryPanel())
-                tasks.push_back({i, h, q});
+            for (int q = 0; q < spans[s].rows; q += kernels::queryPanel())
+                tasks.push_back({s, h, q});
         }
     }
     size_t stride = 0;
     float* const output = attendedRows(stride);
     parallelFor(checkedCast<int>(tasks.size()), [&](int t) {
         const Task& task = tasks[t];
-        const int first = batch().window(task.image).first;
-        const HeadQueries queries{heads().at(HeadPart::Queries, task.head, first), heads().stride(),
-                                  checkedCast<int>(m_rows[task.image].size())};
-        float* to = output + (first + task.first) * stride + task.head * weights().headSize;
-        memory(task.image).attend(block, task.head, queries, task.first, keyBiasOf(task.image), to, stride);
+        const Span& span = spans[task.span];
+        const int image = task.span / spansOfImage;
+        const HeadQueries queries{heads().at(HeadPart::Queries, task.head, span.first), heads().stride(),
+                                  span.rows};
+        float* to = output + (span.first + task.first) * stride + task.head * weights().headSize;
+        memory(image).attend(block, task.span % spansOfImage, task.head, queries, task.first,
+                             keyBias[image].empty() ? nullptr : keyBias[image].data(), to, stride);
     });
 }
 
 void ReuseSession::emit(bool norm, cv::Mat& output) {
     const float* rows = normedRows(norm);
     const size_t size = static_cast<size_t>(output.size[1]) * output.size[2];
+    const std::vector<Span> spans = batch().imageSpans();
     for (int i = 0; i < batch().images(); ++i) {
-        keepOutput(i, rows + static_cast<size_t>(batch().window(i).first) * batch().dim(), m_tap);
+        keepOutput(i, spans[i], rows);
         memory(i).recall(m_tap, output.ptr<float>() + i * size);
     }
     ++m_tap;
 }
 
-void ReuseSession::keepOutput(int image, const float* rows, int tap) {
+void ReuseSession::keepOutput(int image, const Span& span, const float* rows) {
     const FramePlan& plan = *m_images[image].plan;
-    const int dim = batch().dim(), special = batch().special();
+    const int dim = batch().dim(), special = config().specialRows();
     ReuseReport& report = m_reports[image].reuse;
-    const bool last = tap + 1 == checkedCast<int>(config().taps.size());
+    const bool last = m_tap + 1 == checkedCast<int>(config().taps.size());
     double sum = 0, largest = 0;
     int refreshed = 0;
-    for (size_t r = 0; r < m_rows[image].size(); ++r, rows += dim) {
-        float* const to = memory(image).output(tap, m_rows[image][r]);
-        const int token = m_rows[image][r] - special;
+    for (int r = span.first; r < span.first + span.rows; ++r) {
+        const float* const row = rows + static_cast<size_t>(r) * dim;
+        float* const to = memory(image).output(m_tap, m_inputs[r]);
+        const int token = m_inputs[r] - special;
         const bool unchanged = plan.state == ReuseState::Partial && token >= 0 &&
                                token < checkedCast<int>(plan.reasons.size()) &&
                                plan.reasons[token] == ReuseReason::Refreshed;
         if (last && unchanged) {
-            const double drift = driftOf(to, rows, dim);
+            const double drift = driftOf(to, row, dim);
             sum += drift;
             largest = std::max(largest, drift);
             ++refreshed;
         }
-        std::copy_n(rows, dim, to);
+        std::copy_n(row, dim, to);
     }
     if (refreshed == 0) return;
     report.meanDrift = sum / refreshed;

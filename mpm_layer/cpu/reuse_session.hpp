@@ -22,13 +22,14 @@ public:
 private:
     void project(int block, int first, int count);
     void keep(int block, int first, int count);
+    void keepPadding(int block);
     TokenMemory& memory(int image) const { return static_cast<TokenMemory&>(*m_images[image].memory); }
     const float* keyBiasOf(int image) const;
-    void keepOutput(int image, const float* rows, int tap);
+    void keepOutput(int image, const Span& span, const float* rows);
 
     const std::vector<RememberedImage> m_images;
     cv::Mat m_keyBias;
-    std::vector<std::vector<int>> m_rows;  ///< of each image: the places of its rows in the memory
+    std::vector<int> m_inputs;  ///< of each row of the batch, the row of its image
     std::vector<ImageReport> m_reports;
     int m_tap = 0;
 };

@@ -34,41 +34,93 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
       m_dim(weights->dim()),
       m_precision(attentionPrecision(*m_encoder)),
       m_valuesArePairs(takesValuePairs(m_precision)),
-      m_valuesAreColumns(takesValuesAsColumns(m_precision, m_encoder->headSize)) {
-    const CpuEncoder& encoder = *m_encoder;
-    m_readableRows = checkedSum<int>(rows, std::max(kernels::rowGroup(), kernels::kKeysRead));
-    m_headStep = checkedProduct<size_t>(m_readableRows, encoder.headSize);
-    m_keyStride =
-        strideOf(encoder.heads * (m_precision == Precision::I8 ? kernels::quadsOf(encoder.headSize)
-                                                               : kernels::pairsOf(encoder.headSize)));
-    m_scaleStride = strideOf(m_readableRows);
-    m_valueStride = strideOf(m_valuesAreColumns ? wholeValuePairs(rows) : encoder.inner);
-    m_scalesAt = wholeLines(keysSize());
-    const bool scales = m_precision == Precision::I8;
-    m_valuesAt = m_scalesAt + (scales ? wholeLines(checkedProduct<size_t>(encoder.heads, m_scaleStride)) : 0);
-    m_blockStep = m_valuesAt + wholeLines(valuesSize());
-    m_outputsAt = checkedProduct<size_t>(m_blockStep, config.blocks);
-    m_outputStep = wholeLines(checkedProduct<size_t>(rows, m_dim));
+      m_valuesAreColumns(takesValuesAsColumns(m_precision, m_encoder->headSize)),
+      m_keyStride(strideOf(m_encoder->heads * (m_precision == Precision::I8
+                                                   ? kernels::quadsOf(m_encoder->headSize)
+                                                   : kernels::pairsOf(m_encoder->headSize)))),
+      m_outputStep(wholeLines(checkedProduct<size_t>(rows, m_dim))) {
+    const Windows windows(config, rows - config.specialRows() - config.trailingTokens);
+    m_global = layoutOf(config, windows, true);
+    if (config.windowed()) m_windowed = layoutOf(config, windows, false);
+    for (int b = 0; b < config.blocks; ++b) {
+        const Layout& layout = config.isGlobal(config.firstBlock + b) ? m_global : m_windowed;
+        m_blocks.push_back({&layout, m_outputsAt});
+        m_outputsAt = checkedSum<size_t>(m_outputsAt, layout.size);
+    }
     const auto all =
         checkedSum<size_t>(m_outputsAt, checkedProduct<size_t>(m_outputStep, config.taps.size()));
     m_start = m_all.reserve(all);
     std::fill_n(m_start, all, 0.0f);
 }
 
-size_t TokenMemory::keysSize() const {
-    return m_precision == Precision::F32 ? checkedProduct<size_t>(m_encoder->heads, m_headStep)
-                                         : checkedProduct<size_t>(m_readableRows, m_keyStride);
+TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Windows& windows,
+                                          bool global) const {
+    Layout layout;
+    place(config, windows, global, layout);
+    layout.headStep = checkedProduct<size_t>(readableKeys(layout), m_encoder->headSize);
+    layout.scaleStride = strideOf(readableKeys(layout));
+    layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
+    layout.scalesAt = wholeLines(keysSize(layout));
+    const bool scales = m_precision == Precision::I8;
+    layout.valuesAt = layout.scalesAt +
+                      (scales ? wholeLines(checkedProduct<size_t>(m_encoder->heads, layout.scaleStride)) : 0);
+    layout.size = layout.valuesAt + wholeLines(valuesSize(layout));
+    return layout;
 }
 
-size_t TokenMemory::valuesSize() const {
-    if (!m_valuesArePairs) return checkedProduct<size_t>(m_encoder->heads, m_headStep);
-    const int rows = m_valuesAreColumns ? m_encoder->inner : wholeValuePairs(m_rows);
-    return checkedProduct<size_t>(rows, m_valueStride);
+// Rows are in the order of a batch: the special rows of a window, its image tokens, rows behind them. Its
+// padding follows.
+void TokenMemory::place(const EncoderConfig& config, const Windows& windows, bool global,
+                        Layout& layout) const {
+    const auto beginSpan = [&](int row) {
+        layout.values = m_valuesArePairs ? 2 * wholeValuePairs(layout.values) : layout.keys;
+        layout.spans.push_back({row, 0, layout.keys, 0});
+        layout.firstValue.push_back(layout.values);
+    };
+    layout.places.resize(m_rows);
+    const int special = config.specialTokens, tokens = m_rows - config.specialRows() - config.trailingTokens;
+    int row = 0;
+    for (int w = 0; w < windows.count(); ++w) {
+        if (w == 0 || !global) beginSpan(row);
+        Span& span = layout.spans.back();
+        const auto add = [&](int input) {
+            layout.places[input] = {layout.keys++, layout.values++};
+            ++span.rows;
+            ++row;
+        };
+        for (int e = 0; e < special; ++e)
+            add(w * special + e);
+        for (int t = 0; t < windows.tokens(w); ++t)
+            add(config.specialRows() + windows.positions(w)[t]);
+        for (int t = 0; t < config.trailingTokens; ++t)
+            add(config.specialRows() + tokens + t);
+        const int padding = global ? 0 : windows.wholeWindow() - windows.tokens(w);
+        layout.keys = checkedSum<int>(layout.keys, padding);
+        layout.values = checkedSum<int>(layout.values, padding);
+        span.keys = span.rows + padding;
+    }
+    if (m_valuesArePairs) layout.values = 2 * wholeValuePairs(layout.values);
+}
+
+int TokenMemory::readableKeys(const Layout& layout) const {
+    return checkedSum<int>(layout.keys, std::max(kernels::rowGroup(), kernels::kKeysRead));
+}
+
+size_t TokenMemory::keysSize(const Layout& layout) const {
+    return m_precision == Precision::F32 ? checkedProduct<size_t>(m_encoder->heads, layout.headStep)
+                                         : checkedProduct<size_t>(readableKeys(layout), m_keyStride);
+}
+
+size_t TokenMemory::valuesSize(const Layout& layout) const {
+    if (!m_valuesArePairs) return checkedProduct<size_t>(m_encoder->heads, layout.headStep);
+    return checkedProduct<size_t>(m_valuesAreColumns ? m_encoder->inner : layout.values / 2,
+                                  layout.valueStride);
 }
 
 TokenMemory::Block TokenMemory::block(int index) const {
-    float* const start = m_start + m_blockStep * index;
-    return {start, start + m_scalesAt, start + m_valuesAt};
+    const Layout& layout = *m_blocks[index].layout;
+    float* const start = m_start + m_blocks[index].at;
+    return {layout, start, start + layout.scalesAt, start + layout.valuesAt};
 }
 
 void TokenMemory::recall(int tap, float* to) const {
@@ -78,26 +130,42 @@ void TokenMemory::recall(int tap, float* to) const {
 void TokenMemory::keep(int index, const HeadRows& heads, int first, const int* rows, int count) {
     const Block to = block(index);
     for (int i = 0; i < count; ++i) {
-        keepKey(to, heads, first + i, rows[i]);
-        if (m_valuesArePairs) {
-            keepValue(to, heads.at(HeadPart::Values, 0, first + i), rows[i]);
-            continue;
-        }
-        for (int h = 0; h < m_encoder->heads; ++h)
-            std::copy_n(heads.at(HeadPart::Values, h, first + i), m_encoder->headSize,
-                        to.values + h * m_headStep + static_cast<size_t>(rows[i]) * m_encoder->headSize);
+        const KeyAndValue row{heads.at(HeadPart::Keys, 0, first + i),
+                              heads.at(HeadPart::Values, 0, first + i), heads.headStep()};
+        keepRow(to, row, to.layout.places[rows[i]]);
     }
 }
 
-void TokenMemory::keepKey(const Block& block, const HeadRows& heads, int from, int to) {
+void TokenMemory::keepPadding(int index, int window, int number, const float* row) {
+    const Block to = block(index);
+    const Span& span = to.layout.spans[window];
+    const size_t inner = m_encoder->inner, size = m_encoder->headSize;
+    const int behind = span.rows + number;
+    keepRow(to, {row + inner, row + 2 * inner, size},
+            {span.firstKey + behind, to.layout.firstValue[window] + behind});
+}
+
+void TokenMemory::keepRow(const Block& block, const KeyAndValue& row, const Place& place) {
+    keepKey(block, row, place.key);
+    if (m_valuesArePairs) {
+        keepValue(block, row.value, place.value);
+        return;
+    }
+    const int size = m_encoder->headSize;
+    for (int h = 0; h < m_encoder->heads; ++h)
+        std::copy_n(row.value + h * row.headStep, size,
+                    block.values + h * block.layout.headStep + static_cast<size_t>(place.value) * size);
+}
+
+void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     const int size = m_encoder->headSize;
     auto* words = reinterpret_cast<std::uint32_t*>(block.keys) + to * m_keyStride;
     for (int h = 0; h < m_encoder->heads; ++h) {
-        const float* key = heads.at(HeadPart::Keys, h, from);
+        const float* key = row.key + h * row.headStep;
         if (m_precision == Precision::F32) {
-            std::copy_n(key, size, block.keys + h * m_headStep + static_cast<size_t>(to) * size);
+            std::copy_n(key, size, block.keys + h * block.layout.headStep + static_cast<size_t>(to) * size);
         } else if (m_precision == Precision::I8) {
-            block.keyScales[h * m_scaleStride + to] =
+            block.keyScales[h * block.layout.scaleStride + to] =
                 kernels::packQuads(key, size, words + h * kernels::quadsOf(size));
         } else {
             kernels::packPairs(key, size, words + h * kernels::pairsOf(size));
@@ -113,46 +181,59 @@ void TokenMemory::keepValue(const Block& block, const float* value, int to) {
     kernels::interleaveRows(value, nullptr, inner, rounded.data());
     const size_t pair = to / 2, half = to % 2;
     auto* halves = reinterpret_cast<std::uint16_t*>(block.values) + half;
-    const size_t start = m_valuesAreColumns ? pair : pair * m_valueStride;
-    const size_t step = m_valuesAreColumns ? m_valueStride : 1;
+    const size_t stride = block.layout.valueStride;
+    const size_t start = m_valuesAreColumns ? pair : pair * stride;
+    const size_t step = m_valuesAreColumns ? stride : 1;
     for (int c = 0; c < inner; ++c)
         halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
 }
 
-kernels::AttentionHead TokenMemory::head(const Block& block, int index, const HeadQueries& queries,
-                                         const float* keyBias) const {
+std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
+    const Layout& layout = *m_blocks[index].layout;
+    std::vector<float> bias(layout.keys, 0.0f);
+    for (int r = 0; r < m_rows; ++r)
+        bias[layout.places[r].key] = ofRows[r];
+    return bias;
+}
+
+kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
+                                         const HeadQueries& queries, const float* keyBias) const {
     // If keys and values are f32, queries have the same stride: each head has separate memory.
-    const size_t step = index * m_headStep;
+    const size_t at =
+        index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,
-            m_precision == Precision::F32 ? block.keys + step : nullptr,
-            m_valuesArePairs ? nullptr : block.values + step,
+            m_precision == Precision::F32 ? block.keys + at : nullptr,
+            m_valuesArePairs ? nullptr : block.values + at,
             queries.stride,
-            m_rows,
+            span.keys,
             m_encoder->headSize,
             m_encoder->attentionScale,
-            keyBias,
+            keyBias ? keyBias + span.firstKey : nullptr,
             queries.count};
 }
 
-void TokenMemory::attend(int at, int index, const HeadQueries& queries, int first, const float* keyBias,
-                         float* output, size_t outputStride) const {
+void TokenMemory::attend(int at, int number, int index, const HeadQueries& queries, int first,
+                         const float* keyBias, float* output, size_t outputStride) const {
     const Block from = block(at);
-    const kernels::AttentionHead f32 = head(from, index, queries, keyBias);
-    const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys);
-    const auto* pairs = reinterpret_cast<const kernels::Bf16Pair*>(from.values);
+    const Layout& layout = from.layout;
+    const Span& span = layout.spans[number];
+    const kernels::AttentionHead f32 = head(from, span, index, queries, keyBias);
+    const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys) + span.firstKey * m_keyStride;
     const int size = m_encoder->headSize;
-    const size_t column = static_cast<size_t>(index) * size;
-    const size_t values = m_valuesAreColumns ? column * m_valueStride : column;
+    const size_t column = static_cast<size_t>(index) * size, pair = layout.firstValue[number] / 2;
+    const auto* values =
+        reinterpret_cast<const kernels::Bf16Pair*>(from.values) +
+        (m_valuesAreColumns ? column * layout.valueStride + pair : pair * layout.valueStride + column);
     if (m_precision == Precision::BF16) {
-        kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, pairs + values,
-                                  m_valueStride, m_valuesAreColumns},
+        kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, values,
+                                  layout.valueStride, m_valuesAreColumns},
                                  first, output, outputStride);
     } else if (m_precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,
-                                        from.keyScales + index * m_scaleStride};
+                                        from.keyScales + index * layout.scaleStride + span.firstKey};
         if (m_valuesArePairs) {
-            packed.values = pairs + values;
-            packed.valueStride = m_valueStride;
+            packed.values = values;
+            packed.valueStride = layout.valueStride;
         }
         kernels::attendPanelI8(packed, first, output, outputStride);
     } else {

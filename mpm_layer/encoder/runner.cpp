@@ -61,12 +61,6 @@ void checkKeyBias(const cv::Mat& bias, const cv::Mat& tokens) {
     }
 }
 
-void checkReuseOfWindows(const EncoderConfig& config) {
-    if (!config.windowed()) return;
-    CV_Error(cv::Error::StsNotImplemented,
-             "mpm: reuse over time does not run encoders with windows; turn it off");
-}
-
 [[noreturn]] void rejectMapWithReuse() {
     CV_Error(cv::Error::StsBadArg,
              "mpm: a map from outside the chain and reuse over time exclude each other");
@@ -179,7 +173,6 @@ void EncoderRunner::check(const SessionInput& input, const Settings& settings, s
                             static_cast<int>(m_config.taps.size()), static_cast<int>(outputs)));
     }
     if (follows() || !*settings.reuse) return;
-    checkReuseOfWindows(m_config);
     if (!input.maps.empty()) rejectMapWithReuse();
     if (!settings.imposed.empty()) {
         CV_Error(cv::Error::StsBadArg,
@@ -214,7 +207,6 @@ EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) 
         plan.merging = !frame;
         return plan;
     }
-    checkReuseOfWindows(m_config);
     for (size_t i = 0; i < input.maps.size(); ++i)
         if (frame->plans[i].remembers && !input.maps[i].isIdentity()) rejectMapWithReuse();
     plan.reuse = m_streams.follow(forward, *frame);

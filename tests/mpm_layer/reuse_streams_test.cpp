@@ -164,20 +164,25 @@ private:
 
 // Two segments with nothing between them compute the rows of an uncut encoder, to the bit, in every frame.
 TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
-    for (Precision precision : precisions()) {
-        const EncoderOptions o =
-            options([](auto& p) { p.blocks = 5, p.special = 3, p.rope = "half", p.qkNorm = true; });
-        const EncoderCase whole = makeEncoder(o);
+    const EncoderOptions o =
+        options([](auto& p) { p.blocks = 5, p.special = 3, p.rope = "half", p.qkNorm = true; });
+    EncoderOptions windows = o;
+    divide(windows, {4, 3}, {1, 4});
+    windows.ropeOfWindow = true;
+    for (int n = 0; n < 2 * static_cast<int>(precisions().size()); ++n) {
+        const Precision precision = precisions()[n / 2];
+        const EncoderOptions& own = n % 2 ? windows : o;
+        const EncoderCase whole = makeEncoder(own);
         Camera one(whole, exactly(4, 0.4), precision);
         Chain chain(whole, {2, 3}, exactly(4, 0.4), precision);
         std::mt19937 random(17);
-        cv::Mat frame = makeBatch(o, 1, kTokens, 5);
+        cv::Mat frame = makeBatch(own, 1, kTokens, 5);
         for (int f = 0; f < 60; ++f) {
             std::vector<int> tokens;
             const int most = f == 12 ? kTokens : f < 20 ? static_cast<int>(random() % 20) : 0;
             for (int i = 0; i < most; ++i)
                 tokens.push_back(static_cast<int>(random() % kTokens));
-            frame = changed(frame, o.special, tokens, 300 + f);
+            frame = changed(frame, own.specialRows(), tokens, 300 + f);
             const cv::Mat expected = one.see(frame)[0], seen = chain.see(frame);
             ASSERT_TRUE(sameBits(seen, expected)) << "frame " << f;
             const ReuseReport report = chain.reuse();

@@ -70,6 +70,12 @@ inline EncoderOptions options(const std::function<void(EncoderOptions&)>& change
     return o;
 }
 
+/// Windows of a grid of `kTokens` tokens.
+inline void divide(EncoderOptions& o, cv::Size window, const std::vector<int>& globalBlocks) {
+    o.grid = {10, 6}, o.window = window, o.globalBlocks = globalBlocks;
+    o.padding = o.grid.width % window.width != 0 || o.grid.height % window.height != 0;
+}
+
 /// Everything that a block may have.
 inline std::vector<EncoderOptions> allKinds() {
     return {
@@ -83,6 +89,20 @@ inline std::vector<EncoderOptions> allKinds() {
         }),
         options([](auto& o) { o.headSize = 32, o.hidden = 128, o.finalNorm = false; }),
         options([](auto& o) { o.parallel = o.qkNorm = true, o.norm = o.innerNorm = NormKind::Rms; }),
+        options([](auto& o) {
+            divide(o, {5, 3}, {}), o.special = 2;
+        }),
+        options([](auto& o) {
+            divide(o, {5, 2}, {1}), o.taps = {0, 2}, o.tapNorm = {0, 1};
+            o.rope = "half", o.ropeOfWindow = true;
+        }),
+        options([](auto& o) {
+            divide(o, {4, 4}, {0, 2}), o.headSize = 32, o.qkNorm = true;
+            o.rope = "interleaved", o.ropeOfWindow = true;
+        }),
+        options([](auto& o) {
+            divide(o, {7, 4}, {2}), o.special = 0;
+        }),
     };
 }
 

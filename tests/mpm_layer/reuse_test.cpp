@@ -28,18 +28,19 @@ TEST(Reuse, RowsComputedAgainAttendToAllThatIsRemembered) {
     for (Precision precision : precisions()) {
         for (EncoderOptions o : allKinds()) {
             o.blocks = 1, o.schedule = {}, o.taps = {}, o.tapNorm = {};
+            if (!o.globalBlocks.empty()) o.globalBlocks = {0};
+            const int special = o.specialRows();
             const EncoderCase encoder = makeEncoder(o);
             Camera camera(encoder, exactly(0), precision);
             const cv::Mat before = makeBatch(o, 1, kTokens, 5);
             const cv::Mat first = camera.see(before)[0];
             const std::vector<int> tokens = {0, 7, 8, 9, 33, kTokens - 1};
-            const cv::Mat now = changed(before, o.special, tokens, 9);
+            const cv::Mat now = changed(before, special, tokens, 9);
             const cv::Mat output = camera.see(now)[0], whole = unmerged(encoder, now, precision)[0];
             EXPECT_EQ(camera.reuse().state, ReuseState::Partial);
             EXPECT_DOUBLE_EQ(camera.reuse().recomputed, tokens.size() / double(kTokens));
-            for (int r = 0; r < o.special + kTokens; ++r) {
-                const bool again =
-                    r < o.special || std::count(tokens.begin(), tokens.end(), r - o.special) > 0;
+            for (int r = 0; r < special + kTokens; ++r) {
+                const bool again = r < special || std::count(tokens.begin(), tokens.end(), r - special) > 0;
                 const cv::Mat& wanted = again ? whole : first;
                 EXPECT_EQ(std::memcmp(output.ptr<float>(0, r), wanted.ptr<float>(0, r), o.dim() * 4), 0) << r;
             }
@@ -56,7 +57,7 @@ TEST(Reuse, AStillSceneConvergesToTheFullForwardAndThenRests) {
             cv::Mat frame = makeBatch(o, 1, kTokens, 5);
             camera.see(frame);
             for (int i = 0; i < 6; ++i) {
-                frame = changed(frame, o.special, {3 * i, 3 * i + 1, 50}, 100 + i);
+                frame = changed(frame, o.specialRows(), {3 * i, 3 * i + 1, 50}, 100 + i);
                 camera.see(frame);
             }
             const std::vector<cv::Mat> wanted = unmerged(encoder, frame, precision);
@@ -72,7 +73,7 @@ TEST(Reuse, AStillSceneConvergesToTheFullForwardAndThenRests) {
             seen = camera.see(frame);
             expectSame(seen, wanted, "at rest");
             EXPECT_EQ(camera.reuse().recomputed, 0);
-            camera.see(changed(frame, o.special, {1}, 7));
+            camera.see(changed(frame, o.specialRows(), {1}, 7));
             EXPECT_EQ(camera.reuse().reasons.at<uchar>(1), static_cast<uchar>(ReuseReason::Changed));
         }
     }

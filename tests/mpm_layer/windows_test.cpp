@@ -221,8 +221,6 @@ TEST(Windows, RunOnTheProcessorOnly) {
     EXPECT_EQ(run(target, encoder, batch).report.device, Device::Cpu);
     target.device = Device::Cuda;
     EXPECT_THROW(run(target, encoder, batch), cv::Exception);
-    expectRefusal([&] { run(kF32, encoder, batch, cv::Mat(), [](Settings& s) { s.reuse = Reuse(); }); },
-                  "reuse over time does not run encoders with windows");
 }
 
 TEST(Windows, RotaryTablesFitTheWindowOrTheImage) {
