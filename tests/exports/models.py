@@ -3,6 +3,7 @@ import contextlib
 import inspect
 import pathlib
 import re
+import sys
 import unittest.mock
 
 import onnx
@@ -122,13 +123,29 @@ def lightly_classes():
     return OwnExport(made, lambda path: made.export_onnx(path, verify=False))
 
 
-def guide(page, blocks=1, **config):
-    """The page's first blocks that are marked `python export`, as a program. Only the loaders are replaced: they give tiny
-    models with drawn weights."""
+def block_of(page, heading):
+    """The block below a heading, as guide() runs it."""
+    text = (pathlib.Path(__file__).parents[2] / page).read_text()
+    part = text[text.index(f"\n## {heading}\n"):]
+    return re.search(r"```python export\n(.*?)```", part, re.S)[1]
+
+
+def tiny_rfdetr():
+    from rfdetr import RFDETRNano
+    made = RFDETRNano(pretrain_weights=None, device="cpu", num_queries=10, num_select=10)
+    draw(made.model.model)
+    return made
+
+
+def guide(page, blocks=1, heading="", **config):
+    """The page's first blocks that are marked `python export`, or the block below a heading, as a program. Only the loaders are
+    replaced: they give tiny models with drawn weights."""
     import timm
     import transformers
     text = (pathlib.Path(__file__).parents[2] / page).read_text()
     program = "\n".join(re.findall(r"```python export\n(.*?)```", text, re.S)[:blocks])
+    if heading:
+        program = block_of(page, heading).replace("RFDETRNano()", "models.tiny_rfdetr()")
     create = timm.create_model
     tiny = {name: TINY_TIMM[name] for name in ("embed_dim", "depth", "num_heads")}
 
@@ -141,7 +158,7 @@ def guide(page, blocks=1, **config):
 
         with unittest.mock.patch("timm.create_model", create_model), unittest.mock.patch.object(
                 transformers.PreTrainedModel, "from_pretrained", classmethod(from_pretrained)), contextlib.chdir(path.parent):
-            exec(program, {})
+            exec(program, {"models": sys.modules[__name__]})
             name = re.findall(r'"(\w+\.onnx)"', program)[-1]
             onnx.save(onnx.load(name), path)
     return OwnExport(nn.Module(), write)

@@ -27,6 +27,9 @@ def version(name):
 
 def call(row):
     """The call without the sizes that make the model tiny."""
+    part = re.match(r'guide\(("[^"]*"), 1, ("[^"]+")', row.call)  # below a heading
+    if part:
+        return f"guide({part[1]}, {part[2]})"
     text = re.sub(r", \*\*TINY_TIMM|, wrap=False", "", row.call)
     text = re.sub(r'(guide\("[^"]*")[^)]*', r"\1", text)
     text = re.sub(r"tiny_config\(hf\.\w+(?:, )?((?:[^()]|\([^()]*\))*)\)", "config", text)

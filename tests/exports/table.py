@@ -70,6 +70,12 @@ OPEN_CLIP = ("method(open_clip.CLIP(32, dict(layers=4, width=32, head_width=16, 
 
 EOMT_SIZES = "image_size=512, patch_size=16, num_blocks=2, num_queries=6, num_upscale_blocks=1, mlp_ratio=2"
 
+
+def which(name, heading, size, config="", **more):
+    """A block of the page about models."""
+    return Row(f"guide_which_{name}", f'guide("docs/guide/which_model.md", 1, "{heading}"{config})', size=(size, size), **more)
+
+
 ROWS = [
     # The blocks of README and the guides.
     Row("guide_readme", 'guide("README.md")', "default", size=(512, 512)),
@@ -79,6 +85,18 @@ ROWS = [
         size=(512, 512)),
     Row("guide_eomt_script", f'guide("docs/guide/eomt.md", 2, {EOMT_SIZES})', "script opset17 batch",
         outputs=["masks", "classes"], size=(512, 512)),
+    # The page about models.
+    which("vit", "ViT", 224),
+    which("deit3", "DeiT-3", 384),
+    which("dinov2", "DINOv2", 518, ", mlp_ratio=2, image_size=518, patch_size=14", outputs=["tokens"]),
+    which("dinov3", "DINOv3", 512),
+    which("eva02", "EVA-02", 336),
+    which("clip", "CLIP", 224, ", image_size=224, patch_size=16", outputs=["image_embeds"]),
+    which("siglip", "SigLIP", 384, ", image_size=384, patch_size=16", outputs=["pooled"]),
+    which("depth", "Depth Anything", 518, f", patch_size=14, backbone_config={TAPPED.format('False, image_size=518, patch_size=14')}, "
+          "reassemble_hidden_size=32, "
+          "neck_hidden_sizes=[16, 16, 32, 32], fusion_hidden_size=16, head_hidden_size=8"),
+    which("rfdetr", "RF-DETR", 384, blocks=12),
     # A model in every way.
     Row("timm_vit", vit()),
     Row("timm_vit_batch", vit(), "default batch"),
