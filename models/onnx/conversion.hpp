@@ -31,8 +31,10 @@ struct Conversion {
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
-    std::string windows;   ///< within which blocks attend; empty: there are none
-    int besideBlocks = 0;  ///< of encoders that neither continue this one nor read its results
+    std::string windows;                  ///< within which blocks attend; empty: there are none
+    double windowCount = 1, padding = 0;  ///< windows of an image, rows that complete them
+    std::vector<char> windowed;           ///< by block: attends within windows
+    int besideBlocks = 0;                 ///< of encoders that neither continue this one nor read its results
     std::vector<int> taps;
     std::string method = "mpm";
     std::vector<int> schedule;

@@ -62,15 +62,36 @@ std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<d
     return std::vector<double>(decoder.blocks.size(), others + image.back());
 }
 
+// The windows of an image, and the rows of padding that complete them; one without windows.
+struct Division {
+    double windows = 1, padding = 0;
+};
+
+Division divisionOf(const EncoderSpec& encoder) {
+    const Windows& windows = encoder.windows;
+    if (!windows.present()) return {};
+    const auto along = [](int64_t side, int64_t of) { return static_cast<double>((side + of - 1) / of); };
+    const double count = along(encoder.gridRows, windows.rows) * along(encoder.gridColumns, windows.columns);
+    const double whole = count * static_cast<double>(windows.rows) * static_cast<double>(windows.columns);
+    return {count, whole - static_cast<double>(encoder.imageTokens())};
+}
+
+bool attendsInWindows(const EncoderSpec& encoder, size_t k) {
+    const List<int>& global = encoder.windows.globalBlocks;
+    const int block = encoder.firstBlock + static_cast<int>(k);
+    return encoder.windows.present() && std::count(global.begin(), global.end(), block) == 0;
+}
+
 double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::vector<double>& image) {
     double sum = 0;
+    const double windows = divisionOf(encoder).windows;
     for (int k = 0; k < c.blocks; ++k) {
         if (!mergesBefore(c, k)) continue;
         MatchingSize size;
-        size.tokens = k > 0 ? image[k - 1] : static_cast<double>(encoder.imageTokens());
+        size.tokens = (k > 0 ? image[k - 1] : static_cast<double>(encoder.imageTokens())) / windows;
         size.width = static_cast<double>(encoder.dim);
         size.keyWidth = static_cast<double>(c.attentionWidth) / c.heads;
-        sum += matchingCost(c.method, size);
+        sum += windows * matchingCost(c.method, size);
     }
     return sum / 1e9;
 }
@@ -108,9 +129,11 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
 double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
+        const Division division = attendsInWindows(encoder, k) ? divisionOf(encoder) : Division();
+        const double keys = (tokens[k] + division.padding) / division.windows;
         const double width = static_cast<double>(encoder.blocks[k].attention.qkv.weight.dim(1)) / 3;
         const double weights = attentionWeights(encoder.blocks[k]) + mlpWeights(encoder.blocks[k]);
-        sum += 2 * tokens[k] * weights + 4.0 * tokens[k] * tokens[k] * width;
+        sum += 2 * tokens[k] * weights + 4.0 * tokens[k] * keys * width;
     }
     return sum / 1e9;
 }
@@ -195,6 +218,7 @@ void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
         c.attentionWeights.push_back(attentionWeights(each));
         c.mlpWeights.push_back(mlpWeights(each));
         c.otherTokens.push_back(static_cast<int>(segment.tokens - segment.imageTokens()));
+        c.windowed.push_back(attendsInWindows(segment, static_cast<size_t>(&each - segment.blocks.data())));
     }
 }
 
@@ -228,6 +252,7 @@ void describe(const Match& match, Conversion& c) {
     if (a.inner.present()) c.attention += ", result normalised";
     if (encoder.windows.present()) c.windows = describe(encoder.windows);
     c.attentionWidth = static_cast<int>(a.qkv.weight.dim(1)) / 3;
+    c.windowCount = divisionOf(encoder).windows, c.padding = divisionOf(encoder).padding;
     const List<const EncoderSpec*> segments = match.segments();
     for (const EncoderSpec* segment : segments)
         describeSegment(*segment, segment == segments.back(), c);

@@ -27,6 +27,8 @@ ModelCost costFrom(const Found& found, cv::Size input) {
     cost.mlpWeights = found.mlpWeights;
     cost.width = found.dim, cost.attentionWidth = found.attentionWidth, cost.heads = found.heads;
     cost.otherTokens = found.otherTokens;
+    cost.windows = found.windowCount, cost.padding = found.padding;
+    cost.windowed = found.windowed;
     // A model without a fixed size was counted at a size of the reader's choice.
     const double pixels = found.size.area() > 0 ? found.size.area() : 1;
     const double larger = input.area() / pixels;

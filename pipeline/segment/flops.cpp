@@ -24,14 +24,16 @@ double FlopsCounter::others(size_t index) const {
 
 double FlopsCounter::block(size_t index, double attention, double mlp, double attended) const {
     const double rows = attention + others(index);
-    const double keys = (attended < 0 ? attention : attended) + others(index);
+    double keys = (attended < 0 ? attention : attended) + others(index);
+    if (!m_cost.windowed.empty() && m_cost.windowed.at(index))
+        keys = (keys + m_cost.padding) / m_cost.windows;
     return 2 * rows * m_cost.attentionWeights.at(index) + 4 * rows * keys * m_cost.attentionWidth +
            2 * (mlp + others(index)) * m_cost.mlpWeights.at(index);
 }
 
 double FlopsCounter::merging(double entering, const std::string& method) const {
-    return matchingCost(method,
-                        {entering, double(m_cost.width), double(m_cost.attentionWidth) / m_cost.heads});
+    const double keyWidth = double(m_cost.attentionWidth) / m_cost.heads;
+    return m_cost.windows * matchingCost(method, {entering / m_cost.windows, double(m_cost.width), keyWidth});
 }
 
 std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const std::string& method) const {

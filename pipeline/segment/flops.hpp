@@ -26,6 +26,9 @@ struct ModelCost {
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
     std::vector<int> otherTokens;  ///< by block: tokens that are not of the image; none if empty
+    double windows = 1;            ///< of an image; tokens of one window merge
+    double padding = 0;            ///< rows that complete all windows
+    std::vector<char> windowed;    ///< by block: whether it attends within windows; in none if empty
     std::vector<DecoderCost> decoders;
     bool mapGiven = false;  ///< the tokens come with a map, the first stage: nothing was matched for it
     double around = 0;      ///< operations outside of all blocks: embedding, head

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/onnx/convert.hpp"
+#include "models/onnx/inspect.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "small_export.hpp"
@@ -115,6 +116,23 @@ TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
     for (const models::Node& node : m_converted.nodes)
         for (const int value : node.outputs)
             EXPECT_LT(m_converted.values[value].constant.rank(), 5);
+}
+
+// The operations of the export's products are those of the converted blocks.
+TEST_F(WindowedExports, OperationsAreThoseOfTheWindows) {
+    int x = windows();
+    for (int k = 0; k < 3; ++k)
+        x = block(x, k == 1);
+    g.output(x, "tokens", {4, 13, kDim});
+    const models::Conversion exported = convert();
+    const models::Conversion converted = models::inspectModel(m_folder / "out.onnx").found;
+    EXPECT_EQ(exported.windowCount, 4);
+    EXPECT_EQ(converted.windowed, (std::vector<char>{1, 0, 1}));
+    const double attention = 4e-9 * kDim * 52 * (2 * 13 + 52), rows = 52e-9 * 2 * kDim * kDim;
+    EXPECT_GT(converted.gflops - converted.gflopsAround, attention + 3 * 4 * rows);
+    EXPECT_NEAR(exported.gflops, converted.gflops, 0.01 * exported.gflops);
+    EXPECT_NEAR(exported.gflopsAround, converted.gflopsAround, 0.01 * exported.gflops);
+    EXPECT_GT(exported.gflopsAround, 0);
 }
 
 TEST_F(WindowedExports, TokensThatAreReadByWindow) {

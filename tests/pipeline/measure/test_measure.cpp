@@ -175,6 +175,24 @@ TEST(Flops, AGivenMapCostsNoMatching) {
     EXPECT_EQ(scheduleOf(report, false), (std::vector<int>{0}));
 }
 
+TEST(Flops, BlocksWithWindowsAttendToTheirWindow) {
+    ModelCost cost;
+    cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
+    cost.width = cost.attentionWidth = 8;
+    cost.otherTokens = {4, 4};
+    cost.windows = 4, cost.padding = 6, cost.windowed = {1, 0};
+    const FlopsCounter counter(cost);
+    const auto block = [](double rows, double keys) { return 2 * rows * 300 + 4 * rows * keys * 8; };
+    mpm::ImageReport report;
+    report.map = cv::Mat(1, 10, CV_32S, cv::Scalar(0));
+    report.tokens = {10, 10};
+    EXPECT_EQ(counter.blocks(report), (std::vector<double>{block(14, 20.0 / 4), block(14, 14)}));
+    report.reuse.state = mpm::ReuseState::Partial;
+    report.reuse.recomputed = 0.2;
+    EXPECT_EQ(counter.blocks(report), (std::vector<double>{block(6, 20.0 / 4), block(6, 14)}));
+    EXPECT_EQ(counter.merging(40, "mpm"), 4 * mpm::matchingCost("mpm", {10, 8, 8}));
+}
+
 TEST(Flops, DecodersFollowReuse) {
     ModelCost cost;
     cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
