@@ -48,6 +48,7 @@ void discardImages(Analysis& analysis) {
     analysis.merged.labels.release();
     analysis.merged.features.release();
     analysis.merged.scores.release();
+    analysis.beside.reset();
 }
 
 int classesIn(const cv::Mat& labels, const ModelFacts& facts) {
@@ -123,8 +124,34 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     for (const pipeline::Region& region : request.regions)
         analysis.regions.push_back(pipeline::readRegion(region, labels, analysis.merged.tokens.map,
                                                         analysis.merged.grid, classes, seen));
+    analysis.beside = reuseBeside(analysis, request);
     if (!request.keepsImages) discardImages(analysis);
     return analysis;
+}
+
+std::shared_ptr<const pipeline::Segmentation> Analyser::reuseBeside(const Analysis& analysis,
+                                                                    const Request& request) {
+    if (!request.reuseBeside || request.reuse || !m_facts->shipped) {
+        m_beside.reset();
+        return nullptr;
+    }
+    if (m_reuseFailed) return nullptr;
+    try {
+        const bool fresh = m_beside == nullptr;
+        if (fresh) {
+            m_beside = std::make_unique<pipeline::Segmenter>(pipeline::Network(m_facts->path.toStdString()));
+            m_beside->encoder().setReuse(m_beside->network().reuse());
+        }
+        const LiveFrame& frame = analysis.frame;
+        const bool sameSource = std::exchange(m_besideGeneration, frame.generation) == frame.generation &&
+                                std::exchange(m_besideStream, frame.stream) == frame.stream;
+        if (!fresh && !sameSource) m_beside->encoder().forget();
+        return std::make_shared<const pipeline::Segmentation>(m_beside->segment(frame.pixels));
+    } catch (const std::exception&) {
+        m_beside.reset();
+        m_reuseFailed = true;
+        return nullptr;
+    }
 }
 
 Comparison Analyser::compare(const AnalysisPtr& analysis, const std::vector<int>& with) {

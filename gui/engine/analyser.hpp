@@ -17,6 +17,10 @@ public:
     /// Blocks the model does not have are left out of the schedule.
     Analysis analyse(const LiveFrame& frame, const Request& request);
     /// With all tokens, or with another schedule.
+    /// The same frame with reuse, by another network of the same file: reuse would forget its frames whenever
+    /// it is off. Null if it is not wanted, or not possible.
+    std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
+                                                              const Request& request);
     Comparison compare(const AnalysisPtr& analysis, const std::vector<int>& with = {});
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
@@ -42,6 +46,8 @@ private:
 
     pipeline::Segmenter m_segmenter;
     ModelFactsPtr m_facts;
+    std::unique_ptr<pipeline::Segmenter> m_beside;
+    int m_besideGeneration = -1, m_besideStream = -1;
     bool m_reuse = false, m_reuseFailed = false;
     std::map<int, int> m_generations;  // of each stream
     Scored m_scored;

@@ -79,6 +79,7 @@ using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 struct Request {
     std::vector<int> schedule{2, 5};
     bool reuse = false;            ///< compute only the tokens that changed; the schedule is not used then
+    bool reuseBeside = false;      ///< the shipped model only: run each frame with reuse, too
     bool compare = false;          ///< run `compareWith` too, on the same frame
     std::vector<int> compareWith;  ///< a schedule, not with reuse; empty: all tokens
     bool simulateNight = false;    ///< run the same frame as a camera would see it at night
@@ -100,7 +101,11 @@ struct Analysis {
     std::int64_t skipped = 0;  ///< frames not analysed since the analysis before
     double queueMs = 0;        ///< between capture and network
     bool repeat = false;       ///< of a frame analysed before: not a new measurement
+    std::shared_ptr<const pipeline::Segmentation> beside;  ///< the same frame with reuse, if it was wanted
     ModelFactsPtr model;
+
+    /// Of the frame, or of the run beside it.
+    const ReuseReport& reuse() const { return (beside ? *beside : merged).tokens.reuse; }
 
     int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }
     int tokensKept() const;

@@ -22,7 +22,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
 
 /// A stream that is suspended computes everything.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
-    const ReuseReport& reuse = analysis.merged.tokens.reuse;
+    const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};
     const cv::Size grid = analysis.merged.grid;
     cv::Mat reasons = reuse.reasons;

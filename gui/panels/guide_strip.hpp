@@ -20,7 +20,7 @@ public:
     void setDismissed(bool dismissed);
     bool dismissed() const { return m_dismissed; }
     void setAnalysis(const Analysis& analysis, const SavedTime& saved);
-    void setComparison(const Comparison& comparison) { m_agreement = comparison.agreement; }
+    void setComparison(const Comparison& comparison, const SavedTime& saved);
     QString text() const;
 
 signals:

@@ -32,7 +32,7 @@ ReuseView::ReuseView(Viewport* viewport, QWidget* parent) : ImageView(tr("Reuse"
 }
 
 void ReuseView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
-    const ReuseReport& reuse = drawn.analysis->merged.tokens.reuse;
+    const ReuseReport& reuse = drawn.analysis->reuse();
     if (reuse.state == ReuseState::Off) return clear();
     m_analysis = drawn.analysis;
     setImage(drawn.reuse);
@@ -40,8 +40,9 @@ void ReuseView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
         setNote(tr("suspended: too many tokens change"));
         return setFooter({});
     }
-    setNote((reuse.state == ReuseState::Full ? tr("%1 % computed, full forward") : tr("%1 % computed again"))
-                .arg(readable(100 * reuse.recomputed, 1)));
+    const pipeline::Segmentation& found =
+        drawn.analysis->beside ? *drawn.analysis->beside : drawn.analysis->merged;
+    setNote(tr("%1 % computed, %2 ms").arg(readable(100 * reuse.recomputed, 1), readableMs(found.totalMs())));
     double oldest = 0;
     cv::minMaxLoc(reuse.ages, nullptr, &oldest);
     setFooter(tr("orange: changed, blue: refreshed, magenta: postponed; the oldest is %1 frames old")
@@ -56,7 +57,7 @@ void ReuseView::clear() {
 
 QString ReuseView::describe(QPointF at) const {
     if (!m_analysis || !QRectF(0, 0, 1, 1).contains(at)) return {};
-    const ReuseReport& reuse = m_analysis->merged.tokens.reuse;
+    const ReuseReport& reuse = m_analysis->reuse();
     const cv::Size grid = m_analysis->merged.grid;
     if (static_cast<int>(reuse.reasons.total()) != grid.area()) return {};
     const int x = std::min(int(at.x() * grid.width), grid.width - 1);

@@ -49,7 +49,7 @@ void SourceGrid::setTile(const Engine* engine, const RenderedFrame& drawn) {
                         .arg(drawn.analysis->tokensKept())
                         .arg(drawn.analysis->tokensIn())
                         .arg(drawn.analysis->frame.number));
-    setAspect(double(drawn.overlay.width()) / std::max(1, drawn.overlay.height()));
+    setAspectOf(tile, double(drawn.overlay.width()) / std::max(1, drawn.overlay.height()));
 }
 
 void SourceGrid::setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover) {

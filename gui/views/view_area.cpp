@@ -132,16 +132,23 @@ void ViewArea::setReuse(bool on) {
 
 void ViewArea::showView(int index) {
     const auto inOverview = [this](const ViewEntry& entry) {
-        return !entry.has(m_reuses ? ViewEntry::WhileMerging : ViewEntry::WhileReusing);
+        if (entry.has(ViewEntry::WhileReusing)) return m_reuses || m_beside;
+        if (entry.has(ViewEntry::WhileMerging)) return !m_reuses;
+        return !m_beside || !entry.has(ViewEntry::YieldsToReuse);
     };
     m_shown = index;
     m_buttons->button(index)->setChecked(true);
     std::vector<QWidget*> tiles;
-    for (std::size_t i = 0; i < m_views.size(); ++i)
-        if (viewTable()[i].has(ViewEntry::InOverview) &&
-            (index == 0 ? inOverview(viewTable()[i]) : index == static_cast<int>(i)))
-            tiles.push_back(m_views[i]->widget());
-    if (!tiles.empty()) m_tiles->setTiles(tiles);
+    int lead = -1;
+    for (std::size_t i = 0; i < m_views.size(); ++i) {
+        const ViewEntry& entry = viewTable()[i];
+        if (!entry.has(ViewEntry::InOverview) ||
+            !(index == 0 ? inOverview(entry) : index == static_cast<int>(i)))
+            continue;
+        if (entry.has(ViewEntry::NeedsComparison)) lead = static_cast<int>(tiles.size());
+        tiles.push_back(m_views[i]->widget());
+    }
+    if (!tiles.empty()) m_tiles->setTiles(tiles, lead);
     m_stack->setCurrentWidget(tiles.empty() ? m_views[static_cast<std::size_t>(index)]->widget() : m_tiles);
     m_controls->setStageVisible(entry().has(ViewEntry::HasStages));
     m_controls->setOtherVisible(entry().has(ViewEntry::ChoosesOther));
@@ -162,6 +169,8 @@ void ViewArea::setFrame(const LiveFrame& frame) {
 
 void ViewArea::setRendered(const RenderedFrame& drawn) {
     if (!m_hiddenCover.empty()) return;  // drawn before images were hidden
+    const bool beside = drawn.analysis->beside != nullptr;
+    if (std::exchange(m_beside, beside) != beside && m_shown == 0) showView(0);
     RenderStyle style;
     fill(style);
     for (View* view : m_views)

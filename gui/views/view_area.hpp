@@ -95,7 +95,7 @@ private:
     Viewport m_viewport;
     std::vector<View*> m_views;  // by row of the table; null for the overview
     int m_shown = 0;
-    bool m_reuses = false;
+    bool m_reuses = false, m_beside = false;  // reuse is on, or runs beside merging
     QToolButton* m_reuse = nullptr;
     QBoxLayout* m_rows;
     QHBoxLayout* m_buttonRow;

@@ -28,7 +28,8 @@ struct ViewEntry {
         ShowsFrame = 64,       ///< shows the frame itself: regions may be drawn on it
         ChoosesOther = 128,    ///< another schedule may be on the left side
         WhileMerging = 256,    ///< in the overview unless reuse is on
-        WhileReusing = 512,    ///< in the overview while reuse is on
+        WhileReusing = 512,    ///< in the overview while reuse is on, or runs beside
+        YieldsToReuse = 1024,  ///< not in the overview while reuse runs beside: the split shows it, too
     };
 
     const char* key;     ///< in settings and on the command line

@@ -1,6 +1,7 @@
-// Arranges images so that they are as large as the space allows.
+// Arranges images so that they cover as much of the space as possible.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include <QWidget>
@@ -12,23 +13,29 @@ class TileArea : public QWidget {
 public:
     explicit TileArea(QWidget* parent = nullptr);
 
-    void setTiles(const std::vector<QWidget*>& tiles);
-    /// Width over height of the images.
+    /// `lead`: the tile that may be larger than the others; -1: the first.
+    void setTiles(const std::vector<QWidget*>& tiles, int lead = -1);
+    /// Width over height of the images, of all tiles or of one.
     void setAspect(double aspect);
+    void setAspectOf(const QWidget* tile, double aspect);
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Columns that make images of `aspect` largest when `count` of them share `area`.
-    static int columnsFor(int count, QSizeF area, double aspect);
+    /// Places of `count` images of `aspect`, the lead first: equal ones in a grid, or a large one with the
+    /// others beside it if that covers clearly more.
+    static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
+    double aspectOf(const QWidget* tile) const;
     void place();
 
     std::vector<QWidget*> m_tiles;
+    int m_lead = 0;
     double m_aspect = 4.0 / 3;
+    std::map<const QWidget*, double> m_aspects;
 };
 
 }  // namespace mpm::gui

@@ -101,7 +101,7 @@ void FrontSource::connectImages(QObject* link) {
         m_parts.views->setComparison(drawn, saved);
         if (!whole) return;
         m_parts.header->setSaved(saved);
-        m_parts.guide->setComparison(*drawn.comparison);
+        m_parts.guide->setComparison(*drawn.comparison, saved);
     });
     connect(m_engine, &Engine::nightSimulated, link,
             [this](const RenderedNight& drawn) { m_parts.views->setNight(drawn); });

@@ -195,10 +195,13 @@ void MainWindow::sendRequest() {
     m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
+    // The built-in street shows reuse before anybody turned it on.
+    request.reuseBeside = m_parts.views->shown() == 0 && !request.reuse &&
+                          engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);
     request.scores = m_scores || m_session.state().confidence;
     Request behind = request;
-    behind.compare = behind.simulateNight = behind.scores = false;
+    behind.compare = behind.reuseBeside = behind.simulateNight = behind.scores = false;
     for (const auto& engine : m_session.sources().engines())
         engine->setRequest(m_session.services().requestFor(*engine, m_front->is(*engine) ? request : behind));
 }

@@ -317,8 +317,7 @@ void ProductTest::stripSaysWhatIsCompared() {
     QVERIFY2(strip.text().contains(QStringLiteral("similar patches merged, 56 of 100 tokens kept")),
              qPrintable(strip.text()));
     saved.add(*comparisonOf(merged, 9).comparison);
-    strip.setComparison(*comparisonOf(merged, 9).comparison);
-    strip.setAnalysis(*merged, saved);
+    strip.setComparison(*comparisonOf(merged, 9).comparison, saved);
     QVERIFY2(strip.text().endsWith(QStringLiteral("98.2 % of the pixels agree, 1.5 times as fast.")),
              qPrintable(strip.text()));
     const AnalysisPtr reused = analysisWith(facts, {2, 5}, 100, ReuseState::Partial);

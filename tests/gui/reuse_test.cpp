@@ -5,6 +5,7 @@
 
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/panels/guide_strip.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/schedule_view.hpp"
 #include "gui/registry.hpp"
@@ -19,7 +20,41 @@ class ReuseTest : public QObject {
     Q_OBJECT
 private slots:
     void stillSceneIsReused();
+    void streetStartsWithReuseInAPane();
 };
+
+void ReuseTest::streetStartsWithReuseInAPane() {
+    test::WindowFixture is;
+    Options options;
+    options.source = QStringLiteral("demo");
+    options.model = QStringLiteral("default");
+    is.open(options);
+    MainWindow& window = *is.window;
+    auto* view = window.views()->find<ReuseView>();
+    const AnalysisPtr shown = is.nextWhere(
+        [](const Analysis& a) { return a.beside && a.reuse().state == mpm::ReuseState::Partial; });
+    QVERIFY(shown);
+    QVERIFY(shown->reuse().recomputed < 1);
+    // The frame itself merges, as the other panes show it.
+    QVERIFY(shown->merged.tokens.reuse.state == mpm::ReuseState::Off);
+    QVERIFY(shown->tokensKept() < shown->tokensIn());
+    QTRY_VERIFY_WITH_TIMEOUT(view->isVisible() && !view->image().isNull(), test::patience(10'000));
+    QVERIFY(window.views()->find<MergeView>()->isVisible());
+    // The split pane compares, so it is the large one.
+    const auto* split = window.views()->find<SplitView>();
+    QVERIFY(split->isVisible() && split->width() > view->width());
+    QTRY_VERIFY(window.guide()->text().contains(QStringLiteral("Reuse computes only")));
+    // Nobody sees it in another view: it does not run.
+    window.views()->showView(QStringLiteral("split"));
+    QVERIFY(is.nextWhere([](const Analysis& a) { return !a.beside; }));
+    window.views()->showView(QStringLiteral("overview"));
+    QVERIFY(is.nextWhere([](const Analysis& a) { return a.beside != nullptr; }));
+    // A camera may move: reuse is the choice of its owner.
+    window.sources().open(is.sandbox.film(4, 4));
+    QVERIFY(is.nextWhere([](const Analysis& a) { return a.frame.generation > 1; }));
+    QVERIFY(is.nextWhere([](const Analysis& a) { return !a.beside; }));
+    QTRY_VERIFY(!view->isVisible());
+}
 
 void ReuseTest::stillSceneIsReused() {
     test::WindowFixture is;
