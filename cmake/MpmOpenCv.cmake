@@ -23,5 +23,6 @@ mpm_test_opencv(MPM_OPENCV_DYNAMIC opencv2/dnn.hpp
 mpm_test_opencv(MPM_OPENCV_NETWORK_POINTER opencv2/dnn.hpp "void* f(cv::dnn::Layer& l) { return l.netimpl; }")
 mpm_test_opencv(MPM_OPENCV_RESHAPE opencv2/dnn.hpp
   "struct L : cv::dnn::Layer { void reshapeLayer(cv::InputArrayOfArrays, cv::OutputArrayOfArrays) override; };")
+mpm_test_opencv(MPM_OPENCV_WINOGRAD opencv2/dnn.hpp "void f(cv::dnn::Net& net) { net.enableWinograd(false); }")
 mpm_test_opencv(MPM_OPENCV_ENGINE_AUTO opencv2/dnn.hpp
   "cv::dnn::Net f() { return cv::dnn::readNetFromONNX(\"m\", cv::dnn::ENGINE_AUTO); }")

@@ -105,6 +105,13 @@ protected:
     }
 };
 
+/// Winograd's convolutions lose two digits. The large ones of a network with our encoder are ours.
+inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
+#ifdef MPM_OPENCV_WINOGRAD
+    net.enableWinograd(false);
+#endif
+}
+
 inline cv::dnn::Net readOnnx(const std::string& path) {
 #ifdef MPM_OPENCV_ENGINE_AUTO
     // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.

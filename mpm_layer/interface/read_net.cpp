@@ -48,7 +48,9 @@ cv::dnn::Net readNet(const std::string& path) {
     for (const cv::String& name : net.getLayerNames()) {
         const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));
         const auto* found = dynamic_cast<const dnn::EncoderLayer*>(layer.get());
-        if (!found || !found->control()->config().merges) continue;
+        if (!found) continue;
+        dnn::useExactConvolutions(net);
+        if (!found->control()->config().merges) continue;
         found->control()->setReuseOfFile(reuseOf(path));  // OpenCV drops metadata
         break;
     }

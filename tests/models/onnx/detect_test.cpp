@@ -68,6 +68,7 @@ protected:
         m_dynamic = graph.inputs[0].dims[0] < 0;
         for (const models::Port& port : graph.outputs)
             m_names.push_back(port.name);
+        m_imageName = graph.inputs[0].name;
         if (graph.inputs.size() > 1) m_sizeName = graph.inputs[1].name;
         m_net = readNet(path);
         encoder(m_net).setPrecision(Precision::F32);
@@ -76,7 +77,7 @@ protected:
 
     std::vector<cv::Mat> run(const std::vector<int>& blocks, const cv::Mat& image) {
         encoder(m_net).setSchedule(blocks);
-        m_net.setInput(image, "");
+        m_net.setInput(image, m_imageName);
         if (!m_sizeName.empty()) m_net.setInput(sizes(), m_sizeName);
         std::vector<cv::Mat> outputs;
         m_net.forward(outputs, m_names);
@@ -145,10 +146,14 @@ protected:
         encoder(net).setPrecision(Precision::F32);
         encoder(net).setSchedule(prefix[0] == 's' ? blocksOf(prefix.substr(0, prefix.find('.')))
                                                   : std::vector<int>{});
-        net.setInput(m_image, "");
+        net.setInput(m_image, m_imageName);
         if (!m_sizeName.empty()) net.setInput(sizes(), m_sizeName);
+        // OpenCV 5's new engine wants the names of all outputs.
+        std::vector<cv::String> all = m_names;
+        all.insert(all.end(), names.begin(), names.end());
         std::vector<cv::Mat> taps;
-        net.forward(taps, names);
+        net.forward(taps, all);
+        taps.erase(taps.begin(), taps.begin() + static_cast<std::ptrdiff_t>(m_names.size()));
         for (size_t k = 0; k < taps.size(); ++k) {
             const std::string path = m_base + prefix + names[k] + ".npy";
             if (!test::fileExists(path)) continue;
@@ -209,7 +214,7 @@ protected:
     }
 
     const test::TempFolder m_scratch;
-    std::string m_base, m_sizeName;
+    std::string m_base, m_imageName, m_sizeName;
     models::Conversion m_conversion;
     cv::dnn::Net m_net;
     cv::Mat m_image;
