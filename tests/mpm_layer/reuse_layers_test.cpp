@@ -8,6 +8,7 @@
 #include <mpm/read_net.hpp>
 
 #include "dnn_fixture.hpp"
+#include "mpm_layer/encoder/reuse/row_memory.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
 
 namespace mpm::test {
@@ -191,6 +192,33 @@ TEST_F(ReuseLayers, NetworksTakeTurns) {
         EXPECT_TRUE(sameBits(forward(again, image), wanted)) << f;
         EXPECT_TRUE(sameBits(forward(plain, image), wanted)) << f;
     }
+}
+
+// Rows that differ in every forward are not compared for ever.
+TEST(RowMemory, RestsWhileMostRowsDiffer) {
+    constexpr int kCount = 20, kWidth = 6;
+    RowMemory memory;
+    cv::Mat rows = randomMatrix(kCount, kWidth, 3);
+    // How many forwards of `frames` compared their rows; each changes `changing` rows.
+    const auto compared = [&](int frames, int changing) {
+        int count = 0;
+        for (int f = 0; f < frames; ++f) {
+            for (int r = 0; r < changing; ++r)
+                rows.at<float>((r + f) % kCount, f % kWidth) += 1;
+            const auto differ = memory.update(rows, kWidth, 2);
+            if (!differ) continue;
+            ++count;
+            if (differ->size() == kCount) continue;  // there was nothing to compare with
+            EXPECT_EQ(differ->size(), static_cast<size_t>(changing));
+        }
+        return count;
+    };
+    EXPECT_EQ(compared(50, kCount / 2), 50);
+    EXPECT_LT(compared(1000, kCount / 2 + 1), 40);
+    EXPECT_GT(compared(1000, 1), 900) << "it comes back";
+    EXPECT_EQ(compared(50, 0), 50);
+    memory.clear();
+    EXPECT_EQ(memory.update(rows, kWidth, 2)->size(), static_cast<size_t>(kCount));
 }
 
 }  // namespace
