@@ -1,6 +1,7 @@
 // Exports of detectors and of encoders with windows: each converts, and OpenCV computes the values of its
 // output files, without merging and with the schedules that the files name. A folder more is a case more.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -84,6 +85,11 @@ protected:
         for (cv::Mat& m : outputs)
             m = m.clone();
         return outputs;
+    }
+
+    void expectBits(const std::vector<cv::Mat>& a, const std::vector<cv::Mat>& b) const {
+        for (size_t k = 0; k < a.size(); ++k)
+            EXPECT_EQ(std::memcmp(a[k].data, b[k].data, b[k].total() * b[k].elemSize()), 0) << m_names[k];
     }
 
     cv::Mat sizes() const {
@@ -246,6 +252,44 @@ TEST_P(DetectExports, GiveEachImageOfABatchItsOwnResult) {
             EXPECT_EQ(cv::norm(one[k].reshape(1, 1), part(both[k], image).reshape(1, 1), cv::NORM_INF), 0)
                 << m_names[k];
     }
+}
+
+// Boxes, scores, masks and all other outputs: of frames that change a little, then stand still.
+TEST_P(DetectExports, ReuseEndsAtTheOutputsOfAFullForward) {
+    Reuse reuse;
+    reuse.exact = true, reuse.full = 0.6, reuse.refresh = 3;
+    int blocks = m_conversion.blocks;
+    for (const models::DecoderCost& decoder : m_conversion.decoders)
+        blocks += static_cast<int>(decoder.mlpWeights.size());
+    std::vector<cv::Mat> frames{m_image};
+    for (int f = 0; f < 4; ++f) {
+        frames.push_back(frames.back().clone());
+        const int x = m_image.size[3] / 7 * f;
+        for (int k = 0; k < 5; ++k)
+            frames.back().ptr<float>(0, k % m_image.size[1], 2 * f + k)[x + k] += 0.5f;
+    }
+    const std::vector<cv::Mat> first = run({}, frames.front()), last = run({}, frames.back());
+    std::vector<std::vector<cv::Mat>> seen;
+    const int threads = cv::getNumThreads();
+    for (const int count : {1, 3}) {
+        cv::setNumThreads(count);
+        encoder(m_net).setReuse(reuse);
+        for (size_t f = 0; f < frames.size(); ++f) {
+            const std::vector<cv::Mat> now = run({2}, frames[f]);
+            const ReuseState state = encoder(m_net).report().images[0].reuse.state;
+            EXPECT_EQ(state, f == 0 ? ReuseState::Full : ReuseState::Partial) << f;
+            if (f == 0) expectBits(now, first);
+            if (count == 1) seen.push_back(now);
+            expectBits(now, seen[f]);
+        }
+        std::vector<cv::Mat> still;
+        for (int f = 0; f < (blocks + 1) * reuse.refresh; ++f)
+            still = run({2}, frames.back());
+        expectBits(still, last);
+        encoder(m_net).setReuse(std::nullopt);
+        run({}, frames.back());
+    }
+    cv::setNumThreads(threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Made, DetectExports, testing::ValuesIn(detectNames()),
