@@ -1,12 +1,14 @@
 #include "gui/dialogs/recordings_dialog.hpp"
 
+#include <QDateTime>
 #include <QDialogButtonBox>
-#include <QDir>
+#include <QFileInfo>
 #include <QListWidget>
 #include <QLocale>
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "gui/text/numbers.hpp"
 #include "gui/text/safe_text.hpp"
 #include "gui/widgets/empty_hint.hpp"
 
@@ -17,15 +19,16 @@ RecordingsDialog::RecordingsDialog(const QString& folder, QWidget* parent)
     setWindowTitle(tr("Recordings"));
     m_list->setObjectName(QStringLiteral("framed"));
     m_list->setAccessibleName(tr("Recordings, newest first"));
+    m_list->setIconSize({Previews::kWidth, Previews::kWidth * 3 / 4});
+    m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_list->setTextElideMode(Qt::ElideRight);
     new EmptyHint(tr("No recording yet. R records the source in front, and alerts can record too."), m_list);
-    for (const QFileInfo& file :
-         QDir(folder).entryInfoList({QStringLiteral("*.mp4")}, QDir::Files, QDir::Time)) {
-        auto* item = new QListWidgetItem(
-            tr("%1, %2, %3")
-                .arg(QLocale().toString(file.lastModified(), QLocale::ShortFormat),
-                     safeText(file.completeBaseName()), QLocale().formattedDataSize(file.size())),
-            m_list);
-        item->setData(Qt::UserRole, file.absoluteFilePath());
+    QStringList files;
+    for (const Recording& recording : recordingsIn(folder)) {
+        m_entries.push_back({recording, {}, 0});
+        files << recording.file;
+        m_list->addItem(QString());
+        updateText(m_list->count() - 1);
     }
     m_list->setCurrentRow(0);
     auto* layout = new QVBoxLayout(this);
@@ -34,16 +37,48 @@ RecordingsDialog::RecordingsDialog(const QString& folder, QWidget* parent)
     auto* playing = buttons->addButton(tr("Play"), QDialogButtonBox::ActionRole);
     playing->setEnabled(m_list->count() > 0);
     layout->addWidget(buttons);
-    resize(560, 360);
+    resize(600, 400);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(playing, &QPushButton::clicked, this, &RecordingsDialog::play);
     connect(m_list, &QListWidget::itemActivated, this, &RecordingsDialog::play);
+    m_previews = std::make_unique<Previews>(files);
+    connect(m_previews.get(), &Previews::found, this,
+            [this, files](const QString& file, const QImage& image, double seconds) {
+                const int row = static_cast<int>(files.indexOf(file));
+                m_entries[static_cast<std::size_t>(row)].seconds = seconds;
+                m_list->item(row)->setIcon(QPixmap::fromImage(image));
+                updateText(row);
+            });
+    m_previews->start();
+}
+
+void RecordingsDialog::setEvents(const std::vector<pipeline::StoredEvent>& events, const QStringList& rules) {
+    for (int row = 0; row < m_list->count(); ++row) {
+        Entry& entry = m_entries[static_cast<std::size_t>(row)];
+        entry.rule = ruleOf(entry.recording, events, rules);
+        updateText(row);
+    }
+}
+
+/// The rule or the name first; the other facts in a line below.
+void RecordingsDialog::updateText(int row) {
+    const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
+    const QString name = safeText(QFileInfo(recording.file).completeBaseName());
+    const QString time =
+        QLocale().toString(QDateTime::fromMSecsSinceEpoch(recording.from), QLocale::ShortFormat);
+    QStringList facts{time, QLocale().formattedDataSize(recording.bytes)};
+    if (seconds > 0) facts.insert(1, tr("%1 s").arg(readable(seconds, 1)));
+    if (!rule.isEmpty()) facts << name;
+    m_list->item(row)->setText((rule.isEmpty() ? name : rule) + QLatin1Char('\n') +
+                               facts.join(QStringLiteral(", ")));
 }
 
 void RecordingsDialog::play() {
-    if (m_list->currentItem() == nullptr) return;
-    emit playWanted(m_list->currentItem()->data(Qt::UserRole).toString());
-    accept();
+    const int row = m_list->currentRow();
+    if (row < 0) return;
+    const Entry& entry = m_entries[static_cast<std::size_t>(row)];
+    emit playWanted(entry.recording.file,
+                    entry.rule.isEmpty() ? safeText(entry.recording.source) : entry.rule);
 }
 
 }  // namespace mpm::gui

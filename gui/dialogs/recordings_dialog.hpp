@@ -1,7 +1,10 @@
-// The list of recordings, to be played.
+// The list of recordings, to be played: an image, the rule, source, time and duration of each.
 #pragma once
 
 #include <QDialog>
+
+#include "gui/dialogs/previews.hpp"
+#include "gui/services/recordings.hpp"
 
 class QListWidget;
 
@@ -13,14 +16,24 @@ public:
     explicit RecordingsDialog(const QString& folder, QWidget* parent = nullptr);
 
     QListWidget* list() const { return m_list; }
+    /// Names the rule that began each recording. `rules`: names of the present rules.
+    void setEvents(const std::vector<pipeline::StoredEvent>& events, const QStringList& rules);
 
 signals:
-    void playWanted(const QString& file);
+    void playWanted(const QString& file, const QString& title);
 
 private:
     void play();
+    void updateText(int row);
 
+    struct Entry {
+        Recording recording;
+        QString rule;
+        double seconds = 0;
+    };
+    std::vector<Entry> m_entries;  // by row
     QListWidget* m_list;
+    std::unique_ptr<Previews> m_previews;
 };
 
 }  // namespace mpm::gui

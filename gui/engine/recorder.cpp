@@ -91,6 +91,26 @@ void Recorder::ask(Question question) {
     m_changed.notify_all();
 }
 
+void Recorder::removeEvents(const std::vector<std::int64_t>& ids) {
+    if (readOnly()) return;
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_unwanted.insert(m_unwanted.end(), ids.begin(), ids.end());
+    m_hurry = true;
+    m_changed.notify_all();
+}
+
+void Recorder::removeUnwanted() {
+    std::vector<std::int64_t> ids;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        ids = m_unwanted;
+    }
+    if (ids.empty()) return;
+    m_store->removeEvents(ids);
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_unwanted.erase(m_unwanted.begin(), m_unwanted.begin() + std::ptrdiff_t(ids.size()));
+}
+
 void Recorder::answer() {
     std::vector<Question> questions;
     {
@@ -170,6 +190,7 @@ void Recorder::write(std::deque<Batch>& batches) {
         write(batches.front());
         batches.pop_front();
     }
+    removeUnwanted();
     if (!readOnly()) prune();
     answer();
     beginComparison();

@@ -58,6 +58,8 @@ public:
     /// that of the present source. A StoreError ends the question without an answer.
     using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
     void ask(Question question);
+    /// Kept until the store took it. A program that only reads removes nothing.
+    void removeEvents(const std::vector<std::int64_t>& ids);
 
     QString path() const { return m_path; }
     bool readOnly() const { return m_access == pipeline::Store::Access::ReadOnly; }
@@ -108,6 +110,7 @@ private:
     void exportNow(const Export& wanted);
     void prune();
     void answer();
+    void removeUnwanted();
     void beginComparison();
     void continueComparison();
 
@@ -115,9 +118,10 @@ private:
     const pipeline::Store::Access m_access;
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last one is being filled
-    bool m_hurry = false;               // likewise
-    std::vector<Question> m_questions;  // likewise
+    std::deque<Batch> m_waiting{1};        // guarded by m_mutex; never empty, the last one is being filled
+    bool m_hurry = false;                  // likewise
+    std::vector<Question> m_questions;     // likewise
+    std::vector<std::int64_t> m_unwanted;  // likewise: events
 
     /// Read slice by slice between writes: weeks of readings take seconds.
     struct Comparing {

@@ -77,8 +77,13 @@ private:
         m_size = size;
         m_begun = time;
         makeFile();
-        const int codec = cv::VideoWriter::fourcc('m', 'p', '4', 'v');
-        if (!m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size))
+        // Browsers play H.264. If the encoder is not installed, MPEG-4 is always there. VP9 does not keep
+        // pace.
+        const auto opens = [&](const char* code) {
+            const int codec = cv::VideoWriter::fourcc(code[0], code[1], code[2], code[3]);
+            return m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size);
+        };
+        if (!opens("avc1") && !opens("mp4v"))
             throw std::runtime_error(
                 VideoRecorder::tr("the video cannot be written; check the folder and the space")
                     .toStdString());

@@ -48,12 +48,12 @@ void LiveView::setCovers(const Covers& covers) {
     setCover(m_past ? Cover() : m_cover);
 }
 
-void LiveView::showPast(const QImage& image, qint64 time) {
+void LiveView::showPast(const QImage& image, qint64 time, const QString& source) {
     m_past = time;
     const QDateTime then = QDateTime::fromMSecsSinceEpoch(time);
     setImage(image);
     setTitle(tr("PAST: %1").arg(QLocale().toString(then, QStringLiteral("d MMM yyyy HH:mm:ss"))));
-    setNote({});
+    setNote(source);
     setCover({});
     m_now->show();
     m_now->raise();

@@ -16,7 +16,8 @@ public:
     void setCovers(const Covers& covers) override;
     void clear() override;
     /// Shows an image of the past until showNow(): frames do not replace it.
-    void showPast(const QImage& image, qint64 time);
+    /// `source`: named if it is not the source in front.
+    void showPast(const QImage& image, qint64 time, const QString& source = {});
     void showNow();
     /// The time of the image of the past; absent: the present is shown.
     std::optional<qint64> past() const { return m_past; }

@@ -30,23 +30,24 @@ FrontSource::FrontSource(const Parts& parts) : m_parts(parts) {
 
 FrontSource::~FrontSource() = default;
 
-void FrontSource::showPast(qint64 time) {
+void FrontSource::showPastOf(const QString& source, qint64 time) {
     const Services& services = m_parts.session->services();
     const QString file = services.settings().keepsImages
-                             ? services.thumbnails().nearest(m_engine->sourceName(), time, Thumbnails::kEvery)
+                             ? services.thumbnails().nearest(source, time, Thumbnails::kEvery)
                              : QString();
     const QImage image(file);
     if (image.isNull()) return emit messagePosted(tr("No image is kept of this moment"));
+    m_pastOf = source;
     m_parts.views->showView(QStringLiteral("picture"));
-    m_parts.views->find<LiveView>()->showPast(image, QFileInfo(file).completeBaseName().toLongLong());
+    m_parts.views->find<LiveView>()->showPast(image, QFileInfo(file).completeBaseName().toLongLong(),
+                                              source == m_engine->sourceName() ? QString() : source);
 }
 
 void FrontSource::stepPast(int direction) {
     const auto past = m_parts.views->find<LiveView>()->past();
     if (!past) return;
-    const auto next =
-        m_parts.session->services().thumbnails().beside(m_engine->sourceName(), *past, direction);
-    if (next) showPast(*next);
+    const auto next = m_parts.session->services().thumbnails().beside(m_pastOf, *past, direction);
+    if (next) showPastOf(m_pastOf, *next);
 }
 
 void FrontSource::select(Engine& engine) {

@@ -29,7 +29,9 @@ public:
     /// To be called once a second.
     void updateRates();
     /// Shows the stored image nearest to a moment.
-    void showPast(qint64 time);
+    void showPast(qint64 time) { showPastOf(m_engine->sourceName(), time); }
+    /// Likewise of another source, which may not be open any more.
+    void showPastOf(const QString& source, qint64 time);
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
@@ -46,6 +48,7 @@ private:
 
     const Parts m_parts;
     Engine* m_engine = nullptr;
+    QString m_pastOf;                 // the source whose past is shown
     std::unique_ptr<QObject> m_link;  // owns the connections to the engine
     SourceReport m_report;
     int m_analysed = 0;

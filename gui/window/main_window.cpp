@@ -196,8 +196,8 @@ void MainWindow::sendRequest() {
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
     // The built-in street shows reuse before anybody turned it on.
-    request.reuseBeside = m_parts.views->shown() == 0 && !request.reuse &&
-                          engine().sourceName() == QStringLiteral("demo");
+    request.reuseBeside =
+        m_parts.views->shown() == 0 && !request.reuse && engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);
     request.scores = m_scores || m_session.state().confidence;
     Request behind = request;

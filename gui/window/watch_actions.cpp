@@ -4,12 +4,14 @@
 #include <QPointer>
 
 #include "gui/dialogs/alert_page.hpp"
+#include "gui/dialogs/events_dialog.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/services/alert_center.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
+#include "gui/window/player.hpp"
 
 namespace mpm::gui {
 
@@ -76,6 +78,75 @@ void showWatch(MainWindow& window, WatchDialog::Page page) {
     dialog->open();
 }
 
+QStringList ruleNames(MainWindow& window) {
+    QStringList names;
+    for (const pipeline::AlertRule& rule : window.session().services().settings().alerts)
+        names << QString::fromStdString(safeName(rule.name));
+    return names;
+}
+
+/// Calls `then` with the events of the store, unless `context` is gone by then.
+template <typename Then>
+void withEvents(MainWindow& window, QObject* context, Then then) {
+    window.engine().recorder().ask([context = QPointer(context), then](const pipeline::Store& store, auto) {
+        auto events = std::make_shared<const std::vector<pipeline::StoredEvent>>(
+            store.newestEvents(EventsDialog::kMost));
+        const auto answer = [context, then, events] {
+            if (context) then(*events);
+        };
+        QMetaObject::invokeMethod(QCoreApplication::instance(), answer, Qt::QueuedConnection);
+    });
+}
+
+void play(MainWindow& window, const QString& file, const QString& title) {
+    auto* player = new Player(file, title, &window);
+    player->setAttribute(Qt::WA_DeleteOnClose);
+    player->show();
+}
+
+void showRecordings(MainWindow& window) {
+    auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), &window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    QObject::connect(dialog, &RecordingsDialog::playWanted, &window,
+                     [&window](const QString& file, const QString& title) { play(window, file, title); });
+    withEvents(window, dialog,
+               [dialog, rules = ruleNames(window)](const auto& events) { dialog->setEvents(events, rules); });
+    dialog->show();
+}
+
+/// Beside the window, so that images of the past can be looked at.
+void showEvents(MainWindow& window) {
+    Services& services = window.session().services();
+    const auto image = [&services](const QString& source, qint64 time) {
+        return services.settings().keepsImages
+                   ? services.thumbnails().nearest(source, time, Thumbnails::kEvery)
+                   : QString();
+    };
+    auto* dialog = new EventsDialog(image, ruleNames(window), &window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    auto* again = new QTimer(dialog);  // many events may come at once
+    again->setSingleShot(true);
+    const auto load = [&window, &services, dialog] {
+        withEvents(window, dialog, [&services, dialog](const auto& events) {
+            dialog->setEvents(events, recordingsIn(services.videosFolder()));
+        });
+    };
+    QObject::connect(again, &QTimer::timeout, dialog, load);
+    for (const auto& engine : window.session().sources().engines())
+        QObject::connect(engine.get(), &Engine::happened, again, [again] { again->start(1'500); });
+    QObject::connect(dialog, &EventsDialog::momentWanted, &window.front(), &FrontSource::showPastOf);
+    QObject::connect(dialog, &EventsDialog::playWanted, &window,
+                     [&window](const QString& file, const QString& title) { play(window, file, title); });
+    QObject::connect(dialog, &EventsDialog::removeWanted, &window,
+                     [&window, load](const std::vector<std::int64_t>& ids) {
+                         window.engine().recorder().removeEvents(ids);
+                         window.engine().recorder().loadHistory();
+                         load();
+                     });
+    load();
+    dialog->show();
+}
+
 }  // namespace
 
 void addWatchMenu(MainWindow& window) {
@@ -100,12 +171,10 @@ void addWatchMenu(MainWindow& window) {
     QObject::connect(control, &WatchControl::recordingChanged, window.header(), &HeaderBar::setRecording);
     QObject::connect(window.header(), &HeaderBar::endRecordingWanted, control,
                      &WatchControl::toggleRecording);
-    addAction(menu, Actions::tr("Recordin&gs…"), QKeySequence(Qt::CTRL | Qt::Key_R), [&window] {
-        auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), &window);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        QObject::connect(dialog, &RecordingsDialog::playWanted, &window.sources(), &SourceTabs::add);
-        dialog->open();
-    });
+    addAction(menu, Actions::tr("Recordin&gs…"), QKeySequence(Qt::CTRL | Qt::Key_R),
+              [&window] { showRecordings(window); });
+    addAction(menu, Actions::tr("E&vents…"), QKeySequence(Qt::CTRL | Qt::Key_H),
+              [&window] { showEvents(window); });
     addAction(menu, Actions::tr("&Clear the list of alerts"), {},
               [&window] { window.models().alerts.clear(); });
 }

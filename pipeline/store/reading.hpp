@@ -117,4 +117,11 @@ struct Event {
     std::string text;
 };
 
+/// An event as the store has it.
+struct StoredEvent {
+    std::int64_t id = 0;
+    std::string source;
+    Event event;
+};
+
 }  // namespace mpm::pipeline

@@ -259,6 +259,26 @@ std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) co
     return found;
 }
 
+std::vector<StoredEvent> Store::newestEvents(std::int64_t limit) const {
+    Statement rows = m_database->prepare(
+        "SELECT event.id, name, time, kind, text FROM event JOIN source ON source.id = event.source "
+        "ORDER BY time DESC, event.id DESC LIMIT ?");
+    rows.bind(1, limit);
+    std::vector<StoredEvent> found;
+    while (rows.step())
+        found.push_back(
+            {rows.integer(0), rows.text(1), {Millis(rows.integer(2)), rows.text(3), rows.text(4)}});
+    return found;
+}
+
+void Store::removeEvents(const std::vector<std::int64_t>& ids) {
+    Database::Transaction transaction(*m_database);
+    Statement remove = m_database->prepare("DELETE FROM event WHERE id = ?");
+    for (const std::int64_t id : ids)
+        remove.bind(1, id).run();
+    transaction.commit();
+}
+
 std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t source,
                                                                     const std::string& region, Millis from,
                                                                     Millis to) const {

@@ -68,6 +68,10 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
+    /// Of every source, newest first.
+    std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
+    /// All or none; ids that are not there are ignored.
+    void removeEvents(const std::vector<std::int64_t>& ids);
     /// Adds the readings in [from, to) of a setup, without the repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
                Millis to) const;

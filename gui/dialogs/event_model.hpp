@@ -1,0 +1,66 @@
+// The events of the store as a table, newest first, with filters.
+#pragma once
+
+#include <functional>
+
+#include <QAbstractTableModel>
+#include <QDate>
+#include <QSortFilterProxyModel>
+
+#include "gui/services/recordings.hpp"
+
+namespace mpm::gui {
+
+class EventModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Image, Time, Source, Rule, Value, Play, Columns };
+    enum Role { MomentRole = Qt::UserRole, IdRole, FileRole };
+
+    /// `image`: the file of the stored image of a moment; empty: none. `rules`: names of the present rules.
+    using FindImage = std::function<QString(const QString& source, qint64 time)>;
+    EventModel(FindImage image, const QStringList& rules, QObject* parent = nullptr);
+
+    void setEvents(const std::vector<pipeline::StoredEvent>& events,
+                   const std::vector<Recording>& recordings);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+    /// Different values of a column, in the order of the rows; of Time the dates.
+    QStringList valuesOf(Column column) const;
+
+    static constexpr int kImageHeight = 48;
+
+private:
+    struct Row {
+        std::int64_t id;
+        qint64 time;
+        QString source, rule, value, file;
+    };
+    QVariant textOf(const Row& row, int column) const;
+    QVariant pixmapOf(const Row& row) const;
+
+    const FindImage m_image;
+    const QStringList m_rules;
+    std::vector<Row> m_rows;
+};
+
+/// Empty: everything passes.
+class EventFilter : public QSortFilterProxyModel {
+    Q_OBJECT
+public:
+    using QSortFilterProxyModel::QSortFilterProxyModel;
+
+    void setWanted(EventModel::Column column, const QString& text);
+
+protected:
+    bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+private:
+    std::map<int, QString> m_wanted;
+};
+
+}  // namespace mpm::gui

@@ -1,0 +1,172 @@
+// The events of the store after a restart, and recordings in a player that leaves no trace.
+#include <QComboBox>
+#include <QDateTime>
+#include <QListWidget>
+#include <QPixmap>
+#include <QTableView>
+
+#include "gui/dialogs/events_dialog.hpp"
+#include "gui/dialogs/recordings_dialog.hpp"
+#include "gui/registry.hpp"
+#include "gui/views/live_view.hpp"
+#include "gui/window/player.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+
+namespace {
+
+/// Chosen in the menus, as a hand would.
+void trigger(MainWindow& window, const char* words) {
+    for (QAction* action : window.findChildren<QAction*>())
+        if (action->text().remove(QLatin1Char('&')) == QString::fromUtf8(words)) return action->trigger();
+    QFAIL(words);
+}
+
+template <typename T>
+T* dialogOf(MainWindow& window) {
+    const auto all = window.findChildren<T*>();
+    return all.isEmpty() ? nullptr : all.last();
+}
+
+QString cell(const QTableView& table, int row, EventModel::Column column) {
+    return table.model()->index(row, column).data().toString();
+}
+
+/// With MPM_SHOTS, an image of the widget is written to that folder.
+void shoot(QWidget& widget, const char* name) {
+    const QString folder = qEnvironmentVariable("MPM_SHOTS");
+    if (!folder.isEmpty()) widget.grab().save(folder + QLatin1Char('/') + QLatin1String(name));
+}
+
+/// A film of `seconds` as a recording of `source` that began at `time`.
+QString recording(const MainWindow& window, const QString& source, const QDateTime& time, double seconds) {
+    auto& session = const_cast<MainWindow&>(window).session();
+    const QString folder = session.services().videosFolder();
+    QDir().mkpath(folder);
+    const QString file =
+        QStringLiteral("%1/%2-%3.mp4")
+            .arg(folder, topicWord(source), time.toString(QStringLiteral("yyyyMMdd-HHmmss")));
+    cv::VideoWriter writer(file.toStdString(), cv::CAP_FFMPEG, cv::VideoWriter::fourcc('m', 'p', '4', 'v'),
+                           10, {160, 120});
+    for (int i = 0; i < int(10 * seconds); ++i)
+        writer.write(cv::Mat(120, 160, CV_8UC3, cv::Scalar(40, 20.0 * (i % 10), 200)));
+    return file;
+}
+
+}  // namespace
+
+class EventsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void alertsAreReadFromTheirText();
+    void eventsSurviveARestart();
+    void playerLeavesNoTrace();
+};
+
+void EventsTest::alertsAreReadFromTheirText() {
+    const AlertText plain = alertText(QStringLiteral("bright: tokens above 500: 612"), {});
+    QCOMPARE(plain.rule, QStringLiteral("bright"));
+    QCOMPARE(plain.what, QStringLiteral("tokens above 500"));
+    QCOMPARE(plain.value, QStringLiteral("612"));
+    const QStringList known{QStringLiteral("yard"), QStringLiteral("yard: cars")};
+    const AlertText colon = alertText(QStringLiteral("yard: cars: car above 1 %: 2 %"), known);
+    QCOMPARE(colon.rule, QStringLiteral("yard: cars"));
+    QCOMPARE(colon.value, QStringLiteral("2 %"));
+    const AlertText none = alertText(QStringLiteral("gone: the source is down"), {});
+    QCOMPARE(none.what, QStringLiteral("the source is down"));
+    QVERIFY(none.value.isEmpty());
+    const std::vector<Recording> recordings{
+        {QStringLiteral("/b.mp4"), QStringLiteral("rtsp_yard"), 50'000, 65'000, 1},
+        {QStringLiteral("/a.mp4"), QStringLiteral("rtsp_yard"), 10'000, 25'000, 1}};
+    QCOMPARE(recordingOf(recordings, QStringLiteral("rtsp://yard"), 10'300), QStringLiteral("/a.mp4"));
+    QCOMPARE(recordingOf(recordings, QStringLiteral("rtsp://yard"), 49'500), QStringLiteral("/b.mp4"));
+    QVERIFY(recordingOf(recordings, QStringLiteral("rtsp://yard"), 30'000).isEmpty());
+    QVERIFY(recordingOf(recordings, QStringLiteral("rtsp://door"), 10'300).isEmpty());
+}
+
+void EventsTest::eventsSurviveARestart() {
+    test::WindowFixture is;
+    is.open();
+    QVERIFY(is.next());
+    const QDateTime then = QDateTime::currentDateTime();
+    const QString source = is.window->engine().sourceName();
+    is.window->engine().noteEvent(QStringLiteral("alert"), QStringLiteral("bright: tokens above 50 %: 61 %"));
+    is.window->engine().noteEvent(QStringLiteral("alert"),
+                                  QStringLiteral("<b>dark</b>: luminance below 2 %: 1 %"));
+    QVERIFY(is.next());
+    recording(*is.window, source, then, 1);
+    is.open();  // another run
+    QVERIFY(is.next());
+    trigger(*is.window, "Events…");
+    auto* dialog = dialogOf<EventsDialog>(*is.window);
+    QVERIFY(dialog);
+    QTableView& table = *dialog->table();
+    QComboBox* rules = dialog->filter(EventModel::Rule);
+    QTRY_VERIFY_WITH_TIMEOUT(rules->findText(QStringLiteral("bright")) > 0, test::patience(10'000));
+    QVERIFY(rules->findText(QStringLiteral("<b>dark</b>")) > 0);
+    shoot(*dialog, "events.png");
+    rules->setCurrentText(QStringLiteral("bright"));
+    QCOMPARE(table.model()->rowCount(), 1);
+    QCOMPARE(cell(table, 0, EventModel::Source), source);
+    QCOMPARE(cell(table, 0, EventModel::Value), QStringLiteral("61 % (tokens above 50 %)"));
+    QVERIFY(!cell(table, 0, EventModel::Play).isEmpty());
+    QTRY_VERIFY(
+        !table.model()->index(0, EventModel::Image).data(Qt::DecorationRole).value<QPixmap>().isNull());
+    // The image of that moment, in the window behind.
+    table.selectRow(0);
+    QTest::mouseClick(test::button(dialog, "Show the image"), Qt::LeftButton);
+    QVERIFY(is.window->views()->find<LiveView>()->past());
+    // Other filters.
+    dialog->filter(EventModel::Time)->setCurrentIndex(1);
+    dialog->filter(EventModel::Source)->setCurrentText(source);
+    QCOMPARE(table.model()->rowCount(), 1);
+    // Deleted for good: the other alert stays.
+    table.selectRow(0);
+    QTest::mouseClick(test::button(dialog, "Delete"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(rules->findText(QStringLiteral("bright")) < 0, test::patience(10'000));
+    QVERIFY(rules->findText(QStringLiteral("<b>dark</b>")) > 0);
+    const QString store = is.window->session().profile().storePath();
+    is.window.reset();
+    for (const auto& stored : mpm::pipeline::Store(store.toStdString()).newestEvents(100))
+        QVERIFY(stored.event.text.find("bright") == std::string::npos);
+}
+
+void EventsTest::playerLeavesNoTrace() {
+    test::WindowFixture is;
+    is.open();
+    QVERIFY(is.next());
+    MainWindow& window = *is.window;
+    const QString source = window.engine().sourceName();
+    const QDateTime then = QDateTime::currentDateTime();
+    window.engine().noteEvent(QStringLiteral("alert"), QStringLiteral("bright: tokens above 50 %: 61 %"));
+    const QString file = recording(window, source, then, 2);
+    trigger(window, "Recordings…");
+    auto* dialog = dialogOf<RecordingsDialog>(window);
+    QVERIFY(dialog && dialog->list()->count() == 1);
+    const auto text = [dialog] { return dialog->list()->item(0)->text(); };
+    QTRY_VERIFY_WITH_TIMEOUT(text().startsWith(QStringLiteral("bright\n")), test::patience(10'000));
+    QTRY_VERIFY_WITH_TIMEOUT(text().contains(QStringLiteral("2.0 s")), test::patience(10'000));
+    QVERIFY(!dialog->list()->item(0)->icon().isNull());
+    shoot(*dialog, "recordings.png");
+    QTest::mouseClick(test::button(dialog, "Play"), Qt::LeftButton);
+    auto* player = dialogOf<Player>(window);
+    QVERIFY(player);
+    QTRY_VERIFY_WITH_TIMEOUT(!player->view()->image().isNull(), test::patience(10'000));
+    QCOMPARE(player->view()->image().size(), QSize(160, 120));
+    const QImage first = player->view()->image();
+    QTRY_VERIFY_WITH_TIMEOUT(player->view()->image() != first, test::patience(10'000));
+    shoot(*player, "player.png");
+    QCOMPARE(window.session().sources().count(), 1);
+    QVERIFY(is.next());
+    player->close();
+    // The store knows the source alone.
+    const QString store = window.session().profile().storePath();
+    is.window.reset();
+    const mpm::pipeline::Store closed(store.toStdString());
+    QVERIFY(closed.findSource(source.toStdString()));
+    QVERIFY(!closed.findSource(file.toStdString()));
+}
+
+MPM_GUI_TEST(EventsTest);
+#include "events_test.moc"
