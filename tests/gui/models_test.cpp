@@ -16,7 +16,6 @@
 #include "gui/registry.hpp"
 #include "gui/session/options.hpp"
 #include "gui/views/view_table.hpp"
-#include "gui/widgets/tile_area.hpp"
 #include "gui/widgets/viewport.hpp"
 
 using namespace mpm::gui;
@@ -60,7 +59,6 @@ private slots:
     void regionsShowTheirReadings();
     void marksStandAtRoundTimes();
     void viewportKeepsTheAnchor();
-    void tilesComeOutLarge();
     void commandLine_data();
     void commandLine();
 };
@@ -325,38 +323,6 @@ void ModelsTest::viewportKeepsTheAnchor() {
     viewport.zoomAt(0.01, anchor);
     QCOMPARE(viewport.zoom(), 1.0);
     QCOMPARE(viewport.centre(), QPointF(0.5, 0.5));
-}
-
-void ModelsTest::tilesComeOutLarge() {
-    struct Case {
-        int count;
-        QSize area;
-        double aspect, least;  // of the area that is covered
-    };
-    // The areas of the views in windows of 1280x720, 1440x900, 1920x1080 and 800x480.
-    const Case cases[] = {{4, {926, 310}, 4.0 / 3, 0.7},   {4, {1050, 520}, 4.0 / 3, 0.8},
-                          {4, {1500, 700}, 4.0 / 3, 0.75}, {4, {780, 170}, 4.0 / 3, 0.6},
-                          {4, {926, 310}, 16.0 / 9, 0.75}, {2, {400, 900}, 4.0 / 3, 0.6},
-                          {3, {1050, 520}, 4.0 / 3, 0.7},  {1, {100, 100}, 1, 0.99}};
-    for (const auto& [count, area, aspect, least] : cases) {
-        const std::vector<QRect> places = TileArea::layOut(count, area, aspect);
-        QCOMPARE(places.size(), std::size_t(count));
-        double covered = 0;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            const QRect& place = places[i];
-            QVERIFY(QRect(QPoint(), area).contains(place));
-            QVERIFY(std::abs(place.width() - place.height() * aspect) < 3);
-            for (std::size_t other = 0; other < i; ++other)
-                QVERIFY(!places[other].intersects(place));
-            covered += double(place.width()) * place.height();
-        }
-        covered /= double(area.width()) * area.height();
-        QVERIFY2(covered >= least, qPrintable(QStringLiteral("%1 tiles in %2x%3 cover %4")
-                                                  .arg(count)
-                                                  .arg(area.width())
-                                                  .arg(area.height())
-                                                  .arg(covered)));
-    }
 }
 
 void ModelsTest::commandLine_data() {

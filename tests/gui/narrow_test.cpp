@@ -11,6 +11,7 @@
 #include "gui/text/source_text.hpp"
 #include "gui/text/translations.hpp"
 #include "gui/widgets/side_split.hpp"
+#include "gui/widgets/tile_area.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -20,6 +21,7 @@ class NarrowTest : public QObject {
 private slots:
     void init() { m_is = std::make_unique<test::WindowFixture>(); }
     void cleanup() { m_is.reset(); }
+    void tilesComeOutLarge();
     void fits_data();
     void fits();
     void panelTakesThePlaceOfTheImages();
@@ -176,6 +178,38 @@ void NarrowTest::sourcesSpeakFrench() {
             Kind(kind) == Kind::None || Kind(kind) == Kind::Other || Kind(kind) == Kind::UnreadableImage;
         const QString english = QString::fromStdString(problem.message());
         QCOMPARE(sourceProblemText(problem) == english, quoted);
+    }
+}
+
+void NarrowTest::tilesComeOutLarge() {
+    struct Case {
+        int count;
+        QSize area;
+        double aspect, least;  // of the area that is covered
+    };
+    // The areas of the views in windows of 1280x720, 1440x900, 1920x1080 and 800x480.
+    const Case cases[] = {{4, {926, 310}, 4.0 / 3, 0.7},   {4, {1050, 520}, 4.0 / 3, 0.8},
+                          {4, {1500, 700}, 4.0 / 3, 0.75}, {4, {780, 170}, 4.0 / 3, 0.6},
+                          {4, {926, 310}, 16.0 / 9, 0.75}, {2, {400, 900}, 4.0 / 3, 0.6},
+                          {3, {1050, 520}, 4.0 / 3, 0.7},  {1, {100, 100}, 1, 0.99}};
+    for (const auto& [count, area, aspect, least] : cases) {
+        const std::vector<QRect> places = TileArea::layOut(count, area, aspect);
+        QCOMPARE(places.size(), std::size_t(count));
+        double covered = 0;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const QRect& place = places[i];
+            QVERIFY(QRect(QPoint(), area).contains(place));
+            QVERIFY(std::abs(place.width() - place.height() * aspect) < 3);
+            for (std::size_t other = 0; other < i; ++other)
+                QVERIFY(!places[other].intersects(place));
+            covered += double(place.width()) * place.height();
+        }
+        covered /= double(area.width()) * area.height();
+        QVERIFY2(covered >= least, qPrintable(QStringLiteral("%1 tiles in %2x%3 cover %4")
+                                                  .arg(count)
+                                                  .arg(area.width())
+                                                  .arg(area.height())
+                                                  .arg(covered)));
     }
 }
 
