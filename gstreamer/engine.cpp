@@ -112,8 +112,8 @@ void Engine::applyAlert(const Settings& settings) {
 
 void Engine::drawObjects(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
     const mpm::ModelInfo& info = m_segmenter.info();
-    const auto boxes =
-        pipeline::drawnBoxes(found.detections, info.labels, pipeline::completePalette(info.palette, 256));
+    const auto boxes = pipeline::drawnBoxes(found.detections, info.labels,
+                                            pipeline::paletteOf(info.palette, info.labels, 256));
     pipeline::drawBoxes(image, boxes, m_settings.opacity).copyTo(out);
 }
 
@@ -136,8 +136,8 @@ void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv:
     const int classes = std::max(256, static_cast<int>(m_segmenter.info().palette.size()));
     pipeline::OverlayStyle style;
     style.opacity = m_settings.opacity;
-    pipeline::drawOverlay(image, found.labels, pipeline::completePalette(m_segmenter.info().palette, classes),
-                          style)
+    const mpm::ModelInfo& info = m_segmenter.info();
+    pipeline::drawOverlay(image, found.labels, pipeline::paletteOf(info.palette, info.labels, classes), style)
         .copyTo(out);
 }
 

@@ -63,7 +63,7 @@ RunSession::RunSession(const RunOptions& options, pipeline::Network network, Sho
     if (!step.empty()) m_windows.emplace(m_segmenter.network(), step);
     m_description.labels = m_segmenter.info().labels;
     const int classes = std::max<int>(256, static_cast<int>(m_description.labels.size()));
-    m_description.palette = pipeline::completePalette(m_segmenter.info().palette, classes);
+    m_description.palette = pipeline::paletteOf(m_segmenter.info().palette, m_description.labels, classes);
     m_description.opacity = m_options.opacity;
     m_description.map.colours = m_options.mapColours;
     if (m_segmenter.network().random()) m_description.notice = "random weights";

@@ -71,7 +71,7 @@ std::shared_ptr<ModelFacts> factsOf(pipeline::Network& network, bool shipped) {
     for (const std::string& label : network.info().labels)
         facts->ownLabels.push_back(safeName(label));
     facts->labels = facts->ownLabels;
-    facts->palette = pipeline::completePalette(network.info().palette, int(facts->labels.size()));
+    facts->palette = pipeline::paletteOf(network.info().palette, facts->labels, int(facts->labels.size()));
     facts->schedule = network.info().schedule;
     return facts;
 }

@@ -77,7 +77,7 @@ void LegendModel::setNames(const std::vector<std::string>& names) {
 }
 
 void LegendModel::setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette) {
-    const pipeline::Palette colours = pipeline::completePalette(palette, static_cast<int>(names.size()));
+    const pipeline::Palette colours = pipeline::paletteOf(palette, names, static_cast<int>(names.size()));
     beginResetModel();
     m_classes.clear();
     for (size_t id = 0; id < names.size(); ++id)

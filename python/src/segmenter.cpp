@@ -64,7 +64,7 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
         double most = 0;
         cv::minMaxLoc(ids, nullptr, &most);
         const int classes = std::max(output.size[1], static_cast<int>(most) + 1);
-        result.palette = pipeline::completePalette(info().palette, classes);
+        result.palette = pipeline::paletteOf(info().palette, info().labels, classes);
     }
     result.times.labels = watch.milliseconds();
     result.features = featuresOf(output, index);
@@ -85,7 +85,8 @@ void Segmenter::addObjects(const std::vector<cv::Mat>& outputs, int index, cv::S
     choice.threshold = static_cast<float>(threshold), choice.nms = nms;
     result.objects.emplace(pipeline::objectsOf(m_network, outputs, index, image, choice));
     result.objects->masks = !info().detections->masks.empty();
-    result.palette = pipeline::completePalette(info().palette, static_cast<int>(info().labels.size()));
+    result.palette =
+        pipeline::paletteOf(info().palette, info().labels, static_cast<int>(info().labels.size()));
     result.times.labels = watch.milliseconds();
 }
 

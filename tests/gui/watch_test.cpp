@@ -333,7 +333,7 @@ void WatchTest::coloursForColourBlindEyes() {
     const auto before = window().models().legend.palette();
     QTest::keyClick(m_is->window.get(), Qt::Key_B, Qt::ControlModifier);
     const auto safe = window().models().legend.palette();
-    QVERIFY(safe == mpm::pipeline::defaultPalette(int(safe.size())));
+    QVERIFY(safe == mpm::pipeline::namedPalette(m_is->last->model->labels));
     QVERIFY(safe != before);
     QVERIFY(window().views()->controls().outlines());
     m_is->window->close();

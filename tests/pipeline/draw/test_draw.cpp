@@ -49,6 +49,63 @@ TEST(Palette, KeepsColoursApart) {
     EXPECT_EQ(completed[3], colours[3]);
 }
 
+/// CIE Lab of colours, as they are or as eyes without green cones see them (Machado 2009).
+cv::Mat labOf(const Palette& colours, bool deuteranopia) {
+    cv::Mat rgb(1, static_cast<int>(colours.size()), CV_8UC3), linear, lab;
+    std::copy(colours.begin(), colours.end(), rgb.begin<cv::Vec3b>());
+    rgb.convertTo(linear, CV_32F, 1 / 255.);
+    const cv::Matx33f seen(0.367322f, 0.860646f, -0.227968f, 0.280085f, 0.672501f, 0.047413f, -0.011820f,
+                           0.042940f, 0.968881f);
+    for (cv::Vec3f& pixel : cv::Mat_<cv::Vec3f>(linear)) {
+        for (int i = 0; i < 3; ++i)
+            pixel[i] =
+                pixel[i] <= 0.04045f ? pixel[i] / 12.92f : std::pow((pixel[i] + 0.055f) / 1.055f, 2.4f);
+        if (deuteranopia) pixel = seen * pixel;
+        for (int i = 0; i < 3; ++i) {
+            const float value = std::clamp(pixel[i], 0.f, 1.f);
+            pixel[i] = value <= 0.0031308f ? 12.92f * value : 1.055f * std::pow(value, 1 / 2.4f) - 0.055f;
+        }
+    }
+    cv::cvtColor(linear, lab, cv::COLOR_RGB2Lab);
+    return lab;
+}
+
+TEST(Palette, IsSeenByColourBlindEyesAndOnBothThemes) {
+    Palette colours = defaultPalette(20);
+    // Grounds of bars: cards of the light and of the dark theme.
+    const Palette grounds = {{255, 255, 255}, {0xE9, 0xEC, 0xF0}, {0x1C, 0x21, 0x29}, {0x2A, 0x31, 0x3C}};
+    colours.insert(colours.end(), grounds.begin(), grounds.end());
+    for (const bool deuteranopia : {false, true}) {
+        const cv::Mat lab = labOf(colours, deuteranopia);
+        for (int a = 0; a < 20; ++a)
+            for (int b = a + 1; b < lab.cols; ++b) {
+                const double apart = cv::norm(lab.at<cv::Vec3f>(a), lab.at<cv::Vec3f>(b));
+                EXPECT_GT(apart, deuteranopia || b >= 20 ? 19 : 30) << a << " and " << b << deuteranopia;
+            }
+    }
+}
+
+TEST(Palette, FollowsTheMeaningOfNames) {
+    const std::vector<std::string> names = {"sky",   "road, route", "Building", "car",
+                                            "rider", "person",      "blob",     "house"};
+    const Palette colours = namedPalette(names);
+    ASSERT_EQ(colours.size(), names.size());
+    const cv::Mat lab = labOf(colours, false);
+    const auto chroma = [&lab](int id) {
+        return std::hypot(lab.at<cv::Vec3f>(id)[1], lab.at<cv::Vec3f>(id)[2]);
+    };
+    for (int quiet = 0; quiet < 3; ++quiet)
+        for (int vivid = 3; vivid < 6; ++vivid)
+            EXPECT_LT(1.8 * chroma(quiet), chroma(vivid)) << quiet << ' ' << vivid;
+    std::set<std::tuple<int, int, int>> seen;
+    for (const cv::Vec3b& c : colours)
+        seen.insert({c[0], c[1], c[2]});
+    EXPECT_EQ(seen.size(), names.size());
+    EXPECT_EQ(paletteOf({{1, 2, 3}}, names, 8)[0], cv::Vec3b(1, 2, 3));
+    EXPECT_EQ(paletteOf({}, names, 300)[3], colours[3]);
+    EXPECT_EQ(namedPalette(std::vector<std::string>(400, "car")).size(), 400u);
+}
+
 TEST(Labels, TakeTheirColourAndUnknownOnesAreBlack) {
     const Palette palette = {{10, 20, 30}, {40, 50, 60}};
     const cv::Mat labels = (cv::Mat_<uchar>(1, 3) << 0, 1, 200);
