@@ -33,6 +33,10 @@ install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpm
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
 install(FILES "${PROJECT_SOURCE_DIR}/docs/reference/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
+# The library as a module of OpenCV's own build, made of the same sources.
+install(CODE "execute_process(COMMAND sh \"${PROJECT_SOURCE_DIR}/mpm_layer/opencv_module/make.sh\" \"${PROJECT_SOURCE_DIR}\"
+  \"${PROJECT_BINARY_DIR}/opencv_module\" ${PROJECT_VERSION} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT dev)
+install(DIRECTORY "${PROJECT_BINARY_DIR}/opencv_module" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT dev)
 if(EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/zoo/" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT tools
     FILES_MATCHING PATTERN "*.onnx" PATTERN "README.md")

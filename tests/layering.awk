@@ -74,7 +74,7 @@ BEGIN {
     lib["highgui"] = "highgui"
     home["highgui"] = "cli"
     lib["cv::dnn"] = "opencv2/dnn"
-    home["cv::dnn"] = "mpm_layer/dnn mpm_layer/interface mpm_layer/include pipeline models cli gui"
+    home["cv::dnn"] = "mpm_layer/dnn mpm_layer/interface mpm_layer/include mpm_layer/opencv_module pipeline models cli gui"
     lib["GStreamer"] = "^gst/|GST_VIDEO"
     home["GStreamer"] = "gstreamer"
 }

@@ -1,0 +1,46 @@
+// The module mpm: token merging for vision transformers in the dnn module. These functions exist in Python as
+// cv2.mpm, too; the whole C++ interface, with a handle for each encoder, is in <opencv2/mpm/mpm.hpp>.
+#ifndef OPENCV_MPM_HPP
+#define OPENCV_MPM_HPP
+
+#include "opencv2/core.hpp"
+#include "opencv2/dnn.hpp"
+
+namespace cv {
+namespace mpm {
+
+/** @brief Registers the operators of the domain `mpm`, so that cv::dnn reads converted models. May be called
+ * again. */
+CV_EXPORTS_W void registerLayers();
+
+/** @brief Registers the operators and reads a model, without OpenCV's warnings about operators of other
+ * domains. */
+CV_EXPORTS_W dnn::Net readNet(const String& path);
+
+/** @brief The network's input for an image (8 bits, BGR), with the size and the normalisation in the model's
+ * metadata. */
+CV_EXPORTS_W Mat blobFromImage(InputArray image, const String& path);
+
+/** @brief The class names in the model's metadata, by id. */
+CV_EXPORTS_W std::vector<String> labels(const String& path);
+
+/** @brief A setting of the process, for later forwards.
+@param name blocks, method, device, precision, reuse or batch_independent
+@param value as the environment's MPM_BLOCKS, MPM_METHOD, ... have it, such as "2,5" or "auto"; empty: no
+setting */
+CV_EXPORTS_W void set(const String& name, const String& value);
+
+/** @brief The image tokens that entered each block in the last forward of this thread.
+@param image index in the batch */
+CV_EXPORTS_W std::vector<int> tokens(int image = 0);
+
+/** @brief Milliseconds of the last forward of this thread: merging, restoring, the whole encoder. */
+CV_EXPORTS_W std::vector<double> times();
+
+/** @brief MAJOR.MINOR.PATCH of MPM. */
+CV_EXPORTS_W String version();
+
+}  // namespace mpm
+}  // namespace cv
+
+#endif

@@ -1,0 +1,7 @@
+#ifndef OPENCV_MPM_PERF_PRECOMP_HPP
+#define OPENCV_MPM_PERF_PRECOMP_HPP
+
+#include "opencv2/mpm.hpp"
+#include "opencv2/ts.hpp"
+
+#endif
