@@ -29,6 +29,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, const SmallModel& 
     model.attribute("inputs", names).attribute("blocks", encoder.options.blocks);
     model.attribute("heads", encoder.options.heads).attribute("special_tokens", encoder.options.special);
     model.ints("schedule", {2, 5}).ints("grid", {small.rows, small.cols});
+    if (small.windows) model.ints("window", {2, 3}).ints("global_blocks", {3});
 }
 
 // Two segments of a chain; the queries are in front of the tokens in the second.
@@ -173,6 +174,7 @@ void writeSmallModel(const std::string& path, const SmallModel& small) {
     const int dim = options.dim(), tokens = small.rows * small.cols;
     OnnxModel model;
     if (small.queries > 0) model.domainVersion(2);
+    if (small.windows) model.domainVersion(3);
     model.input("picture", {small.batch, 3, small.rows * kPatch, small.cols * kPatch});
     model.constant("embed", randomWeights({dim, 3, kPatch, kPatch}, 0.2, 7));
     model.node("Conv", {"picture", "embed"}, {"patches"});

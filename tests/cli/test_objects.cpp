@@ -87,6 +87,25 @@ TEST_F(Objects, AreThoseAboveTheThresholdAndOfTheClasses) {
     EXPECT_TRUE(wrong.says("unicorn")) << wrong.err;
 }
 
+TEST_F(Objects, OfADetectorWithWindowsComeWithReuse) {
+    SmallModel detector;
+    detector.boxes = 3, detector.windows = true;
+    writeSmallModel(path("windows.onnx"), detector);
+    const Outcome outcome = run({"--save", "boxes,jsonl,reuse", "--reuse=exact=1,full=1"}, "windows.onnx");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(fs::exists(path("out/2.reuse.png")));
+    const std::vector<json> found = lines(path("out/tokens.jsonl"));
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found[0]["reuse"]["state"], "full");
+    EXPECT_EQ(found[1]["reuse"]["state"], "partial");
+    for (const json& line : lines(path("out/detections.jsonl")))
+        EXPECT_EQ(line["boxes"].size(), 3U);
+    const Outcome bench = mpmProgram({"bench", path("windows.onnx"), path("in"), "--compare", "none,reuse",
+                                      "--rounds", "3", "--json", path("bench.json")});
+    EXPECT_EQ(bench.status, 0) << bench.err;
+    EXPECT_NE(bench.out.find("With reuse a frame takes"), std::string::npos) << bench.out;
+}
+
 TEST_F(Objects, OfANetworkThatAsksForTheSizeAreInPixels) {
     SmallModel detector;
     detector.boxes = 2;
