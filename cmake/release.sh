@@ -68,6 +68,7 @@ suite() {
         unshare --mount sh -c 'mount -t proc proc "$1/proc" && shift && exec "$@"' sh "$roots/$1-release" \
             chroot "$roots/$1-release" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
             DEBIAN_FRONTEND=noninteractive MPM_CMAKE_OPTIONS="$MPM_CMAKE_OPTIONS" SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" ${MPM_RELEASE_ONCE:+MPM_RELEASE_ONCE=1} \
+            ${CMAKE_BUILD_PARALLEL_LEVEL:+CMAKE_BUILD_PARALLEL_LEVEL="$CMAKE_BUILD_PARALLEL_LEVEL"} \
             sh -c 'cd /src/first && ./run package && { [ -n "${MPM_RELEASE_ONCE:-}" ] || { cd "/src/second time" && TZ=Asia/Tokyo ./run package; }; }'
     fi
     same "$where" 'build/packages/*.deb'
