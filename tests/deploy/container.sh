@@ -51,6 +51,14 @@ start monitor "$scratch/settings:/etc/mpm/monitor" mpm-monitor --headless --prof
 start prometheus "$scratch/settings/mpm.yml:/etc/prometheus/mpm.yml" prometheus --config.file=/etc/prometheus/mpm.yml \
     --storage.tsdb.path=/var/lib/prometheus/metrics2 --web.listen-address="127.0.0.1:$3"
 until_true 120 at_least "http://127.0.0.1:$3" 'mpm_frames_analysed_total{profile="camera"}' 5 || fail "Prometheus counts no frames"
+# The health check, at this port: the monitor is healthy, and nothing is at another port.
+/usr/bin/python3 - "$tree/deploy/Containerfile" >"$scratch/health" <<'END'
+import json, re, sys
+text = open(sys.argv[1]).read().replace("\\\n", "")
+print(json.loads(re.search(r"HEALTHCHECK.* CMD (\[.*\])", text)[1])[2])
+END
+bash -c "$(sed "s/9464/$2/" "$scratch/health")" || fail "the monitor is not healthy"
+! bash -c "$(sed "s/9464/1/" "$scratch/health")" 2>/dev/null || fail "the health check passes without a monitor"
 timeout 60 mosquitto_sub -h 127.0.0.1 -p "$1" -t mpm/camera/env_camera/state -C 1 >"$scratch/state.json" || fail "no measurement by MQTT"
 grep -q '"tokens_kept":' "$scratch/state.json" || fail "not a measurement: $(cat "$scratch/state.json")"
 echo "container: three images of $suite's packages were built; monitor, broker and Prometheus work together"
