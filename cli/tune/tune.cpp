@@ -37,8 +37,6 @@ model's own output under all tokens. The table has the candidates that no other 
 Ctrl-C ends with the best so far and writes nothing.
 Exit status: 0 done, 1 no candidate reaches the goal, 2 wrong usage, 3 a model or images that cannot be used.)";
 
-constexpr double kUsualKeep = 0.99;
-
 void checkRequest(const TuneRequest& request) {
     const pipeline::TuneGoal& goal = request.goal;
     if (goal.keep && goal.faster) throw Error(kWrongUse, "--faster: excludes --keep; give one of them");
@@ -145,7 +143,7 @@ int tuneAndReport(const TuneRequest& given) {
     TuneRequest request = given;
     const Stopwatch watch;
     checkRequest(request);
-    if (!request.goal.faster && !request.goal.keep) request.goal.keep = kUsualKeep;
+    if (!request.goal.faster && !request.goal.keep) request.goal.keep = pipeline::kUsualKeep;
     for (const std::string& file : {request.json, request.plot})
         if (!file.empty()) checkWritable(file);
     catchStopSignals();

@@ -12,6 +12,7 @@ namespace mpm::pipeline {
 
 constexpr int kFewestTuneImages = 8;
 constexpr int kTuneImages = 16;
+constexpr double kUsualKeep = 0.99;
 
 /// Exactly one of both.
 struct TuneGoal {

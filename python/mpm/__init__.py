@@ -11,7 +11,7 @@ from typing import List
 from ._library import Error, last_error, library
 from .convert import Conversion, ModelInfo, convert, info
 from .export import from_timm, from_torch, from_transformers
-from .measure import bench, evaluate, join
+from .measure import bench, evaluate, join, tune
 from .model import Model
 from .operators import report
 from .register import configure, readNet, register
@@ -23,7 +23,7 @@ __version__: str = library.mpm_version().decode()
 __all__ = [
     "Conversion", "Error", "Merged", "Model", "ModelInfo", "Result", "Times", "bench", "compose", "configure",
     "convert", "evaluate", "from_timm", "from_torch", "from_transformers", "info", "join", "last_error", "merge", "readNet",
-    "register", "report", "restore",
+    "register", "report", "restore", "tune",
 ]
 
 

@@ -60,6 +60,7 @@ _TAKES = {
     "mpm_image_read": [_TEXT, _OUT, _ERROR], "mpm_image_write": [_TEXT, _ARRAYS, _ERROR],
     "mpm_convert": [_TEXT, _TEXT, _TEXT, _OUT, _ERROR], "mpm_model_info": [_TEXT, _OUT, _ERROR],
     "mpm_bench": [_TEXT, _ARRAYS, _INT, _TEXT, Progress, _OUT, _ERROR],
+    "mpm_tune": [_TEXT, _ARRAYS, _INT, _TEXT, Progress, _OUT, _ERROR],
     "mpm_evaluate": [_TEXT, _TEXT, Progress, _OUT, _ERROR], "mpm_join": [_TEXT, _OUT, _ERROR],
     "mpm_register_native": [_ERROR],
 }

@@ -1,14 +1,14 @@
-"""mpm.bench, mpm.evaluate and mpm.join."""
+"""mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
 
 import json
 import queue
 import threading
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
-from . import _library
+from . import _library, images as image_files, videos
 from ._library import library, reported
 from .arguments import path_of, text_of
-from .arrays import Image, Path
+from .arrays import AnyImage, Image, Path
 from .model import checked_image, views_of, without_python_layers
 
 Progress = Callable[[int, int], object]
@@ -108,6 +108,42 @@ def evaluate(
                "shard": shard, "counts": _path_text(counts, "counts")}
     with without_python_layers():
         return _watched(progress, library.mpm_evaluate, path_of(model, "model"), json.dumps(options).encode())
+
+
+def tune(
+    model: Path,
+    images: Union[AnyImage, Sequence[AnyImage], Path, int],
+    *,
+    keep: Optional[float] = None,
+    faster: Optional[float] = None,
+    minutes: float = 2.0,
+    precision: str = "f32",
+    write: bool = False,
+    progress: Optional[Progress] = None,
+) -> Dict[str, Any]:
+    """Chooses method and blocks on images like those that the model will see, without labels, as `mpm tune` does.
+
+    images: a list of images as a model takes them, a folder, a video, an address or a camera's number; 16 are used.
+    keep: the fastest with at least this agreement with all tokens (0.99 without `faster`). faster: the most agreement of
+    those that are so many times as fast. write: store the choice in the model's file. Returns the report of
+    `mpm tune --json`; its entry "reached" says whether a candidate reaches the goal.
+    """
+    source, given = "", []
+    if isinstance(images, int) and not isinstance(images, bool):
+        source = str(images)
+    elif image_files.is_path(images):
+        source = _path_text(images, "images")
+    else:
+        several = list(images)
+        most = 4 * 16  # some may be of one colour
+        chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
+        given = [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
+    options = {"source": source, "keep": keep, "faster": faster, "minutes": minutes, "write": bool(write),
+               "precision": text_of(precision, "precision")}
+    videos.connect()
+    with without_python_layers():
+        return _watched(progress, library.mpm_tune, path_of(model, "model"), views_of(given), len(given),
+                        json.dumps(options).encode())
 
 
 def join(counts: Sequence[Path]) -> Dict[str, Any]:

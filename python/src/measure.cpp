@@ -1,14 +1,19 @@
-// mpm.bench, mpm.evaluate and mpm.join: the work of the verbs.
+// mpm.bench, mpm.evaluate, mpm.tune and mpm.join: the work of the verbs.
+#include "base/stopwatch.hpp"
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/io/digest.hpp"
+#include "models/onnx/store_merging.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/error.hpp"
 #include "pipeline/measure/evaluation.hpp"
 #include "pipeline/report/bench_json.hpp"
 #include "pipeline/report/eval_json.hpp"
+#include "pipeline/report/tune_json.hpp"
 #include "pipeline/segment/cost_from.hpp"
 #include "pipeline/segment/names.hpp"
 #include "pipeline/source/source.hpp"
+#include "pipeline/tune/image_picker.hpp"
+#include "pipeline/tune/model_trials.hpp"
 #include "python/src/border.hpp"
 
 namespace mpm::python {
@@ -31,10 +36,6 @@ Network open(const std::string& model, Precision precision) {
     Network network(model);
     network.encoder().setPrecision(precision);
     return network;
-}
-
-char* reportText(const pipeline::Json& json) {
-    return textOf(json.dump(-1, ' ', false, pipeline::Json::error_handler_t::replace));
 }
 
 /// Images of the built-in street, at all hours.
@@ -106,6 +107,38 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
+/// Images of a source, read for at most `seconds`, or those given.
+std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
+                          const pipeline::Watcher& watcher) {
+    pipeline::ImagePicker picker(pipeline::kTuneImages);
+    for (const cv::Mat& image : given)
+        picker.add(image);
+    if (!address.empty()) {
+        pipeline::SourceOptions how;
+        how.scene.framesPerDay = how.scene.frames = pipeline::kTuneImages;
+        how.scene.startHour = 0;
+        const auto source = pipeline::makeSource(pipeline::Address(address), how);
+        source->open();
+        const Stopwatch watch;
+        for (pipeline::Frame frame;
+             watch.seconds() < seconds && !watcher.stopRequested() && source->next(frame);)
+            picker.add(frame.image);
+    }
+    return picker.images();
+}
+
+pipeline::TuneGoal goalOf(const Json& options) {
+    pipeline::TuneGoal goal;
+    if (!options.at("keep").is_null()) goal.keep = options.at("keep").get<double>();
+    if (!options.at("faster").is_null()) goal.faster = options.at("faster").get<double>();
+    if (goal.keep && goal.faster) throw WrongValue("faster: excludes keep; give one of them");
+    if (goal.keep && !(*goal.keep > 0 && *goal.keep <= 1))
+        throw WrongValue("keep: expected an agreement above 0 and at most 1");
+    if (goal.faster && !(*goal.faster >= 1)) throw WrongValue("faster: expected a factor of at least 1");
+    if (!goal.keep && !goal.faster) goal.keep = pipeline::kUsualKeep;
+    return goal;
+}
+
 }  // namespace
 
 }  // namespace mpm::python
@@ -129,8 +162,7 @@ int mpm_bench(const char* model, const mpm_array* images, int count, const char*
             const pipeline::ModelCost cost = costOf(networks.of({}, batches.front()));
             pipeline::BenchRounds measuring(std::move(networks), batches, cost, methods);
             measuring.run(views.empty() ? streetImages() : views, warmUp, rounds, watcher);
-            *report =
-                reportText(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
+            *report = jsonText(pipeline::benchJson(pipeline::headOf(measuring.network()), measuring.rows()));
         });
     });
 }
@@ -145,7 +177,33 @@ int mpm_evaluate(const char* model, const char* options, mpm_progress progress, 
             const Network& any = networks.any();
             pipeline::Evaluation evaluation(request, networks, costOf(any),
                                             mpm::models::sha256OfFile(any.name()));
-            *report = reportText(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
+            *report = jsonText(pipeline::evalJson(pipeline::EvalSummary(evaluation.run(watcher))));
+        });
+    });
+}
+
+int mpm_tune(const char* model, const mpm_array* images, int count, const char* options,
+             mpm_progress progress, char** report, char** error) {
+    return guarded(error, [&] {
+        const Json given = Json::parse(options);
+        const pipeline::TuneGoal goal = goalOf(given);
+        const double seconds = 60 * given.at("minutes").get<double>();
+        if (!(seconds > 0)) throw WrongValue("minutes: expected a number above 0");
+        const mpm::Precision precision = precisionOf(given.at("precision").get<std::string>());
+        const std::vector<cv::Mat> views = imagesOf(images, count);
+        watched(progress, [&](const pipeline::Watcher& watcher) {
+            const mpm::Stopwatch watch;
+            pipeline::Network network = open(model, precision);
+            const std::vector<cv::Mat> picked =
+                pick(views, given.at("source").get<std::string>(), seconds / 6, watcher);
+            const pipeline::ModelTuning tuning =
+                pipeline::tuneModel(network, picked, goal, seconds - watch.seconds(), watcher);
+            if (tuning.result.stopped) return;
+            if (given.at("write").get<bool>() && tuning.result.best) {
+                const pipeline::Method& best = tuning.result.rows[*tuning.result.best].method;
+                mpm::models::storeMerging(network.name(), {best.name, *best.blocks});
+            }
+            *report = jsonText(pipeline::tuneJson(pipeline::headOf(network), tuning, goal));
         });
     });
 }
@@ -153,6 +211,6 @@ int mpm_evaluate(const char* model, const char* options, mpm_progress progress, 
 int mpm_join(const char* paths, char** report, char** error) {
     return guarded(error, [&] {
         const auto counts = Json::parse(paths).get<std::vector<std::string>>();
-        *report = reportText(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
+        *report = jsonText(pipeline::evalJson(pipeline::EvalSummary(pipeline::joinCounts(counts))));
     });
 }

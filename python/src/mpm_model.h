@@ -116,6 +116,9 @@ MPM_C_API int mpm_bench(const char* model, const mpm_array* images, int count, c
                         mpm_progress progress, char** report, char** error);
 MPM_C_API int mpm_evaluate(const char* model, const char* options, mpm_progress progress, char** report,
                            char** error);
+/* images: as for mpm_bench(), or none and a "source" in the options. */
+MPM_C_API int mpm_tune(const char* model, const mpm_array* images, int count, const char* options,
+                       mpm_progress progress, char** report, char** error);
 /* paths: a JSON list. */
 MPM_C_API int mpm_join(const char* paths, char** report, char** error);
 

@@ -1,7 +1,8 @@
-"""mpm.bench, mpm.evaluate, mpm.join and mpm.convert give what the verbs give."""
+"""mpm.bench, mpm.evaluate, mpm.tune, mpm.join and mpm.convert give what the verbs give."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -68,6 +69,35 @@ class Bench(FolderTest):
         timer.start()
         with self.assertRaises(KeyboardInterrupt):
             mpm.bench(TINY, [image()], rounds=10**7)
+
+
+class Tune(FolderTest):
+    def test_a_choice_is_written_and_has_the_keys_of_the_verb(self):
+        frames = [image(seed=k) for k in range(9)]
+        for k, frame in enumerate(frames):
+            cv2.imwrite(os.path.join(self.folder, "%d.png" % k), frame)
+        model, path = os.path.join(self.folder, "model.onnx"), os.path.join(self.folder, "tune.json")
+        shutil.copy(TINY, model)
+        report = mpm.tune(model, frames, keep=1e-6, write=True)
+        subprocess.run([TOOL, "tune", TINY, self.folder, "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(path) as file:
+            expected = json.load(file)
+        self.assertEqual(list(report), list(expected))
+        self.assertEqual(list(report["results"][0]), list(expected["results"][0]))
+        self.assertEqual((report["goal"], report["images"]), ({"keep": 1e-6, "faster": None}, 9))
+        chosen = [row for row in report["results"] if row["chosen"]]
+        self.assertEqual(report["reached"], bool(chosen))
+        if chosen:  # on some machines nothing is faster than all tokens of so small a model
+            self.assertEqual(mpm.info(model).blocks, tuple(chosen[0]["schedule"]))
+        self.assertEqual(mpm.tune(TINY, self.folder, faster=1)["images"], 9)
+
+    def test_wrong_use_is_an_exception(self):
+        frames = [image()] * 3
+        for arguments, kind in [({"keep": 0}, ValueError), ({"keep": 1.5}, ValueError), ({"faster": 0.5}, ValueError),
+                                ({"keep": 0.9, "faster": 2}, ValueError), ({"minutes": 0}, ValueError), ({}, mpm.Error),
+                                ({"images": "missing.mp4"}, mpm.Error), ({"images": [3]}, TypeError)]:
+            with self.subTest(arguments), self.assertRaises(kind):
+                mpm.tune(**{"model": TINY, "images": frames, **arguments})
 
 
 class Evaluate(FolderTest):

@@ -36,6 +36,7 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     full: NDArray[numpy.float32] = mpm.restore(merged.tokens, merged.map, special=1)
     print(milliseconds, full.shape, mpm.compose(merged.map, merged.map))
     print(mpm.convert("a.onnx", "b.onnx", blocks=(2, 5)).error, mpm.info("b.onnx").labels)
+    print(mpm.tune("a.onnx", [frame], keep=0.99), mpm.tune("a.onnx", pathlib.Path("clip.mp4"), faster=1.5, write=True))
     report = mpm.bench("default", [frame], compare="none,mpm", progress=lambda done, total: None)
     print(report["results"], mpm.evaluate("default", "folder", "root", shard=(1, 2)), mpm.join(["1.counts"]))
     mpm.register()
