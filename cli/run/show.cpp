@@ -16,11 +16,15 @@ constexpr const char* kWindow = "mpm run";
 }  // namespace
 
 void checkDisplay() {
+#ifdef MPM_WITHOUT_WINDOW
+    throw Error(kWrongUse, "--show: this build has no window; write images with --out DIR");
+#else
     // Checked here because highgui's toolkit ends the whole process where there is none.
     const char* x11 = std::getenv("DISPLAY");
     const char* wayland = std::getenv("WAYLAND_DISPLAY");
     if ((x11 == nullptr || *x11 == '\0') && (wayland == nullptr || *wayland == '\0'))
         throw Error(kFailed, "--show: there is no display; set DISPLAY, or write images with --out DIR");
+#endif
 }
 
 bool showImage(const cv::Mat& image) {

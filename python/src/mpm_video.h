@@ -1,0 +1,29 @@
+/* Functions that only the wheel's library has. It has no module of OpenCV for videos, so its user brings
+ * them. */
+#ifndef MPM_VIDEO_H
+#define MPM_VIDEO_H
+
+#include <mpm/mpm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* parameters: `count` pairs of a property and its value. Returns a number above 0 for
+ * the others, 0 if it cannot be opened, -1 if there are no videos at all. */
+typedef long long (*mpm_video_open)(const char* address, int backend, const int* parameters, int count);
+typedef double (*mpm_video_get)(long long video, int property);
+typedef int (*mpm_video_set)(long long video, int property, double value);
+/* Writes the next frame, whose memory is the callee's until the next call. Returns 0 at the end. */
+typedef int (*mpm_video_read)(long long video, mpm_array* frame);
+typedef void (*mpm_video_release)(long long video);
+MPM_C_API void mpm_set_video(mpm_video_open open, mpm_video_get get, mpm_video_set set, mpm_video_read read,
+                             mpm_video_release release);
+/* The program `mpm`, as if started with these arguments. Returns its exit status. */
+MPM_C_API int mpm_command(int count, char** arguments);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

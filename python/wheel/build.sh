@@ -1,0 +1,60 @@
+#!/bin/sh
+# build.sh TREE: builds the wheel in TREE/build/wheel and names it. OpenCV and protobuf are built once, from the source
+# packages of PyPI that requirements.txt pins.
+set -eu
+tree=$(cd "$1" && pwd)
+here=$tree/python/wheel
+parts=$tree/build/wheel
+mkdir -p "$parts/src"
+
+fetch() {
+    [ ! -e "$parts/src/fetched" ] || return 0
+    python3 -m venv "$parts/tools"
+    "$parts/tools/bin/pip" install --quiet --requirement "$here/tools.txt"
+    "$parts/tools/bin/pip" download --quiet --no-binary :all: --no-deps --no-build-isolation --require-hashes \
+        --dest "$parts/fetched" --requirement "$here/requirements.txt"
+    for archive in "$parts/fetched"/*.tar.gz; do tar -xzf "$archive" -C "$parts/src"; done
+    touch "$parts/src/fetched"
+}
+
+# Paths of this machine are in no file.
+flags="-ffile-prefix-map=$tree=. -g0"
+
+build_protobuf() {
+    [ ! -e "$parts/protobuf/libprotobuf.a" ] || return 0
+    cmake -G Ninja -S "$here/protobuf" -B "$parts/protobuf" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$flags" \
+        "$launcher" -DPROTOBUF_SOURCES="$protobuf"
+    cmake --build "$parts/protobuf"
+}
+
+build_opencv() {
+    [ ! -e "$parts/installed/lib/libopencv_dnn.a" ] || return 0
+    off=""
+    for part in IPP OPENCL TBB LAPACK EIGEN ITT VA VA_INTEL OPENMP TIFF OPENJPEG JASPER OPENEXR IMGCODEC_HDR \
+        IMGCODEC_PFM AVIF JPEGXL GIF FLATBUFFERS ADE QUIRC OPENVX VULKAN CUDA OBSENSOR; do off="$off -DWITH_$part=OFF"; done
+    for part in TESTS PERF_TESTS EXAMPLES opencv_apps JAVA opencv_python3 PROTOBUF SHARED_LIBS; do
+        off="$off -DBUILD_$part=OFF"
+    done
+    for part in TIMESTAMP SYSTEM_VERSION EXTRA_MODULES; do off="$off -DBUILD_INFO_SKIP_$part=ON"; done
+    for part in ZLIB PNG JPEG WEBP; do off="$off -DBUILD_$part=ON"; done
+    # shellcheck disable=SC2086  # options without blanks
+    cmake -G Ninja -S "$opencv" -B "$parts/opencv" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$flags" \
+        -DCMAKE_C_FLAGS="$flags" "$launcher" -DCMAKE_INSTALL_PREFIX="$parts/installed" \
+        -DBUILD_LIST=core,imgproc,imgcodecs,dnn -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=17 \
+        -DOPENCV_GENERATE_PKGCONFIG=OFF -DPROTOBUF_UPDATE_FILES=ON -DProtobuf_INCLUDE_DIR="$protobuf" \
+        -DProtobuf_LIBRARY="$parts/protobuf/libprotobuf.a" -DProtobuf_PROTOC_EXECUTABLE=/usr/bin/protoc $off
+    cmake --build "$parts/opencv"
+    cmake --install "$parts/opencv" >/dev/null
+}
+
+fetch
+protobuf=$(echo "$parts"/src/grpcio-tools-*/third_party/protobuf/src)
+opencv=$(echo "$parts"/src/opencv_python_headless-*/opencv)
+launcher=-DMPM_NO_LAUNCHER=ON
+if command -v ccache >/dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+build_protobuf
+build_opencv
+cd "$tree"
+cmake --preset wheel
+cmake --build --preset wheel
+python3 "$here/pack.py" "$tree" "$parts"

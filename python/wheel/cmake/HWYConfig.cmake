@@ -1,0 +1,5 @@
+# Debian has Highway's library as a shared one only. It is one file: the choice of the instruction set.
+if(NOT TARGET hwy::hwy)
+  add_library(mpm_wheel_hwy STATIC "${MPM_WHEEL_FILES}/highway_targets.cpp")
+  add_library(hwy::hwy ALIAS mpm_wheel_hwy)
+endif()

@@ -1,0 +1,15 @@
+# Debian has ONNX's classes as a shared library only: they are made from its description, with its protoc.
+if(NOT TARGET ONNX::onnx_proto)
+  set(folder "${CMAKE_BINARY_DIR}/onnx_proto")
+  set(base "${folder}/onnx/onnx-ml")
+  file(MAKE_DIRECTORY "${folder}/onnx")
+  file(COPY_FILE "/usr/include/onnx/onnx.proto" "${base}.proto" ONLY_IF_DIFFERENT)
+  add_custom_command(OUTPUT "${base}.pb.cc" "${base}.pb.h" DEPENDS "${base}.proto"
+    COMMAND protoc "--proto_path=${folder}" "--cpp_out=${folder}" "${base}.proto" VERBATIM)
+  add_library(mpm_wheel_onnx STATIC "${base}.pb.cc" "${base}.pb.h")
+  target_include_directories(mpm_wheel_onnx BEFORE PUBLIC "${folder}" "${Protobuf_INCLUDE_DIR}")
+  target_compile_definitions(mpm_wheel_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
+  target_compile_options(mpm_wheel_onnx PRIVATE -w)
+  target_link_libraries(mpm_wheel_onnx PUBLIC "${Protobuf_LIBRARY}")
+  add_library(ONNX::onnx_proto ALIAS mpm_wheel_onnx)
+endif()

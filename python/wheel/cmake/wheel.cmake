@@ -1,0 +1,13 @@
+# The wheel's library finds what python/wheel/build.sh has built, in place of Debian's shared libraries.
+set(MPM_WHEEL_FILES "${PROJECT_SOURCE_DIR}/python/wheel")
+set(MPM_WHEEL_PARTS "${PROJECT_SOURCE_DIR}/build/wheel" CACHE PATH "The folder that build.sh has built OpenCV and protobuf in")
+set(MPM_WHEEL_OPENCV "${MPM_WHEEL_PARTS}/installed/lib/cmake/opencv4" CACHE PATH "The folder of OpenCV's CMake files")
+foreach(package IN ITEMS OpenCV HWY ONNX)
+  set(${package}_DIR "${MPM_WHEEL_FILES}/cmake" CACHE PATH "" FORCE)
+endforeach()
+file(GLOB Protobuf_INCLUDE_DIR "${MPM_WHEEL_PARTS}/src/grpcio-tools-*/third_party/protobuf/src")
+set(Protobuf_INCLUDE_DIR "${Protobuf_INCLUDE_DIR}" CACHE PATH "" FORCE)
+set(Protobuf_LIBRARY "${MPM_WHEEL_PARTS}/protobuf/libprotobuf.a" CACHE FILEPATH "" FORCE)
+find_package(Protobuf REQUIRED)
+file(GLOB JPEG_LIBRARY "${MPM_WHEEL_PARTS}/installed/lib/opencv4/3rdparty/liblibjpeg-turbo.a")
+set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers are of the same interface, 6.2

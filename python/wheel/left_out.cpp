@@ -1,0 +1,36 @@
+// What the wheel leaves out, because Debian has these libraries as shared ones only: fonts (text is drawn in
+// OpenCV's strokes) and the filter of system calls.
+#include "base/sandbox.hpp"
+#include "pipeline/draw/font.hpp"
+
+namespace mpm::detail {
+
+std::string enterCallFilter() {
+    return "this build does not have it";
+}
+
+bool hasCallFilter() {
+    return false;
+}
+
+}  // namespace mpm::detail
+
+namespace mpm::pipeline {
+
+struct Font::Face {};
+
+Font::~Font() = default;
+
+const Font* Font::sans(bool) {
+    return nullptr;
+}
+
+double Font::width(const std::string&, double) const {
+    return 0;
+}
+
+cv::Mat Font::coverage(const std::string&, double, int) const {
+    return {};
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""pack.py TREE PARTS: puts the Python files, the library and the shipped model into a wheel in PARTS, with licences and a
+list of what is inside. The same files give the same bytes."""
+
+import base64
+import hashlib
+import json
+import pathlib
+import re
+import sys
+import zipfile
+
+TAG = "py3-none-manylinux_2_35_x86_64"
+
+
+def version_of(tree):
+    return re.search(r"project\(mpm VERSION (\S+)", (tree / "CMakeLists.txt").read_text()).group(1)
+
+
+def metadata(tree, version):
+    lines = (tree / "README.md").read_text()
+    return (f"Metadata-Version: 2.4\nName: mpm-vit\nVersion: {version}\n"
+            "Summary: Faster vision transformers on CPUs: token merging for OpenCV's DNN module\n"
+            "License-Expression: Apache-2.0 AND BSD-3-Clause AND MIT AND IJG AND libpng-2.0 AND Zlib\n"
+            "License-File: LICENSE\nLicense-File: LICENSE-OpenCV.txt\nLicense-File: LICENSE-3RD-PARTY.txt\n"
+            "License-File: LICENSE-protobuf.txt\n"
+            "Requires-Python: >=3.10\nRequires-Dist: numpy>=1.26\n"
+            "Description-Content-Type: text/markdown\n\n" + lines)
+
+
+def components(parts):
+    """Name, version and licence of every library in libmpm_core.so."""
+    opencv = next((parts / "src").glob("opencv_python_headless-*/opencv"))
+    header = (opencv / "modules/core/include/opencv2/core/version.hpp").read_text()
+    numbers = [re.search(rf"CV_VERSION_{part}\s+(\d+)", header).group(1) for part in ("MAJOR", "MINOR", "REVISION")]
+    return [("opencv", ".".join(numbers), "Apache-2.0"), ("protobuf", "3.21.6", "BSD-3-Clause"),
+            ("libjpeg-turbo", "", "IJG AND BSD-3-Clause"), ("libpng", "", "libpng-2.0"), ("libwebp", "", "BSD-3-Clause"),
+            ("zlib", "", "Zlib"), ("highway", "1.0.3", "Apache-2.0"), ("onnx", "1.12.0", "Apache-2.0"),
+            ("nlohmann-json", "3.11.2", "MIT"), ("cli11", "2.1.2", "BSD-3-Clause")]
+
+
+def bill_of_materials(parts, version):
+    entries = [{"type": "library", "name": name, **({"version": number} if number else {}),
+                "licenses": [{"expression": licence}]} for name, number, licence in components(parts)]
+    bill = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+            "metadata": {"component": {"type": "library", "name": "mpm-vit", "version": version}}, "components": entries}
+    return json.dumps(bill, indent=1) + "\n"
+
+
+def files_of(tree, parts, version):
+    """Contents by path in the wheel."""
+    files = {}
+    for path in sorted((tree / "python/mpm").glob("*.py")) + [tree / "python/mpm/py.typed"]:
+        files["mpm/" + path.name] = path.read_bytes()
+    files["mpm/libmpm_core.so"] = (parts / "mpm/python/mpm/libmpm_core.so").read_bytes()
+    for path in sorted((tree / "models/zoo").glob("*")):
+        if path.suffix == ".onnx" or path.name == "README.md":
+            files["mpm/share/mpm/" + path.name] = path.read_bytes()
+    info = f"mpm_vit-{version}.dist-info/"
+    opencv = next((parts / "src").glob("opencv_python_headless-*"))
+    protobuf = next((parts / "src").glob("grpcio-tools-*/third_party/protobuf"))
+    files[info + "METADATA"] = metadata(tree, version).encode()
+    files[info + "WHEEL"] = f"Wheel-Version: 1.0\nGenerator: pack.py\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode()
+    files[info + "entry_points.txt"] = b"[console_scripts]\nmpm = mpm.command:main\n"
+    files[info + "licenses/LICENSE"] = (tree / "LICENSE").read_bytes()
+    files[info + "licenses/LICENSE-OpenCV.txt"] = (opencv / "opencv/LICENSE").read_bytes()
+    files[info + "licenses/LICENSE-3RD-PARTY.txt"] = (opencv / "LICENSE-3RD-PARTY.txt").read_bytes()
+    files[info + "licenses/LICENSE-protobuf.txt"] = licence_of(protobuf)
+    files[info + "sboms/mpm.cdx.json"] = bill_of_materials(parts, version).encode()
+    return files, info
+
+
+def licence_of(protobuf):
+    """The text at the top of every file: the source package has no file with it."""
+    text = (protobuf / "src/google/protobuf/message.cc").read_text()
+    return "".join(line[2:].lstrip(" ") + "\n" for line in text.split("\n\n")[0].splitlines()).encode()
+
+
+def main(tree, parts):
+    version = version_of(tree)
+    files, info = files_of(tree, parts, version)
+    record = ""
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+    files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()
+    wheel = parts / f"mpm_vit-{version}-{TAG}.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
+            archive.writestr(entry, content)
+    print(f"{wheel} ({wheel.stat().st_size / 1e6:.1f} MB)")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
