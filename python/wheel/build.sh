@@ -43,6 +43,8 @@ build_opencv() {
         -DBUILD_LIST=core,imgproc,imgcodecs,dnn -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=17 \
         -DOPENCV_GENERATE_PKGCONFIG=OFF -DPROTOBUF_UPDATE_FILES=ON -DProtobuf_INCLUDE_DIR="$protobuf" \
         -DProtobuf_LIBRARY="$parts/protobuf/libprotobuf.a" -DProtobuf_PROTOC_EXECUTABLE=/usr/bin/protoc $off
+    # What cv::getBuildInformation() says: paths of this machine otherwise.
+    printf '%s\n' '"OpenCV inside the Python package mpm\n"' >"$parts/opencv/modules/core/version_string.inc"
     cmake --build "$parts/opencv"
     cmake --install "$parts/opencv" >/dev/null
 }

@@ -10,4 +10,6 @@ target_compile_definitions(mpm_wheel_cli PRIVATE main=mpmMain MPM_WITHOUT_WINDOW
 target_include_directories(mpm_wheel_cli PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(mpm_wheel_cli PRIVATE ${libraries})
 target_link_libraries(mpm_python PRIVATE mpm_wheel_cli ${libraries})
-target_link_options(mpm_python PRIVATE -s LINKER:--gc-sections)
+# The program uses the names of readings only: the linker drops the store itself, and SQLite with it.
+target_compile_options(mpm_pipeline_store PRIVATE -ffunction-sections -fdata-sections)
+target_link_options(mpm_python PRIVATE -s LINKER:--gc-sections,--as-needed)

@@ -11,3 +11,6 @@ set(Protobuf_LIBRARY "${MPM_WHEEL_PARTS}/protobuf/libprotobuf.a" CACHE FILEPATH 
 find_package(Protobuf REQUIRED)
 file(GLOB JPEG_LIBRARY "${MPM_WHEEL_PARTS}/installed/lib/opencv4/3rdparty/liblibjpeg-turbo.a")
 set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers are of the same interface, 6.2
+# The archive, of which the linker takes nothing: a shared library would stay among those that are needed.
+find_library(MPM_WHEEL_SQLITE NAMES libsqlite3.a REQUIRED)
+set(SQLite3_LIBRARY "${MPM_WHEEL_SQLITE}" CACHE FILEPATH "" FORCE)
