@@ -22,15 +22,18 @@ pipeline::Network networkFor(const std::string& model, Precision precision, cons
     Encoder& encoder = network.encoder();
     encoder.setDevice(Device::Cpu);
     encoder.setPrecision(precision);
-    applyMethod(network, method, encoder.schedule());
+    applyMethod(network, method, ownMergingOf(network));
     return network;
 }
 
 Contest::Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
                  const std::string& methods)
     : m_flops(cost), m_methods(pipeline::methodsFrom(methods)), m_scores(m_methods.size()) {
-    for (const pipeline::Method& method : m_methods)
+    const pipeline::OwnMerging own = ownMergingOf(pipeline::Network(model));
+    for (const pipeline::Method& method : m_methods) {
         m_networks.push_back(networkFor(model, precision, method));
+        m_reducers.push_back(method.reducer(own));
+    }
 }
 
 void Contest::reset() {
@@ -47,7 +50,7 @@ cv::Mat Contest::measure(size_t method, const cv::Mat& blob, bool counts) {
     Score& score = m_scores[method];
     ++score.frames;
     score.ms += ms;
-    score.operations += m_flops.image(image, m_methods[method].reducer());
+    score.operations += m_flops.image(image, m_reducers[method]);
     score.reuse.add(image.reuse);
     return output;
 }

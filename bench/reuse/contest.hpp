@@ -50,6 +50,7 @@ private:
 
     pipeline::FlopsCounter m_flops;
     std::vector<pipeline::Method> m_methods;
+    std::vector<std::string> m_reducers;  ///< of each method
     std::vector<pipeline::Network> m_networks;
     std::vector<Score> m_scores;
 };

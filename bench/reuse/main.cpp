@@ -3,9 +3,6 @@
 //   FILE.svg] [--hour N] [--peer COMMAND]
 // Prints Markdown tables; exit status 1 if a bar is missed. Full forwards, merging and reuse run in turn on
 // every frame.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -17,7 +14,9 @@
 
 #include "bench/reuse/bars.hpp"
 #include "bench/reuse/contest.hpp"
+#include "bench/reuse/detector.hpp"
 #include "bench/reuse/hour.hpp"
+#include "bench/reuse/lines.hpp"
 #include "bench/reuse/peer.hpp"
 #include "cli/common/model_cost.hpp"
 #include "pipeline/chart/figure.hpp"
@@ -29,6 +28,7 @@ namespace {
 struct Options {
     std::string model = "default", only, video, plot, day, reuse = "reuse", peer;
     int clips = 10, frames = 100, threads = 2, hour = 0;
+    bool detector = false;
     std::vector<std::string> precisions{"f32", "bf16"};
 };
 
@@ -36,16 +36,15 @@ Precision precisionOf(const std::string& name) {
     return name == "bf16" ? Precision::BF16 : name == "i8" ? Precision::I8 : Precision::F32;
 }
 
-constexpr const char* kShortHead = "| | precision | measured | bar | |\n|---|---|---|---|---|\n";
-
 class Bench {
 public:
     explicit Bench(const Options& options)
         : m_options(options), m_cost(cli::modelCost(pipeline::Network(options.model))) {}
 
     bool run() {
+        if (m_options.detector) return detector();
         if (m_options.hour > 0) return hour();
-        std::cout << kShortHead;
+        m_lines.head();
         for (const std::string& precision : m_options.precisions)
             if (wanted("memory")) measureMemory(precision);  // before any thread
         std::cout
@@ -53,7 +52,8 @@ public:
                "fewer | faster | quality | bars |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
         for (const Bar& bar : bars())
             if (wanted(bar.name)) measure(bar);
-        std::cout << '\n' << kShortHead;
+        std::cout << '\n';
+        m_lines.head();
         for (const std::string& precision : m_options.precisions) {
             if (wanted("equal")) measureEqual(precision);
             if (wanted("new")) measureNew(precision);
@@ -61,7 +61,7 @@ public:
         }
         if (!m_options.plot.empty()) plot();
         if (!m_options.day.empty()) day();
-        return m_missed == 0;
+        return m_lines.missed() == 0;
     }
 
 private:
@@ -105,7 +105,7 @@ private:
                               ? 100 * reuse.meanAgreement() >= bar.agreement && 100 * reuse.worst >= bar.worst
                               : 100 * (all.confusion.miou() - reuse.confusion.miou()) <= bar.loss;
         if (!good) missed += " quality";
-        m_missed += !missed.empty();
+        m_lines.miss(!missed.empty());
         std::cout << "| " << bar.name << " | " << precision << cv::format(" | %.2f | %.2f | ", fewer, faster)
                   << quality(bar, reuse, all)
                   << cv::format(" | %.1f %% | %.1f %% | %.1f %% | %.2f | %.2f | ",
@@ -116,13 +116,6 @@ private:
                   << " |" << std::endl;
     }
 
-    void line(const std::string& name, const std::string& precision, const std::string& measured,
-              const std::string& bar, bool reached) {
-        m_missed += !reached;
-        std::cout << "| " << name << " | " << precision << " | " << measured << " | " << bar << " | "
-                  << (reached ? "reached" : "missed") << " |" << std::endl;
-    }
-
     // Once the input has stayed the same for (blocks + 1) * refresh frames.
     void measureEqual(const std::string& precision) {
         constexpr int kConverged = 15 * 30 + 5, kMeasured = 20;
@@ -130,17 +123,18 @@ private:
         const Clip clip = frozen("day", 7001, kConverged + kMeasured);
         all.run(clip, kConverged);
         const double share = 100 * all.scores()[1].ms / all.scores()[0].ms;
-        line("input equal to the bit", precision,
-             cv::format("%.2f %% of a full frame, %s", share,
-                        all.scores()[1].equalBits ? "equal bits" : "other bits"),
-             "3 %, equal bits", share <= 3 && all.scores()[1].equalBits);
+        m_lines.add("input equal to the bit", precision,
+                    cv::format("%.2f %% of a full frame, %s", share,
+                               all.scores()[1].equalBits ? "equal bits" : "other bits"),
+                    "3 %, equal bits", share <= 3 && all.scores()[1].equalBits);
     }
 
     void measureNew(const std::string& precision) {
         Contest both = contest(precision, "mpm," + m_options.reuse);
         both.run(everyFrameNew(7101, 100));
         const double slower = 100 * (both.scores()[1].ms / both.scores()[0].ms - 1);
-        line("every frame new", precision, cv::format("%.1f %% slower than MPM", slower), "5 %", slower <= 5);
+        m_lines.add("every frame new", precision, cv::format("%.1f %% slower than MPM", slower), "5 %",
+                    slower <= 5);
     }
 
     // On the video: the peer before and after it.
@@ -150,44 +144,17 @@ private:
         reuse.run(video(m_options.video, m_options.frames));
         const double peer = (before + peerMs(m_options.peer)) / 2, ms = reuse.scores()[0].meanMs();
         const double bar = precision == "f32" ? 6 : 10;
-        line("video, against the peer's " + cv::format("%.1f ms", peer), precision,
-             cv::format("%.1f ms a frame, %.2f times as fast", ms, peer / ms), cv::format("%g", bar),
-             peer / ms >= bar);
+        m_lines.add("video, against the peer's " + cv::format("%.1f ms", peer), precision,
+                    cv::format("%.1f ms a frame, %.2f times as fast", ms, peer / ms), cv::format("%g", bar),
+                    peer / ms >= bar);
     }
 
-    // The memory of another stream, in a separate process: here it would reuse memory of earlier networks.
     void measureMemory(const std::string& precision) {
-        int ends[2];
-        if (pipe(ends) != 0) return;
-        const pid_t child = fork();
-        if (child == 0) {
-            const double mb = streamMb(precision);
-            _exit(write(ends[1], &mb, sizeof mb) == sizeof mb ? 0 : 1);
-        }
-        double mb = 0;
-        const bool arrived = child > 0 && read(ends[0], &mb, sizeof mb) == sizeof mb;
-        if (child > 0) waitpid(child, nullptr, 0);
-        close(ends[0]);
-        close(ends[1]);
-        const double bar = precision == "f32" ? 32 : 20;
-        if (arrived)
-            line("memory of a stream", precision, cv::format("%.1f MB", mb), cv::format("%g MB", bar),
-                 mb <= bar);
-    }
-
-    double streamMb(const std::string& precision) const {
-        constexpr int kFirst = 4, kStreams = 20;  // after the first ones, which warm the process up
-        Contest one = contest(precision, m_options.reuse);
-        pipeline::Network& network = one.network(0);
-        const cv::Mat blob = network.blob({street("day", 0, 7001, 1).shots(0).image});
-        double before = 0;
-        for (int stream = 0; stream < kStreams; ++stream) {
-            network.encoder().setStreams({stream});
-            for (int forward = 0; forward < 2; ++forward)
-                network.forward(blob);
-            if (stream == kFirst) before = residentMb();
-        }
-        return (residentMb() - before) / (kStreams - 1 - kFirst);
+        const pipeline::Method reuse = pipeline::methodsFrom(m_options.reuse).front();
+        m_lines.addMemory(
+            precision, precision == "f32" ? 32 : 20,
+            [&] { return networkFor(m_options.model, precisionOf(precision), reuse); },
+            street("day", 0, 7001, 1).shots(0).image);
     }
 
     // Loss against time by day and by night; the baseline is full forwards if something moves.
@@ -239,6 +206,19 @@ private:
         return panel;
     }
 
+    bool detector() {
+        const Clip clip = video(m_options.video, m_options.frames);
+        std::vector<DetectorBench> benches;
+        for (const std::string& precision : m_options.precisions)
+            benches.emplace_back(m_options.model, precision, precisionOf(precision), m_options.reuse);
+        m_lines.head();
+        for (const DetectorBench& bench : benches)
+            bench.measureMemory(clip.shots(0).image, m_lines);
+        for (const DetectorBench& bench : benches)
+            bench.measure(clip, m_cost, m_options.peer, m_lines);
+        return m_lines.missed() == 0;
+    }
+
     // Loss and memory stay near those of the first ten minutes.
     bool hour() {
         constexpr int kEvery = 15;
@@ -250,14 +230,14 @@ private:
             for (int i = 0; i < kHourParts; ++i) {
                 const bool reached = parts[i].loss - parts[0].loss <= kMostMore &&
                                      parts[i].resident - parts[0].resident <= kMostMb;
-                m_missed += !reached;
+                m_lines.miss(!reached);
                 std::cout << cv::format("| %d to %d | %s | %.2f | %.1f %% | %.1f MB | %s |\n", 10 * i,
                                         10 * (i + 1), precision.c_str(), parts[i].loss,
                                         100 * parts[i].computed, parts[i].resident,
                                         reached ? "reached" : "missed");
             }
         }
-        return m_missed == 0;
+        return m_lines.missed() == 0;
     }
 
     // The share of tokens that are computed, without the first frame, by hour of a day.
@@ -284,7 +264,7 @@ private:
 
     const Options m_options;
     const pipeline::ModelCost m_cost;
-    int m_missed = 0;
+    Lines m_lines;
 };
 
 }  // namespace
@@ -309,6 +289,9 @@ int main(int argc, char** argv) {
     app.add_option("--peer", options.peer,
                    "a command that times all tokens of the model elsewhere, as \"python3 "
                    "bench/peers/peer.py onnxruntime model.onnx 2 10\"; needs --video")
+        ->needs("--video");
+    app.add_flag("--detector", options.detector,
+                 "run only this: the bars of detectors, on the video; --model is a converted detector")
         ->needs("--video");
     app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);
