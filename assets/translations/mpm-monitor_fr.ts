@@ -343,6 +343,10 @@
         <source>&amp;Keyboard shortcuts</source>
         <translation>Raccourcis &amp;clavier</translation>
     </message>
+    <message>
+        <source>E&amp;vents…</source>
+        <translation>É&amp;vénements…</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -663,6 +667,108 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::EventModel</name>
+    <message>
+        <source>Day begins</source>
+        <translation>Le jour commence</translation>
+    </message>
+    <message>
+        <source>Night begins</source>
+        <translation>La nuit commence</translation>
+    </message>
+    <message>
+        <source>State of the source</source>
+        <translation>État de la source</translation>
+    </message>
+    <message>
+        <source>Schedule</source>
+        <translation>Programme</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modèle</translation>
+    </message>
+    <message>
+        <source>▶ Play</source>
+        <translation>▶ Lire</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Heure</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Source</translation>
+    </message>
+    <message>
+        <source>Rule</source>
+        <translation>Règle</translation>
+    </message>
+    <message>
+        <source>Value</source>
+        <translation>Valeur</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::EventsDialog</name>
+    <message>
+        <source>Events</source>
+        <translation>Événements</translation>
+    </message>
+    <message>
+        <source>Events, newest first</source>
+        <translation>Événements, le plus récent en premier</translation>
+    </message>
+    <message>
+        <source>No event yet. Alerts, day and night, and changes of a source appear here.</source>
+        <translation>Aucun événement. Les alertes, le jour et la nuit et les changements d’une source apparaissent ici.</translation>
+    </message>
+    <message>
+        <source>Every source</source>
+        <translation>Toutes les sources</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Source</translation>
+    </message>
+    <message>
+        <source>Every rule</source>
+        <translation>Toutes les règles</translation>
+    </message>
+    <message>
+        <source>Rule</source>
+        <translation>Règle</translation>
+    </message>
+    <message>
+        <source>Every day</source>
+        <translation>Tous les jours</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Jour</translation>
+    </message>
+    <message>
+        <source>Show the image</source>
+        <translation>Afficher l’image</translation>
+    </message>
+    <message>
+        <source>Play</source>
+        <translation>Lire</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Supprimer</translation>
+    </message>
+    <message>
+        <source>Deletes the selected events (Del); images and recordings stay</source>
+        <translation>Supprime les événements choisis (Suppr) ; images et enregistrements restent</translation>
+    </message>
+    <message>
+        <source>Events: %1</source>
+        <translation>Événements : %1</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::Exports</name>
     <message>
         <source>Measurements only: there is no image to export</source>
@@ -731,6 +837,10 @@
         <source>No image is kept of this moment</source>
         <translation>Aucune image de ce moment n’est gardée</translation>
     </message>
+    <message>
+        <source>%1: %2 (F11 ends)</source>
+        <translation>%1 : %2 (F11 pour quitter)</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::GuideStrip</name>
@@ -773,6 +883,10 @@
     <message>
         <source>Each frame of the built-in street runs twice: every patch computed, and similar ones merged.</source>
         <translation>Chaque image de la rue intégrée est calculée deux fois : tous les pavés, et les semblables fusionnés.</translation>
+    </message>
+    <message>
+        <source> Reuse computes only patches that changed: %1 %.</source>
+        <translation> La réutilisation ne calcule que les pavés modifiés : %1 %.</translation>
     </message>
 </context>
 <context>
@@ -1099,6 +1213,14 @@
     <message>
         <source>%1: %2 of %3 tokens</source>
         <translation>%1 : %2 jetons sur %3</translation>
+    </message>
+    <message>
+        <source>Click the corners; Escape cancels</source>
+        <translation>Cliquez les coins ; Échap annule</translation>
+    </message>
+    <message>
+        <source>Enter or a double click ends; Backspace removes a corner</source>
+        <translation>Entrée ou un double clic termine ; Retour arrière retire un coin</translation>
     </message>
 </context>
 <context>
@@ -1608,6 +1730,21 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::Player</name>
+    <message>
+        <source>Recording: %1</source>
+        <translation>Enregistrement : %1</translation>
+    </message>
+    <message>
+        <source>Waiting for the first image</source>
+        <translation>En attente de la première image</translation>
+    </message>
+    <message>
+        <source>This recording cannot be played</source>
+        <translation>Cet enregistrement ne peut pas être lu</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::PublishPage</name>
     <message>
         <source>MQTT, with discovery for Home Assistant</source>
@@ -1660,6 +1797,14 @@
     <message>
         <source>Metrics for Prometheus</source>
         <translation>Mesures pour Prometheus</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>Essayer</translation>
+    </message>
+    <message>
+        <source>Connects again, and shows the answer of the broker</source>
+        <translation>Se reconnecte et montre la réponse du serveur</translation>
     </message>
 </context>
 <context>
@@ -1730,12 +1875,12 @@
         <translation>Aucun enregistrement. R enregistre la source au premier plan, et les alertes le peuvent aussi.</translation>
     </message>
     <message>
-        <source>%1, %2, %3</source>
-        <translation>%1, %2, %3</translation>
-    </message>
-    <message>
         <source>Play</source>
         <translation>Lire</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 s</translation>
     </message>
 </context>
 <context>
@@ -1859,20 +2004,16 @@
         <translation>suspendu : trop de changements</translation>
     </message>
     <message>
-        <source>%1 % computed, full forward</source>
-        <translation>%1 % calculés, passe complète</translation>
-    </message>
-    <message>
-        <source>%1 % computed again</source>
-        <translation>%1 % recalculés</translation>
-    </message>
-    <message>
         <source>orange: changed, blue: refreshed, magenta: postponed; the oldest is %1 frames old</source>
         <translation>orange : changé, bleu : rafraîchi, magenta : reporté ; le plus ancien a %1 images</translation>
     </message>
     <message>
         <source>token %1: %2, %3 frames old</source>
         <translation>jeton %1 : %2, âge %3 images</translation>
+    </message>
+    <message>
+        <source>%1 % computed, %2 ms</source>
+        <translation>%1 % calculés, %2 ms</translation>
     </message>
 </context>
 <context>
@@ -1966,6 +2107,10 @@
     <message>
         <source>Videos stopped: %1</source>
         <translation>Les vidéos se sont arrêtées : %1</translation>
+    </message>
+    <message>
+        <source>Connecting to %1:%2…</source>
+        <translation>Connexion à %1:%2…</translation>
     </message>
 </context>
 <context>
@@ -2173,6 +2318,18 @@
     <message>
         <source>%1 frames a second</source>
         <translation>%1 images par seconde</translation>
+    </message>
+    <message>
+        <source>Cameras</source>
+        <translation>Caméras</translation>
+    </message>
+    <message>
+        <source>Recent</source>
+        <translation>Récentes</translation>
+    </message>
+    <message>
+        <source>Built in: a street by day and night</source>
+        <translation>Intégrée : une rue de jour et de nuit</translation>
     </message>
 </context>
 <context>
@@ -2791,6 +2948,10 @@
     <message>
         <source>Masked before the network, the screen and the store</source>
         <translation>Masqué avant le réseau, l&apos;écran et les mesures</translation>
+    </message>
+    <message>
+        <source>Alert %1, %2: %3</source>
+        <translation>Alerte %1, %2 : %3</translation>
     </message>
 </context>
 <context>

@@ -3,10 +3,13 @@
 #include <QCheckBox>
 #include <QFormLayout>
 #include <QGroupBox>
+#include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSpinBox>
 
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
@@ -59,6 +62,13 @@ void PublishPage::buildMqtt(const MqttSettings& mqtt) {
     form->addRow(tr("Topics begin with"), m_prefix = new QLineEdit(mqtt.prefix));
     form->addRow(tr("Discovery prefix"), m_discovery = new QLineEdit(mqtt.discovery));
     m_discovery->setPlaceholderText(tr("empty: not announced"));
+    auto* test = new QPushButton(tr("Test"));
+    setPlainToolTip(test, tr("Connects again, and shows the answer of the broker"));
+    m_status = plainLabel();
+    m_status->setObjectName(QStringLiteral("muted"));
+    m_status->setWordWrap(true);
+    form->addRow(test, m_status);
+    connect(test, &QPushButton::clicked, this, &PublishPage::testWanted);
 }
 
 void PublishPage::buildMetrics(const MetricsSettings& metrics) {
@@ -75,6 +85,15 @@ MqttSettings PublishPage::mqtt() const {
     return {m_mqtt->isChecked(),          m_host->text().trimmed(), m_port->value(),
             m_user->text().trimmed(),     m_tls->isChecked(),       m_prefix->text().trimmed(),
             m_discovery->text().trimmed()};
+}
+
+void PublishPage::setStatus(const QString& status, bool connected) {
+    setMark(*m_status, "trouble", !connected && !status.isEmpty());
+    m_status->setText((connected ? QStringLiteral("✓ ") : QString()) + status);
+}
+
+QString PublishPage::status() const {
+    return m_status->text();
 }
 
 MetricsSettings PublishPage::metrics() const {

@@ -7,6 +7,7 @@
 
 class QCheckBox;
 class QGroupBox;
+class QLabel;
 class QLineEdit;
 class QSpinBox;
 
@@ -19,8 +20,13 @@ public:
 
     MqttSettings mqtt() const;
     MetricsSettings metrics() const;
+    /// Of the connection to the broker; empty: MQTT is off.
+    void setStatus(const QString& status, bool connected);
+    QString status() const;
 
 signals:
+    /// Connect again, with the settings as they are.
+    void testWanted();
     void changed();
     void passwordGiven(const QString& password);
 
@@ -32,6 +38,7 @@ private:
     QLineEdit *m_host, *m_user, *m_password, *m_prefix, *m_discovery, *m_address;
     QSpinBox *m_port, *m_metricsPort;
     QCheckBox* m_tls;
+    QLabel* m_status;
 };
 
 }  // namespace mpm::gui

@@ -85,11 +85,19 @@ SourceDialog::~SourceDialog() {
 }
 
 void SourceDialog::addChoices() {
-    for (const QString& camera : m_choices.cameras)
-        m_list->addItem(camera);
-    for (const QString& recent : m_choices.recent)
-        m_list->addItem(recent);
-    m_list->addItem(QStringLiteral("demo"));
+    const auto section = [this](const QString& title, const QStringList& sources) {
+        if (sources.isEmpty()) return;
+        auto* head = new QListWidgetItem(title, m_list);
+        head->setFlags(Qt::NoItemFlags);
+        QFont bold = m_list->font();
+        bold.setBold(true);
+        head->setFont(bold);
+        for (const QString& source : sources)
+            new QListWidgetItem(source, m_list);
+    };
+    section(tr("Cameras"), m_choices.cameras);
+    section(tr("Recent"), m_choices.recent);
+    section(tr("Built in: a street by day and night"), {QStringLiteral("demo")});
 }
 
 QString SourceDialog::source() const {

@@ -49,7 +49,8 @@ void GuideStrip::setDismissed(bool dismissed) {
 }
 
 void GuideStrip::showOrHide() {
-    const bool shown = m_scene && !m_dismissed && window()->height() >= kLeastHeight;
+    const bool shown =
+        m_scene && !m_dismissed && window()->height() >= kLeastHeight && !window()->isFullScreen();
     if (shown == isHidden()) setVisible(shown);
 }
 

@@ -86,7 +86,7 @@ PlaybackBar::PlaybackBar(QWidget* parent)
 void PlaybackBar::setReport(const SourceReport& report, bool paused) {
     const pipeline::SourceStatus& status = report.status;
     const bool film = pipeline::traitsOf(report.kind).seekable && status.length > 1;
-    setVisible(film);
+    setVisible(film && !window()->isFullScreen());
     if (!film) return;
     m_paused = paused || status.held;
     m_play->setText(m_paused ? QStringLiteral("▶") : QStringLiteral("❚❚"));

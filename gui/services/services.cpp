@@ -51,15 +51,15 @@ QString Services::mqttKey(const MqttSettings& settings) {
 
 void Services::applyMqtt(const MqttSettings& settings) {
     m_mqtt.reset();
+    setMqttStatus(settings.on ? tr("Connecting to %1:%2…").arg(settings.host).arg(settings.port) : QString());
     if (!settings.on) return;
     if (settings.user.isEmpty()) return startMqtt({});
     const QString key = mqttKey(settings);
     m_secrets.find(key, [this, key](const std::optional<QString>& password, const QString& problem) {
-        if (!password)
-            emit messagePosted(tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem),
-                               true);
-        else
-            startMqtt(*password);
+        if (password) return startMqtt(*password);
+        const QString words = tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem);
+        setMqttStatus(words);
+        emit messagePosted(words, true);
     });
 }
 
@@ -71,12 +71,18 @@ void Services::startMqtt(const QString& password) {
     const QString broker = m_settings.mqtt.host + QLatin1Char(':') + QString::number(m_settings.mqtt.port);
     connect(m_mqtt.get(), &MqttPublisher::connectedChanged, this,
             [this, broker](bool connected, const QString& message) {
-                emit messagePosted(connected ? tr("MQTT: connected to %1").arg(broker)
-                                             : tr("MQTT: not connected to %1: %2").arg(broker, message),
-                                   !connected);
+                const QString words = connected ? tr("MQTT: connected to %1").arg(broker)
+                                                : tr("MQTT: not connected to %1: %2").arg(broker, message);
+                setMqttStatus(words, connected);
+                emit messagePosted(words, !connected);
             });
     for (const auto& [engine, attached] : m_attached)
         if (!engine->sourceName().isEmpty()) onState(*engine, engine->report());
+}
+
+void Services::setMqttStatus(const QString& status, bool connected) {
+    m_mqttStatus = status;
+    emit mqttStatusChanged(status, connected);
 }
 
 void Services::applyMetrics(const MetricsSettings& settings) {

@@ -50,12 +50,15 @@ public:
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
     const MqttPublisher* mqtt() const { return m_mqtt.get(); }
+    /// The state of the connection to the broker, in words; empty: MQTT is off.
+    const QString& mqttStatus() const { return m_mqttStatus; }
 
 signals:
     void alerted(const mpm::gui::AlertNotice& notice);
     /// For the user; `trouble` stays visible until the next message.
     void messagePosted(const QString& text, bool trouble);
     void recordingChanged();
+    void mqttStatusChanged(const QString& status, bool connected);
 
 private:
     struct Attached {
@@ -66,6 +69,7 @@ private:
     };
     void applyMqtt(const MqttSettings& settings);
     void startMqtt(const QString& password);
+    void setMqttStatus(const QString& status, bool connected = false);
     void applyMetrics(const MetricsSettings& settings);
     void startMetrics(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     void onMeasured(const Engine& engine, const pipeline::Measurement& measurement,
@@ -78,6 +82,7 @@ private:
     const QString m_profile, m_videos;
     bool m_readOnly = false;
     WatchSettings m_settings;
+    QString m_mqttStatus;
     Secrets m_secrets;
     Thumbnails m_thumbnails;
     std::unique_ptr<MqttPublisher> m_mqtt;

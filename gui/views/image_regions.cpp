@@ -99,6 +99,10 @@ void ImageView::paintShape(QPainter& painter, const QRectF& whole) const {
     painter.setBrush(Qt::white);
     for (const QPointF& corner : polygon)
         painter.drawEllipse(corner, 4, 4);
+    painter.setFont(scaled(font(), 0.88));
+    const QString words = m_shape.size() < 3 ? tr("Click the corners; Escape cancels")
+                                             : tr("Enter or a double click ends; Backspace removes a corner");
+    paintPlate(painter, whole.intersected(QRectF(rect())), Qt::AlignHCenter | Qt::AlignVCenter, words);
     painter.restore();
 }
 

@@ -12,6 +12,7 @@
 #include "gui/views/source_grid.hpp"
 #include "gui/views/view_controls.hpp"
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
 #include "gui/widgets/tile_area.hpp"
 
 namespace mpm::gui {
@@ -24,14 +25,16 @@ int widthOf(const QWidget* widget, const QLayout* row) {
 
 }  // namespace
 
-ViewArea::ViewArea(QWidget* parent) : QWidget(parent), m_tiles(new TileArea) {
+ViewArea::ViewArea(QWidget* parent)
+    : QWidget(parent), m_bar(new QWidget), m_corner(plainLabel({}, this)), m_tiles(new TileArea) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
-    m_rows = new QBoxLayout(QBoxLayout::LeftToRight);
+    m_rows = new QBoxLayout(QBoxLayout::LeftToRight, m_bar);
+    m_rows->setContentsMargins(0, 0, 0, 0);
     m_buttonRow = new QHBoxLayout;
     m_controls = new ViewControls;
-    layout->addLayout(m_rows);
+    layout->addWidget(m_bar);
     m_rows->addLayout(m_buttonRow, 1);
     m_rows->addLayout(m_controls);
     for (QBoxLayout* row : std::initializer_list<QBoxLayout*>{m_rows, m_buttonRow, m_controls})
@@ -42,6 +45,8 @@ ViewArea::ViewArea(QWidget* parent) : QWidget(parent), m_tiles(new TileArea) {
     makeViews();
     makeButtons();
     connectViews();
+    m_corner->setObjectName(QStringLiteral("corner"));
+    m_corner->hide();
     showView(0);
 }
 
@@ -106,7 +111,33 @@ QSize ViewArea::minimumSizeHint() const {
 
 bool ViewArea::event(QEvent* event) {
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) arrangeRows();
+    if (event->type() == QEvent::Resize) placeCorner();
     return QWidget::event(event);
+}
+
+void ViewArea::setImagesOnly(bool only) {
+    m_bar->setVisible(!only);
+    m_corner->setVisible(only);
+    placeCorner();
+}
+
+void ViewArea::setCorner(const QString& state, bool trouble) {
+    m_state = state;
+    setMark(*m_corner, "trouble", trouble);
+    placeCorner();
+}
+
+void ViewArea::setCornerAlert(const QString& alert) {
+    m_alert = alert;
+    placeCorner();
+}
+
+void ViewArea::placeCorner() {
+    constexpr int kEdge = 10;
+    m_corner->setText(m_alert.isEmpty() ? m_state : m_state + QLatin1Char('\n') + m_alert);
+    m_corner->adjustSize();
+    m_corner->move(width() - m_corner->width() - kEdge, kEdge);
+    m_corner->raise();
 }
 
 void ViewArea::arrangeRows() {
@@ -158,6 +189,12 @@ void ViewArea::showView(int index) {
 
 QWidget* ViewArea::shownWidget() const {
     return m_stack->currentWidget();
+}
+
+QRect ViewArea::shownImages() const {
+    const auto* tiles = qobject_cast<const TileArea*>(shownWidget());
+    const QRect covered = tiles != nullptr ? tiles->covered() : QRect();
+    return covered.isEmpty() ? shownWidget()->rect() : covered;
 }
 
 void ViewArea::setFrame(const LiveFrame& frame) {

@@ -13,6 +13,7 @@
 class QBoxLayout;
 class QButtonGroup;
 class QHBoxLayout;
+class QLabel;
 class QStackedLayout;
 class QToolButton;
 
@@ -35,6 +36,8 @@ public:
     int shown() const { return m_shown; }
     const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
     QWidget* shownWidget() const;
+    /// The part of shownWidget() that images cover.
+    QRect shownImages() const;
     /// The view of this type; null if the table has none.
     template <typename T>
     T* find() const {
@@ -59,6 +62,11 @@ public:
     /// Images are hidden because the user chose so, or because the masks are not known.
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
+
+    /// Without buttons and controls, with a corner for the state of the source and the last alert.
+    void setImagesOnly(bool only);
+    void setCorner(const QString& state, bool trouble);
+    void setCornerAlert(const QString& alert);
 
     /// The grid of all sources: a tile for each.
     void addTile(const Engine* engine);
@@ -90,6 +98,7 @@ private:
     void makeButtons();
     void connectViews();
     void arrangeRows();
+    void placeCorner();
     void applyCovers();
 
     Viewport m_viewport;
@@ -97,6 +106,9 @@ private:
     int m_shown = 0;
     bool m_reuses = false, m_beside = false;  // reuse is on, or runs beside merging
     QToolButton* m_reuse = nullptr;
+    QWidget* m_bar;
+    QLabel* m_corner;
+    QString m_state, m_alert;
     QBoxLayout* m_rows;
     QHBoxLayout* m_buttonRow;
     ViewControls* m_controls;

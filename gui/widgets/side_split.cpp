@@ -24,6 +24,11 @@ void SideSplit::showPanel(bool shown) {
     arrange();
 }
 
+void SideSplit::setBare(bool bare) {
+    m_bare = bare;
+    arrange();
+}
+
 QSize SideSplit::minimumSizeHint() const {
     return m_content->minimumSizeHint();
 }
@@ -41,8 +46,8 @@ bool SideSplit::event(QEvent* event) {
 }
 
 void SideSplit::arrange() {
-    const bool panel = m_narrow ? m_instead : m_wanted;
-    const bool content = !m_narrow || !m_instead;
+    const bool panel = !m_bare && (m_narrow ? m_instead : m_wanted);
+    const bool content = m_bare || !m_narrow || !m_instead;
     const bool changed = panel != panelShown();
     // setVisible() causes another layout request even if nothing changes: without this test the loop would
     // never end.

@@ -17,6 +17,9 @@ public:
     /// By hand. On a narrow screen the panel replaces the images until it is hidden again.
     void showPanel(bool shown);
 
+    /// The content alone, until it is called again.
+    void setBare(bool bare);
+
     /// The content's alone: the panel must not keep the window from getting smaller.
     QSize minimumSizeHint() const override;
 
@@ -32,7 +35,7 @@ private:
     QWidget *m_content, *m_panel;
     bool m_wanted = true;
     bool m_instead = false;  // narrow: the panel was asked for
-    bool m_narrow = false;
+    bool m_narrow = false, m_bare = false;
 };
 
 }  // namespace mpm::gui

@@ -63,6 +63,8 @@ QString sheetOf(const Theme& t) {
     QString sheet = QStringLiteral(R"(
 QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
 QLabel#muted, QLabel#cardTitle { color: @muted; }
+QLabel#corner { background: rgba(20, 24, 30, 190); color: white; border-radius: 4px; padding: 5px 9px; }
+QLabel#corner[trouble="true"] { background: rgba(150, 30, 20, 220); }
 QLabel#muted[trouble="true"], QStatusBar[trouble="true"] { color: @warning; }
 QLabel[stale="true"] { color: @muted; }
 QLabel#cardTitle { font-weight: 600; }

@@ -110,6 +110,13 @@ std::vector<QRect> TileArea::layOut(int count, QSize area, double aspect) {
     return places;
 }
 
+QRect TileArea::covered() const {
+    QRect all;
+    for (const QWidget* tile : m_tiles)
+        all |= tile->geometry();
+    return all;
+}
+
 void TileArea::resizeEvent(QResizeEvent*) {
     place();
 }

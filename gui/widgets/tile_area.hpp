@@ -19,6 +19,9 @@ public:
     void setAspect(double aspect);
     void setAspectOf(const QWidget* tile, double aspect);
 
+    /// The smallest rectangle with all images.
+    QRect covered() const;
+
     QSize minimumSizeHint() const override { return {320, 90}; }
 
     /// Places of `count` images of `aspect`, the lead first: equal ones in a grid, or a large one with the

@@ -19,54 +19,60 @@ namespace {
 
 constexpr int kHead = 44, kMargin = 12;  // of an exported sheet, in points of the screen
 
-QSize sheetSize(const QWidget& widget) {
-    return widget.size() + QSize(2 * kMargin, kHead + kMargin);
-}
+/// A widget, or a part of it, with words above.
+struct Sheet {
+    QWidget& widget;
+    QRect part;
+    QString title, below;
+
+    QSize size() const { return part.size() + QSize(2 * kMargin, kHead + kMargin); }
+};
 
 /// A sheet in the window's colours: title, source and date above the widget.
-void drawSheet(QPainter& painter, QWidget& widget, const QString& title, const QString& below) {
+void drawSheet(QPainter& painter, const Sheet& sheet) {
+    QWidget& widget = sheet.widget;
     const Theme& theme = Theme::of(&widget);
-    painter.fillRect(QRect({0, 0}, sheetSize(widget)), theme.surface);
+    painter.fillRect(QRect({0, 0}, sheet.size()), theme.surface);
     QFont bold = widget.font();
     bold.setBold(true);
     painter.setFont(bold);
     painter.setPen(theme.text);
     const int line = widget.fontMetrics().height();
-    painter.drawText(QPoint(kMargin, kMargin / 2 + line - 4), title);
+    painter.drawText(QPoint(kMargin, kMargin / 2 + line - 4), sheet.title);
     painter.setFont(widget.font());
     painter.setPen(theme.muted);
-    painter.drawText(QPoint(kMargin, kMargin / 2 + 2 * line - 3), below);
+    painter.drawText(QPoint(kMargin, kMargin / 2 + 2 * line - 3), sheet.below);
     painter.save();
-    widget.render(&painter, QPoint(kMargin, kHead), {}, QWidget::DrawChildren);
+    widget.render(&painter, QPoint(kMargin, kHead), sheet.part, QWidget::DrawChildren);
     painter.restore();
 }
 
-bool drawSvg(QWidget& widget, QIODevice& to, const QString& title, const QString& below) {
+bool drawSvg(const Sheet& sheet, QIODevice& to) {
     QSvgGenerator svg;
     svg.setOutputDevice(&to);
-    svg.setTitle(title.toHtmlEscaped());  // Qt writes both as they are
-    svg.setDescription(below.toHtmlEscaped());
-    svg.setSize(sheetSize(widget));
-    svg.setViewBox(QRect({0, 0}, sheetSize(widget)));
-    svg.setResolution(widget.logicalDpiX());  // points of fonts are those of the screen
+    svg.setTitle(sheet.title.toHtmlEscaped());  // Qt writes both as they are
+    svg.setDescription(sheet.below.toHtmlEscaped());
+    svg.setSize(sheet.size());
+    svg.setViewBox(QRect({0, 0}, sheet.size()));
+    svg.setResolution(sheet.widget.logicalDpiX());  // points of fonts are those of the screen
     QPainter painter;
     if (!painter.begin(&svg)) return false;
-    drawSheet(painter, widget, title, below);
+    drawSheet(painter, sheet);
     return painter.end();
 }
 
 /// Draws a widget into an image twice its size, or into an SVG: lines and text stay sharp.
-bool drawTo(QWidget& widget, const QString& file, const QString& title, const QString& below) {
+bool drawTo(const Sheet& sheet, const QString& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
     bool drawn = false;
     if (file.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) {
-        drawn = drawSvg(widget, bytes, title, below);
+        drawn = drawSvg(sheet, bytes);
     } else {
-        QImage image(sheetSize(widget) * 2, QImage::Format_RGB32);
+        QImage image(sheet.size() * 2, QImage::Format_RGB32);
         image.setDevicePixelRatio(2);
         QPainter painter(&image);
-        drawSheet(painter, widget, title, below);
+        drawSheet(painter, sheet);
         painter.end();
         drawn = image.save(&bytes, QFileInfo(file).suffix().toLatin1().constData());
     }
@@ -92,17 +98,18 @@ void Exports::image(const QString& file) {
         emit messagePosted(tr("Measurements only: there is no image to export"), true);
         return;
     }
-    const bool written = drawTo(*m_parts.views->shownWidget(), file, m_parts.views->entry().title(),
-                                origin(dateText(QDateTime::currentMSecsSinceEpoch())));
+    const Sheet sheet{*m_parts.views->shownWidget(), m_parts.views->shownImages(),
+                      m_parts.views->entry().title(), origin(dateText(QDateTime::currentMSecsSinceEpoch()))};
+    const bool written = drawTo(sheet, file);
     emit messagePosted(written ? tr("Image written to %1").arg(file)
                                : tr("%1: the file cannot be written").arg(file));
 }
 
 void Exports::timeline(const QString& file) {
-    const bool written = drawTo(*m_parts.timeline->shown(), file, tr("Tokens over time"),
-                                origin(tr("%1 to %2")
-                                           .arg(dateText(m_parts.timeline->view()->from()),
-                                                dateText(m_parts.timeline->view()->to()))));
+    QWidget& shown = *m_parts.timeline->shown();
+    const TimelineView* view = m_parts.timeline->view();
+    const QString times = tr("%1 to %2").arg(dateText(view->from()), dateText(view->to()));
+    const bool written = drawTo({shown, shown.rect(), tr("Tokens over time"), origin(times)}, file);
     emit messagePosted(written ? tr("Timeline written to %1").arg(file)
                                : tr("%1: the file cannot be written").arg(file));
 }

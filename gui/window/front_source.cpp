@@ -202,6 +202,8 @@ void FrontSource::setReport(const SourceReport& report) {
     m_parts.views->setSource(report, m_engine->paused());
     m_parts.header->setSource(report, m_engine->paused());
     m_parts.guide->setSource(report);
+    m_parts.views->setCorner(tr("%1: %2 (F11 ends)").arg(report.name, sourceStateText(report)),
+                             !report.current() && !m_engine->paused());
     m_parts.playback->setReport(report, m_engine->paused());
     m_parts.models->health.setSource(report);
 }

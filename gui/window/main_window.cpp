@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QMenuBar>
 #include <QMimeData>
 #include <QScreen>
 #include <QSplitter>
@@ -307,6 +308,25 @@ void MainWindow::dropEvent(QDropEvent* event) {
     else
         m_tabs->open(name);
     event->acceptProposedAction();
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::WindowStateChange && m_sideSplit != nullptr) showImagesOnly(isFullScreen());
+}
+
+/// Of the full screen. The strip and the playback bar look at the state of the window themselves.
+void MainWindow::showImagesOnly(bool only) {
+    m_parts.views->setImagesOnly(only);
+    m_sideSplit->setBare(only);
+    for (QWidget* part : std::initializer_list<QWidget*>{m_parts.header, m_parts.timeline, statusBar()})
+        part->setVisible(!only);
+    m_tabs->setVisible(!only && m_tabs->count() > 1);
+    m_parts.guide->setDismissed(m_parts.guide->dismissed());
+    if (only) m_parts.playback->hide();
+    menuBar()->setMaximumHeight(only ? 0 : QWIDGETSIZE_MAX);  // the shortcuts of a hidden menu do nothing
+    const int edge = only ? 0 : 4;
+    centralWidget()->layout()->setContentsMargins(2 * edge, edge, 2 * edge, edge);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -59,6 +59,7 @@ signals:
     void reuseChanged(bool on);
 
 protected:
+    void changeEvent(QEvent* event) override;
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
@@ -69,6 +70,7 @@ private:
     void arrange();
     void connectControls();
     void restore();
+    void showImagesOnly(bool only);
     void sendRequest();
     void sendStyle();
     void save();

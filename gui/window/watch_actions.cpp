@@ -5,6 +5,7 @@
 
 #include "gui/dialogs/alert_page.hpp"
 #include "gui/dialogs/events_dialog.hpp"
+#include "gui/dialogs/publish_page.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
@@ -54,6 +55,12 @@ void showPresentValues(MainWindow& window, AlertPage& page) {
     page.askForTimes();
 }
 
+void showConnection(Services& services, PublishPage& page) {
+    page.setStatus(services.mqttStatus(), services.mqtt() != nullptr && services.mqtt()->connected());
+    QObject::connect(&services, &Services::mqttStatusChanged, &page, &PublishPage::setStatus);
+    QObject::connect(&page, &PublishPage::testWanted, &services, &Services::reconnect);
+}
+
 void showWatch(MainWindow& window, WatchDialog::Page page) {
     QStringList labels;
     const LegendModel& legend = window.models().legend;
@@ -68,6 +75,7 @@ void showWatch(MainWindow& window, WatchDialog::Page page) {
     dialog->setPage(page);
     WatchControl* control = &window.watching();
     showPresentValues(window, *dialog->alerts());
+    showConnection(window.session().services(), *dialog->publish());
     QObject::connect(dialog, &WatchDialog::settingsChanged, &window.session(), &Session::setWatch);
     QObject::connect(dialog, &WatchDialog::drawRegionWanted, control, &WatchControl::drawRegion);
     QObject::connect(dialog, &WatchDialog::drawMaskWanted, control, &WatchControl::drawMask);

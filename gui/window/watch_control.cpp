@@ -12,6 +12,9 @@ WatchControl::WatchControl(const Parts& parts, FrontSource* front) : m_parts(par
     Services& services = m_parts.session->services();
     connect(&services, &Services::alerted, this, [this](const AlertNotice& notice) {
         m_parts.models->alerts.add(notice);
+        m_parts.views->setCornerAlert(
+            tr("Alert %1, %2: %3")
+                .arg(notice.time.toString(QStringLiteral("HH:mm:ss")), notice.rule, notice.text));
         emit messagePosted(tr("Alert '%1', %2: %3").arg(notice.rule, notice.source, notice.text), true);
     });
     connect(&services, &Services::recordingChanged, this, [this] { emit recordingChanged(recording()); });

@@ -1,10 +1,16 @@
 // The window's look: themes, the chosen menu entry, the keyboard's focus, icons of dialogs, notices.
 #include <QFileDialog>
+#include <QListWidget>
 #include <QMenuBar>
+#include <QSignalSpy>
 
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/dialogs/publish_page.hpp"
+#include "gui/dialogs/source_dialog.hpp"
+#include "gui/panels/guide_strip.hpp"
 #include "gui/panels/header_bar.hpp"
+#include "gui/panels/sidebar.hpp"
 #include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/window_fixture.hpp"
@@ -21,6 +27,11 @@ private slots:
     void keyboardFocusIsVisible();
     void exportsSuggestAName();
     void demonstrationModelOnAnotherSource();
+    void fullScreenShowsImagesOnly();
+    void exportsAreCroppedToTheImage();
+    void hintIsOnTheImage();
+    void sourcesHaveSections();
+    void connectionIsShownInTheDialog();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -113,6 +124,103 @@ void LookTest::demonstrationModelOnAnotherSource() {
     QVERIFY(warned());
     m_is->window->sources().open(QStringLiteral("demo"));
     QTRY_VERIFY_WITH_TIMEOUT(!warned(), test::patience(10'000));
+}
+
+void LookTest::fullScreenShowsImagesOnly() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    MainWindow& window = *m_is->window;
+    QTest::keyClick(&window, Qt::Key_F11);
+    QTRY_VERIFY(window.isFullScreen() && !window.header()->isVisible());
+    QVERIFY(!window.timeline()->isVisible() && !window.sidebar()->isVisible());
+    QVERIFY(m_is->next());
+    QVERIFY(!window.guide()->isVisible());
+    QTRY_VERIFY(window.views()->height() > window.height() - 12);
+    const auto* corner = window.views()->findChild<QLabel*>(QStringLiteral("corner"));
+    QVERIFY(corner && corner->isVisible());
+    QVERIFY2(corner->text().startsWith(window.engine().sourceName()), qPrintable(corner->text()));
+    AlertNotice notice;
+    notice.time = QDateTime::currentDateTime();
+    notice.rule = QStringLiteral("<i>bright</i>");
+    emit window.session().services().alerted(notice);
+    QVERIFY(corner->text().contains(notice.rule));
+    const QString folder = qEnvironmentVariable("MPM_SHOTS");
+    if (!folder.isEmpty()) window.grab().save(folder + QStringLiteral("/full.png"));
+    QTest::keyClick(&window, Qt::Key_F11);
+    QTRY_VERIFY(window.header()->isVisible() && window.timeline()->isVisible());
+    QTRY_VERIFY(window.sidebar()->isVisible() && !corner->isVisible());
+}
+
+void LookTest::exportsAreCroppedToTheImage() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->views()->showView(QStringLiteral("picture"));
+    QVERIFY(m_is->next());
+    const QString file = m_is->sandbox.path(QStringLiteral("image.png"));
+    m_is->window->exports().image(file);
+    const QSize part = m_is->window->views()->shownImages().size();
+    QVERIFY2(std::abs(part.width() - part.height() * 4 / 3) < 3, "frames are 160x120");
+    QVERIFY(part.width() < m_is->window->views()->width() - 100);
+    const QSize written = QImage(file).size() / 2;
+    QVERIFY(written.width() - part.width() < 40 && written.height() - part.height() < 80);
+}
+
+void LookTest::hintIsOnTheImage() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    m_is->window->views()->showView(QStringLiteral("picture"));
+    auto* view = m_is->window->views()->find<LiveView>();
+    m_is->window->front().setPaused(true);
+    QVERIFY(m_is->settle());
+    const QImage before = view->grab().toImage();
+    QTest::keyClick(m_is->window.get(), Qt::Key_G);
+    QVERIFY(view->drawing());
+    // In the middle, before the first corner.
+    QRect middle(0, 0, 160, 40);
+    middle.moveCenter(view->rect().center());
+    const QImage hint = view->grab(middle).toImage();
+    const QString folder = qEnvironmentVariable("MPM_SHOTS");
+    if (!folder.isEmpty()) view->grab().save(folder + QStringLiteral("/hint.png"));
+    QVERIFY(hint != before.copy(middle));
+    QTest::keyClick(view, Qt::Key_Escape);
+    QVERIFY(!view->drawing());
+}
+
+void LookTest::sourcesHaveSections() {
+    SourceDialog::Choices choices;
+    choices.cameras = QStringList{QStringLiteral("0: Camera")};
+    SourceDialog dialog(QStringLiteral("Open"), choices);
+    auto* list = dialog.findChild<QListWidget*>();
+    QCOMPARE(list->count(), 4);  // no head without a source below it
+    QVERIFY(!(list->item(0)->flags() & Qt::ItemIsSelectable) &&
+            !(list->item(2)->flags() & Qt::ItemIsEnabled));
+    list->setCurrentRow(1);
+    QSignalSpy chosen(&dialog, &SourceDialog::chosen);
+    QTest::mouseClick(test::button(&dialog, "Open"), Qt::LeftButton);
+    QCOMPARE(chosen.count(), 1);
+    QCOMPARE(chosen[0][0].toString(), QStringLiteral("0"));
+}
+
+void LookTest::connectionIsShownInTheDialog() {
+    test::Sandbox sandbox;
+    Services services(QStringLiteral("default"), sandbox.path(QStringLiteral("videos")));
+    WatchSettings watch;
+    watch.mqtt.on = true;
+    PublishPage page(watch.mqtt, watch.metrics);
+    connect(&services, &Services::mqttStatusChanged, &page, &PublishPage::setStatus);
+    connect(&page, &PublishPage::testWanted, &services, &Services::reconnect);
+    QVERIFY(page.status().isEmpty());
+    watch.mqtt.host = QStringLiteral("127.0.0.1");
+    watch.mqtt.port = 1;  // nobody answers
+    services.apply(watch);
+    QTRY_VERIFY_WITH_TIMEOUT(page.status().contains(QStringLiteral("not connected")), test::patience(10'000));
+    QSignalSpy states(&services, &Services::mqttStatusChanged);
+    QTest::mouseClick(test::button(&page, "Test"), Qt::LeftButton);
+    QVERIFY(states[0][0].toString().startsWith(QStringLiteral("Connecting to 127.0.0.1:1")));
+    QTRY_VERIFY_WITH_TIMEOUT(page.status().contains(QStringLiteral("not connected")), test::patience(10'000));
+    watch.mqtt.on = false;
+    services.apply(watch);
+    QVERIFY(page.status().isEmpty());
 }
 
 MPM_GUI_TEST(LookTest);
