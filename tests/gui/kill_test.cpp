@@ -58,6 +58,7 @@ int writeForEver(const QString& name) {
             reading.frame = number;
         }
         store.add(source, readings);
+        store.addEvent(source, {readings.back().time, "alert", "bright: " + std::to_string(number)});
         if (!profile.save(stateOf(number))) return 1;
         image.fill(QColor::fromHsv(number * 7 % 360, 200, 200));
         thumbnails.noteEvent(kSource);
@@ -136,6 +137,12 @@ void KillTest::writerEndsInTheMiddle() {
         const int batches = int(rows.size()) / kBatch;
         QCOMPARE(rows.size() % kBatch, std::size_t(0));  // whole transactions
         QVERIFY2(batches == promised || batches == promised + 1, qPrintable(QString::number(batches)));
+        // Events likewise: those that were promised, in order. The last one of a round may be missing.
+        const auto events = store.newestEvents(INT32_MAX);
+        const auto numberOf = [](const auto& stored) { return std::stoi(stored.event.text.substr(8)); };
+        QVERIFY(int(events.size()) >= promised - round && numberOf(events.front()) >= promised);
+        for (std::size_t i = 1; i < events.size(); ++i)
+            QVERIFY(numberOf(events[i]) < numberOf(events[i - 1]));
         // The settings are complete: those last promised, or the next.
         const ProfileState state = Profile(name).load();
         QCOMPARE(state.recentSources.size(), kRecent);
