@@ -1,9 +1,10 @@
 """mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
 
 import json
+import os
 import queue
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Optional, Sequence, Tuple, Union
 
 from . import _library, images as image_files, videos
 from ._library import library, reported
@@ -112,7 +113,7 @@ def evaluate(
 
 def tune(
     model: Path,
-    images: Union[AnyImage, Sequence[AnyImage], Path, int],
+    images: Union[Iterable[AnyImage], Path, int],
     *,
     keep: Optional[float] = None,
     faster: Optional[float] = None,
@@ -129,9 +130,9 @@ def tune(
     `mpm tune --json`; its entry "reached" says whether a candidate reaches the goal.
     """
     source, given = "", []
-    if isinstance(images, int) and not isinstance(images, bool):
+    if isinstance(images, int):
         source = str(images)
-    elif image_files.is_path(images):
+    elif isinstance(images, (str, os.PathLike)):
         source = _path_text(images, "images")
     else:
         several = list(images)

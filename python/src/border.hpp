@@ -34,9 +34,10 @@ inline char* textOf(const std::string& text) noexcept {
     return strdup(text.c_str());
 }
 
-/// Bytes that are no UTF-8 are replaced.
-inline char* jsonText(const Json& json) {
-    return textOf(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+/// Bytes that are no UTF-8 are replaced. `AnyJson`: ordered or not.
+template <class AnyJson>
+char* jsonText(const AnyJson& json) {
+    return textOf(json.dump(-1, ' ', false, AnyJson::error_handler_t::replace));
 }
 
 template <class Body>
