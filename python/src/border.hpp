@@ -34,8 +34,8 @@ inline char* textOf(const std::string& text) noexcept {
     return strdup(text.c_str());
 }
 
-/// Bytes that are no UTF-8 are replaced. `AnyJson`: ordered or not.
-template <class AnyJson>
+/// Bytes that are no UTF-8 are replaced. A report keeps the order of its keys.
+template <class AnyJson = Json>
 char* jsonText(const AnyJson& json) {
     return textOf(json.dump(-1, ' ', false, AnyJson::error_handler_t::replace));
 }
