@@ -1,10 +1,10 @@
 """mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
 
+import importlib
 import json
-import os
 import queue
 import threading
-from typing import Any, Callable, Dict, Iterable, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _library, images as image_files, videos
 from ._library import library, reported
@@ -15,9 +15,31 @@ from .model import checked_image, views_of, without_python_layers
 Progress = Callable[[int, int], object]
 
 
+class _Bar:
+    """A progress bar of tqdm on a terminal, if tqdm is installed."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._bar: Any = None
+        if not wanted:
+            return
+        try:
+            self._bar = importlib.import_module("tqdm").tqdm(disable=None, leave=False)  # None: on a terminal only
+        except ImportError:
+            pass
+
+    def show(self, done: int, total: int) -> None:
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
 def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
     """Calls a long function of the library in a thread of its own, so that signals and exceptions of `progress` end it:
-    what is raised in a callback of ctypes is lost."""
+    what is raised in a callback of ctypes is lost. Without `progress` it shows a bar."""
     events: "queue.SimpleQueue[Optional[Tuple[int, int]]]" = queue.SimpleQueue()
     stop, outcome, failure = threading.Event(), [], []  # type: ignore[var-annotated]
 
@@ -33,11 +55,13 @@ def _watched(progress: Optional[Progress], function: Callable[..., int], *argume
             failure.append(error)
         events.put(None)
 
+    bar = _Bar(wanted=progress is None)
+    watch = progress or bar.show
+
     # A loop in the block of `try` would not do: Python 3.14 skips `finally` if a signal arrives at the loop's jump.
     def follow() -> None:
         for event in iter(events.get, None):
-            if progress is not None:
-                progress(*event)
+            watch(*event)
 
     callback = _library.Progress(report)
     thread = threading.Thread(target=work)
@@ -47,6 +71,7 @@ def _watched(progress: Optional[Progress], function: Callable[..., int], *argume
     finally:
         stop.set()
         thread.join()
+        bar.close()
     if failure:
         raise failure[0]
     result: Dict[str, Any] = outcome[0]
@@ -111,6 +136,18 @@ def evaluate(
         return _watched(progress, library.mpm_evaluate, path_of(model, "model"), json.dumps(options).encode())
 
 
+def _to_tune_on(images: Any) -> Tuple[str, List[Image]]:
+    """The address of a source, or images."""
+    if type(images) is int:
+        return str(images), []
+    if image_files.is_path(images):
+        return _path_text(images, "images"), []
+    several = list(images)
+    most = 4 * 16  # some may be of one colour
+    chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
+    return "", [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
+
+
 def tune(
     model: Path,
     images: Union[Iterable[AnyImage], Path, int],
@@ -129,16 +166,7 @@ def tune(
     those that are so many times as fast. write: store the choice in the model's file. Returns the report of
     `mpm tune --json`; its entry "reached" says whether a candidate reaches the goal.
     """
-    source, given = "", []
-    if isinstance(images, int):
-        source = str(images)
-    elif isinstance(images, (str, os.PathLike)):
-        source = _path_text(images, "images")
-    else:
-        several = list(images)
-        most = 4 * 16  # some may be of one colour
-        chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
-        given = [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
+    source, given = _to_tune_on(images)
     options = {"source": source, "keep": keep, "faster": faster, "minutes": minutes, "write": bool(write),
                "precision": text_of(precision, "precision")}
     videos.connect()

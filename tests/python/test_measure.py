@@ -5,8 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
+import types
 import unittest
+from unittest import mock
 
 import cv2
 import mpm
@@ -63,6 +66,28 @@ class Bench(FolderTest):
 
         with self.assertRaisesRegex(LookupError, "enough"):
             mpm.bench(TINY, [image()], rounds=3, progress=stop)
+
+    def test_a_bar_of_tqdm_shows_the_rounds(self):
+        class Bar:
+            def __init__(self, **how):
+                self.how, self.n, self.closed = how, 0, False
+                bars.append(self)
+
+            def update(self, more):
+                self.n += more
+
+            def close(self):
+                self.closed = True
+
+        bars, stand_in = [], types.ModuleType("tqdm")
+        stand_in.tqdm = Bar
+        with mock.patch.dict(sys.modules, tqdm=stand_in):
+            mpm.bench(TINY, [image()], rounds=3, warm_up=1)
+            mpm.bench(TINY, [image()], rounds=3, warm_up=1, progress=lambda done, total: None)
+        bar, = bars  # a function takes its place
+        self.assertEqual((bar.how["disable"], bar.n, bar.closed), (None, bar.total, True))
+        with mock.patch.dict(sys.modules, tqdm=None):
+            mpm.bench(TINY, [image()], rounds=1, warm_up=0)
 
     def test_control_c_ends_it(self):
         timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
