@@ -35,14 +35,14 @@ chroot "$root" sh -c 'apt-get install -q -y --no-install-recommends --download-o
 mv "$root"/var/cache/apt/archives/*.deb "$context/archives"
 rm -rf "$root"
 
-$buildah build -q --format docker --isolation chroot --network none --pull-never --build-arg BASE=localhost/mpm-base \
+unshare --net $buildah build -q --format docker --isolation chroot --pull-never --build-arg BASE=localhost/mpm-base \
     --target monitor -t "localhost/$image" -f "$tree/deploy/Containerfile" "$context" >"$scratch/log" 2>&1 ||
     { tail -n 20 "$scratch/log" >&2 && exit 1; }
 settings=$($buildah inspect --type image "localhost/$image")
 echo "$settings" | grep -q '"Healthcheck": {' || { echo "image: no health check" >&2 && exit 1; }
 echo "$settings" | grep -q '"User": "mpm"' || { echo "image: runs as root" >&2 && exit 1; }
 container=$($buildah from --pull-never "localhost/$image")
-$buildah run --isolation chroot --network none "$container" -- sh -c 'test "$(id -u)" != 0 && mpm info default' >"$scratch/info" ||
+unshare --net $buildah run --isolation chroot "$container" -- sh -c 'test "$(id -u)" != 0 && mpm info default' >"$scratch/info" ||
     { cat "$scratch/info" >&2 && exit 1; }
 $buildah rm "$container" >/dev/null
 echo "image: localhost/$image of $suite was built without a network; it runs as the user mpm"
