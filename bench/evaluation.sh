@@ -22,7 +22,7 @@ evaluate() {
 # beyond the last
 tome_like() {
     awk -F, -v column="$1" '
-        $6 == "day" && $1 == "mpm" { target = $column }
+        $6 == "day" && $1 == "mpm:2+5" { target = $column }
         $6 == "day" && $1 ~ /^tome:r=/ { r[++n] = substr($1, 8); value[n] = $column }
         END {
             for (i = 1; i < n; i++) {
@@ -47,13 +47,13 @@ splice() {
     cat document >"$docs/evaluation.md"
 }
 
-evaluate grid none,mpm,mpm:5,tome:r=20,tome:r=40,tome:r=60,tome:r=80,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
+evaluate grid none,mpm:2+5,mpm:5,tome:r=20,tome:r=40,tome:r=60,tome:r=80,algm:tau=.8,algm:tau=.88,algm:tau=.94,algm:tau=.97 \
     --night --paired
 equal_work=$(tome_like 12)
 equal_speed=$(tome_like 14)
-evaluate main "none,mpm,mpm:5,tome:r=$equal_work,tome:r=$equal_speed,algm:tau=.9,algm:tau=.97"
-evaluate night none,mpm,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03
-evaluate beyond none,mpm,mpm:mean=weighted,mpm:attention=proportional,mpm:2+4+6+8,local:window=4,random,grid
+evaluate main "none,mpm:2+5,mpm:5,tome:r=$equal_work,tome:r=$equal_speed,algm:tau=.9,algm:tau=.97"
+evaluate night none,mpm:2+5,tome:r=30,algm:tau=.97 --paired --night 0.5,500,0.005 --night 0.35,250,0.01 --night 0.15,80,0.03
+evaluate beyond none,mpm:2+5,mpm:mean=weighted:2+5,mpm:attention=proportional:2+5,mpm:2+4+6+8,local:window=4:2+5,random:2+5,grid:2+5
 evaluate depth none,singles,pairs ${SWEEP:+--limit $SWEEP}
 
 for number in 1 2 3; do table "$number" main.md | splice "main $number"; done

@@ -2,6 +2,7 @@
 """A row of images: input, ground truth, all tokens, merged, merge map.
 
 row.py IMAGE LABELS OUT.jpg [--mpm build/release/cli/mpm] [--model default] [--blocks 2,5]
+Without --blocks the blocks are the model's.
 LABELS holds ids of the model's classes, as CamVid's labels do.
 """
 import argparse
@@ -17,8 +18,9 @@ HEIGHT = 210
 
 
 def run(options, blocks, folder):
-    command = [options.mpm, "run", options.model, options.image, "--out", folder, "--blocks", blocks,
+    command = [options.mpm, "run", options.model, options.image, "--out", folder,
                "--save", "labels,overlay,map"]
+    command += ["--blocks", blocks] if blocks else []
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     stem = os.path.splitext(os.path.basename(options.image))[0]
     return lambda kind: cv2.imread(os.path.join(folder, f"{stem}.{kind}.png"), cv2.IMREAD_UNCHANGED)[..., :3]
@@ -39,7 +41,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--mpm", default="build/release/cli/mpm")
     parser.add_argument("--model", default="default")
-    parser.add_argument("--blocks", default="2,5")
+    parser.add_argument("--blocks")
     options = parser.parse_args()
     info = json.loads(subprocess.run([options.mpm, "info", options.model, "--json"], check=True,
                                      stdout=subprocess.PIPE).stdout)

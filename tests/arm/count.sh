@@ -15,7 +15,7 @@ instructions_of() {
     blocks=$1
     shift
     rm -rf "$build/counted"
-    qemu-aarch64 -L "$sysroot" -plugin "$build/instructions.so" "$build/cli/mpm" run "$model" "$@" \
+    MPM_METHOD=mpm qemu-aarch64 -L "$sysroot" -plugin "$build/instructions.so" "$build/cli/mpm" run "$model" "$@" \
         --threads 1 --precision "$precision" --blocks "$blocks" --save csv --out "$build/counted" 2>&1 >/dev/null | sed -n 's/^instructions: //p'
 }
 

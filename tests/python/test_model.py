@@ -39,6 +39,17 @@ class EqualToTheProgram(FolderTest):
 class ShippedModel(FolderTest):
     """`default` belongs to the library, not to the program that uses it."""
 
+    def test_card_and_recipe_name_what_the_model_merges(self):
+        model = mpm.Model("default")
+        self.assertEqual((model.method, model.blocks),
+                         ("mpm:pairs=0.7,by=keys,mean=weighted,attention=proportional", (1, 3, 5, 7)))
+        option = "--method %s:%s" % (model.method, "+".join(map(str, model.blocks)))
+        folder = pathlib.Path(os.environ["MPM_SOURCE_DIR"], "models/zoo")
+        self.assertIn("`%s`" % option, (folder / "README.md").read_text())
+        self.assertIn(option + "\n", (folder / "recipe.sh").read_text())
+        with_pairs = model(image(480, 640)).tokens
+        self.assertEqual([with_pairs[block] < with_pairs[block - 1] for block in range(1, 9)], [True, False] * 4)
+
     def place(self, file, *folders):
         folder = os.path.join(self.folder, *folders)
         os.makedirs(folder, exist_ok=True)
