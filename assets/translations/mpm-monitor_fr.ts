@@ -1224,6 +1224,13 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::LaneControl</name>
+    <message>
+        <source>The timeline has %1 lanes of classes: remove one first</source>
+        <translation>La chronologie a %1 bandes de classes : retirez-en une d’abord</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::LegendModel</name>
     <message>
         <source>%1 %</source>
@@ -1244,6 +1251,10 @@
     <message>
         <source>Double click: another colour. F2: another name.</source>
         <translation>Double-clic : une autre couleur. F2 : un autre nom.</translation>
+    </message>
+    <message>
+        <source>Click: a lane in the timeline, or none any more</source>
+        <translation>Clic : une bande dans la chronologie, ou plus de bande</translation>
     </message>
 </context>
 <context>
@@ -2651,6 +2662,14 @@
         <source>Every measurement of the range shown, as CSV or JSON</source>
         <translation>Chaque mesure de la période montrée, en CSV ou JSON</translation>
     </message>
+    <message>
+        <source>Full height</source>
+        <translation>Toute la hauteur</translation>
+    </message>
+    <message>
+        <source>The timeline takes the place of the views</source>
+        <translation>La chronologie prend la place des vues</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::TimelineView</name>
@@ -2725,6 +2744,10 @@
     <message>
         <source>%1 %</source>
         <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>, %1 %2 %</source>
+        <translation>, %1 %2 %</translation>
     </message>
 </context>
 <context>

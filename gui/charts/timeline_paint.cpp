@@ -50,7 +50,15 @@ int TimelineView::gapAllowed(const Columns& columns) const {
 }
 
 void TimelineView::placeLanes(Lanes& lanes, bool saves) const {
-    const QRectF area = plot();
+    QRectF area = plot();
+    // Lanes of classes are below the others, as many as leave half of the height.
+    constexpr double kLeast = 22, kMost = 60;
+    const int classes = static_cast<int>(m_classLanes.size());
+    const int fit = std::min(classes, static_cast<int>(area.height() / 2 / kLeast));
+    const double each = fit > 0 ? std::clamp(area.height() / 2 / fit, kLeast, kMost) : 0;
+    for (int i = 0; i < fit; ++i)
+        lanes[3 + i].area = QRectF(area.left(), area.bottom() - each * (fit - i) + 5, area.width(), each - 5);
+    area.setBottom(area.bottom() - each * fit);
     const double gap = 5;
     // On a low screen the tokens alone: three curves a few pixels high are unreadable.
     const bool low = area.height() < 85;
@@ -76,8 +84,18 @@ TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
         longest = std::max(longest, saved.most);
         lost = std::min(lost, saved.least);
     }
-    Lanes lanes;
+    Lanes lanes(3 + m_classLanes.size());
     placeLanes(lanes, saves);
+    for (std::size_t i = 0; i < m_classLanes.size(); ++i) {
+        Span all;
+        for (const TimelineColumn& column : columns)
+            if (i < column.shares.size() && column.shares[i].any())
+                all.add(column.shares[i].least, column.shares[i].most, 0, 1);
+        // An axis from least to most: changes are seen, and the numbers say how large they are.
+        const double margin = std::max(0.05, 0.08 * (all.most - all.least));
+        lanes[3 + i].least = std::max(0.0, all.least - margin);
+        lanes[3 + i].most = all.most + margin;
+    }
     lanes[0].most = 104;  // percent
     // Differences of some percent must be seen: the axis begins at a round count below the lowest.
     const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
@@ -114,8 +132,8 @@ void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
     painter.setPen(theme.grid);
-    for (const Lane& lane : lanes)
-        painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
+    for (std::size_t i = 0; i < 3; ++i)
+        painter.drawLine(lanes[i].area.bottomLeft(), lanes[i].area.bottomRight());
     if (lanes[2].least < 0 && lanes[2].area.height() > 0) {  // below this line, time is lost
         const double none = lanes[2].y(0);
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
@@ -222,6 +240,36 @@ void TimelineView::paintLanes(QPainter& painter, const Columns& columns, const L
                   tr("Time saved"));
 }
 
+void TimelineView::paintClasses(QPainter& painter, const Columns& columns, const Lanes& lanes) const {
+    const Theme& theme = Theme::of(this);
+    const int line = painter.fontMetrics().height();
+    for (std::size_t i = 0; i < m_classLanes.size(); ++i) {
+        const Lane& lane = lanes[3 + i];
+        if (lane.area.height() <= 0) continue;
+        const auto& [name, colour] = m_classLanes[i];
+        painter.setPen(theme.grid);
+        painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
+        paintCurve(painter, columns, lane, QPen(colour, 1.8),
+                   [i](const TimelineColumn& column) -> const Span& {
+                       static const Span none;
+                       return i < column.shares.size() ? column.shares[i] : none;
+                   });
+        painter.setPen(theme.muted);
+        const QRectF axis(0, lane.area.top() - 3, lane.area.left() - 6, lane.area.height() + 6);
+        painter.drawText(axis, Qt::AlignRight | Qt::AlignTop, tr("%1 %").arg(lane.most, 0, 'f', 1));
+        if (axis.height() > 2 * line)
+            painter.drawText(axis, Qt::AlignRight | Qt::AlignBottom, tr("%1 %").arg(lane.least, 0, 'f', 1));
+        const QRectF plate(lane.area.left() + 2, lane.area.top() - 2,
+                           painter.fontMetrics().horizontalAdvance(name) + 20, line);
+        QColor ground = theme.plot;
+        ground.setAlpha(210);
+        painter.fillRect(plate, ground);
+        painter.fillRect(QRectF(plate.left() + 3, plate.center().y() - 4, 9, 9), colour);
+        painter.setPen(theme.text);
+        painter.drawText(plate.adjusted(16, 0, 4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+    }
+}
+
 void TimelineView::paintEvents(QPainter& painter) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
@@ -303,6 +351,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     painter.restore();
     paintLegend(painter, all);
     if (lane[1].area.height() > 0) paintLanes(painter, all, lane);
+    paintClasses(painter, all, lane);
     paintHover(painter, all);
 }
 

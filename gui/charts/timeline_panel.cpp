@@ -58,7 +58,15 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     csv->setObjectName(QStringLiteral("small"));
     csv->setText(tr("Export…"));
     setPlainToolTip(csv, tr("Every measurement of the range shown, as CSV or JSON"));
+    auto* tall = new QToolButton;
+    tall->setObjectName(QStringLiteral("tall"));
+    tall->setText(QStringLiteral("⤢"));
+    tall->setCheckable(true);
+    tall->setAccessibleName(tr("Full height"));
+    setPlainToolTip(tall, tr("The timeline takes the place of the views"));
+    connect(tall, &QToolButton::toggled, this, &TimelinePanel::tallWanted);
     row->addSpacing(8);
+    row->addWidget(tall);
     row->addWidget(m_hours);
     row->addSpacing(8);
     row->addWidget(csv);

@@ -29,6 +29,8 @@ public:
 
 signals:
     void exportWanted();
+    /// The timeline takes the place of the views, or gives it back.
+    void tallWanted(bool tall);
 
 private:
     void showRange();

@@ -88,6 +88,11 @@ void TimelineView::setStages(const std::vector<int>& blocks, bool reuse) {
     update();
 }
 
+void TimelineView::setClassLanes(const std::vector<ClassLane>& lanes) {
+    m_classLanes = lanes;
+    update();
+}
+
 QRectF TimelineView::plot() const {
     const double left = fontMetrics().horizontalAdvance(QStringLiteral("0000 ms")) + 2;
     return QRectF(rect()).adjusted(left, fontMetrics().height() + 4, -8, -(fontMetrics().height() + 4));
@@ -135,6 +140,9 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
                   .arg(clock, phase, readable(percent * all / 100, 0), readable(all, 0));
     text = text.arg(readable(column.of(Summed::Luminance).mean(), 2))
                .arg(readableMs(column.of(Summed::Latency).mean()));
+    for (std::size_t i = 0; i < std::min(m_classLanes.size(), column.shares.size()); ++i)
+        if (column.shares[i].any())
+            text += tr(", %1 %2 %").arg(m_classLanes[i].name, readable(column.shares[i].mean(), 1));
     if (!column.of(Summed::SavedMs).any()) return text;
     const double saved = column.of(Summed::SavedMs).mean();
     return text + (saved >= 0 ? tr(", %1 ms saved") : tr(", %1 ms lost")).arg(readable(std::abs(saved), 0));

@@ -30,6 +30,13 @@ public:
     /// Names of the curves, by merge: "before block 2".
     /// `reuse`: the counts are of tokens computed, and nothing merges.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
+    /// A lane for the share of each class, in the order of TimelineData::classes().
+    struct ClassLane {
+        QString name;
+        QColor colour;
+    };
+    void setClassLanes(const std::vector<ClassLane>& lanes);
+    const std::vector<ClassLane>& classLanes() const { return m_classLanes; }
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
     /// Shows the time around a moment, as if the pointer were there.
@@ -66,8 +73,8 @@ private:
     using Pick = const Span& (*)(const TimelineColumn&);
 
     QRectF plot() const;
-    /// Of tokens, luminance and times; without height if it is not shown.
-    using Lanes = std::array<Lane, 3>;
+    /// Of tokens, luminance, times, and of classes; without height if it is not shown.
+    using Lanes = std::vector<Lane>;
     void placeLanes(Lanes& lanes, bool saves) const;
     Lanes lanes(const Columns& columns) const;
     Time timeAt(double x) const;
@@ -87,6 +94,7 @@ private:
     /// A curve and the name at `left`. Returns the right edge of the name.
     double paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left, Pick pick,
                      const QColor& colour, const QString& name) const;
+    void paintClasses(QPainter& painter, const Columns& columns, const Lanes& lanes) const;
     void paintTop(QPainter& painter, const Lane& lane, const QString& text) const;
     template <typename Of>
     void paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
@@ -97,6 +105,7 @@ private:
     void paintLegend(QPainter& painter, const Columns& columns) const;
 
     const TimelineData* m_data;
+    std::vector<ClassLane> m_classLanes;
     std::vector<int> m_blocks;
     bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;

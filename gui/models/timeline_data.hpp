@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct TimelineColumn {
     std::array<Span, kStages> stages;  ///< after each merge but the last, if the level has them
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
-    double nights = 0;  ///< weight of the readings at night
+    double nights = 0;         ///< weight of the readings at night
+    std::vector<Span> shares;  ///< percent of the image, of the classes of setClasses()
 
     const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
@@ -55,6 +57,12 @@ public:
     void setHistory(const History& history);
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
+
+    /// Columns have the shares of these classes, as far as they are known.
+    void setClasses(const std::vector<int>& classes);
+    const std::vector<int>& classes() const { return m_classes; }
+    /// The past of a class, from the store; in any order.
+    void addShares(int classId, const std::vector<pipeline::ShareMinute>& minutes);
 
     bool empty() const;
     Time first() const;
@@ -82,6 +90,7 @@ private:
         std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
         float kept;
         bool night;
+        std::vector<std::uint16_t> shares = {};  // of each class, 65535: the whole image; not of the past
     };
     struct Level {
         Time span;
@@ -89,12 +98,15 @@ private:
         void add(const pipeline::Measurement& measurement);
         void fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const;
     };
-    void keep(const pipeline::Measurement& measurement);
+    void keep(const pipeline::Measurement& measurement, bool withShares);
+    void fillShares(std::vector<TimelineColumn>& columns, Time from, Time to, bool single) const;
     void fillReadings(std::vector<TimelineColumn>& columns, Time from, Time to) const;
 
     std::deque<Reading> m_readings;
     Level m_minutes{60'000, {}}, m_hours{3'600'000, {}};
     std::deque<pipeline::Event> m_events;
+    std::vector<int> m_classes;
+    std::map<int, std::map<Time, pipeline::ShareMinute>> m_shares;  // by class and minute
     int m_tokensIn = 0;
 };
 

@@ -54,6 +54,9 @@ LegendView::LegendView(LegendModel* model, QWidget* parent) : QTreeView(parent) 
     header()->setSectionResizeMode(LegendModel::Name, QHeaderView::ResizeToContents);
     setAccessibleName(tr("Classes and their share of the image"));
     connect(this, &QTreeView::doubleClicked, this, &LegendView::chooseColour);
+    connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+        if (index.column() == LegendModel::Share) emit laneWanted(index.row());
+    });
     connect(model, &QAbstractItemModel::modelReset, this, &QWidget::updateGeometry);
     connect(model, &QAbstractItemModel::rowsInserted, this, &QWidget::updateGeometry);
     setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);

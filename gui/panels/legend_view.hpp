@@ -39,6 +39,10 @@ public:
     explicit LegendView(LegendModel* model, QWidget* parent = nullptr);
     QSize sizeHint() const override;
 
+signals:
+    /// A lane for this class in the timeline, or none if it has one.
+    void laneWanted(int id);
+
 private:
     void chooseColour(const QModelIndex& index);
 };

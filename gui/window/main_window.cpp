@@ -83,6 +83,8 @@ void MainWindow::makeControllers() {
     m_model = std::make_unique<ModelControl>(m_parts, this);
     m_watch = std::make_unique<WatchControl>(m_parts, m_front.get());
     m_exports = std::make_unique<Exports>(m_parts, m_front.get());
+    m_lanes = std::make_unique<LaneControl>(m_parts, m_front.get());
+    connect(m_lanes.get(), &LaneControl::messagePosted, this, &MainWindow::showMessage);
     connect(&m_session, &Session::messagePosted, this, &MainWindow::showMessage);
     connect(m_front.get(), &FrontSource::messagePosted, this, &MainWindow::showMessage);
     connect(m_model.get(), &ModelControl::messagePosted, this, &MainWindow::showMessage);
@@ -129,8 +131,11 @@ void MainWindow::connectControls() {
     connect(playback, &PlaybackBar::loopChosen, this, [this](bool loop) { engine().setLoop(loop); });
     connect(m_tabs, &SourceTabs::sourcesChanged, this, [this] {
         m_watch->sourcesChanged();
+        m_lanes->reload();
         sendRequest();
     });
+    connect(m_parts.timeline, &TimelinePanel::tallWanted, this,
+            [this](bool tall) { m_timeSplit->widget(0)->setVisible(!tall); });
     connect(m_model.get(), &ModelControl::changed, this, [this] {
         sendRequest();
         sendStyle();

@@ -7,6 +7,7 @@
 #include "gui/widgets/theme.hpp"
 #include "gui/window/exports.hpp"
 #include "gui/window/front_source.hpp"
+#include "gui/window/lane_control.hpp"
 #include "gui/window/model_control.hpp"
 #include "gui/window/source_tabs.hpp"
 #include "gui/window/watch_control.hpp"
@@ -82,6 +83,7 @@ private:
     std::unique_ptr<ModelControl> m_model;
     std::unique_ptr<WatchControl> m_watch;
     std::unique_ptr<Exports> m_exports;
+    std::unique_ptr<LaneControl> m_lanes;
     SourceTabs* m_tabs = nullptr;
     SideSplit* m_sideSplit = nullptr;
     QSplitter* m_timeSplit = nullptr;

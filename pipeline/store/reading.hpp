@@ -117,6 +117,12 @@ struct Event {
     std::string text;
 };
 
+/// The share of a class in the readings of a minute.
+struct ShareMinute {
+    Millis time{0};  ///< beginning
+    double count = 0, mean = 0, least = 0, most = 0;
+};
+
 /// An event as the store has it.
 struct StoredEvent {
     std::int64_t id = 0;

@@ -4,9 +4,14 @@
 #include <QListWidget>
 #include <QPixmap>
 #include <QTableView>
+#include <QToolButton>
 
+#include "gui/charts/timeline_panel.hpp"
+#include "gui/charts/timeline_view.hpp"
 #include "gui/dialogs/events_dialog.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
+#include "gui/panels/legend_view.hpp"
+#include "gui/panels/sidebar.hpp"
 #include "gui/registry.hpp"
 #include "gui/views/live_view.hpp"
 #include "gui/window/player.hpp"
@@ -62,6 +67,8 @@ private slots:
     void alertsAreReadFromTheirText();
     void eventsSurviveARestart();
     void playerLeavesNoTrace();
+    void classesHaveLanes();
+    void clickAddsALane();
 };
 
 void EventsTest::alertsAreReadFromTheirText() {
@@ -166,6 +173,69 @@ void EventsTest::playerLeavesNoTrace() {
     const mpm::pipeline::Store closed(store.toStdString());
     QVERIFY(closed.findSource(source.toStdString()));
     QVERIFY(!closed.findSource(file.toStdString()));
+}
+
+void EventsTest::classesHaveLanes() {
+    TimelineData data;
+    data.setClasses({1});
+    const auto add = [&data](qint64 ms, double share) {
+        mpm::pipeline::Measurement m;
+        m.time = mpm::pipeline::Millis(ms);
+        m.tokensIn = 100;
+        m.classShares = {1 - share, share};
+        data.add(m);
+    };
+    constexpr qint64 kMinute = 60'000;
+    for (int second = 0; second < 60; ++second)
+        add(100 * kMinute + 1'000 * second, second < 30 ? 0.25 : 0.75);
+    // Seconds of this run, and minutes of the past.
+    auto columns = data.columns(100 * kMinute, 101 * kMinute, 6);
+    QVERIFY(std::abs(columns[0].shares[0].mean() - 25) < 0.1 &&
+            std::abs(columns[5].shares[0].mean() - 75) < 0.1);
+    data.addShares(1, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.125, 0, 0.5}});
+    data.addShares(0, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.5, 0, 0.5}});  // has no lane
+    columns = data.columns(0, 102 * kMinute, 102);
+    QCOMPARE(columns[50].shares.size(), std::size_t(1));
+    QCOMPARE(columns[50].shares[0].mean(), 12.5);
+    QCOMPARE(columns[50].shares[0].most, 50.0);
+    QVERIFY(!columns[49].shares[0].any() && columns[100].shares[0].any());
+    // A day: minutes only.
+    columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
+    QVERIFY(columns[11].shares[0].any() && !columns[2].shares[0].any());
+    data.setClasses({});
+    QVERIFY(data.columns(0, 102 * kMinute, 102)[50].shares.empty());
+}
+
+void EventsTest::clickAddsALane() {
+    test::WindowFixture is;
+    Options options;
+    options.model = QStringLiteral("default");
+    is.open(options);
+    QVERIFY(is.next());
+    MainWindow& window = *is.window;
+    LegendView* legend = window.sidebar()->legend();
+    TimelineView* timeline = window.timeline()->view();
+    const auto click = [legend](int id) {
+        const QRect cell = legend->visualRect(legend->model()->index(id, LegendModel::Share));
+        QTest::mouseClick(legend->viewport(), Qt::LeftButton, {}, cell.center());
+    };
+    click(1);
+    QCOMPARE(timeline->classLanes().size(), std::size_t(1));
+    QCOMPARE(timeline->classLanes()[0].name, window.models().legend.name(1));
+    QVERIFY(is.next());
+    const auto described = [timeline, &window] {
+        return timeline->describe(timeline->width() - 10).contains(window.models().legend.name(1));
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(described(), test::patience(10'000));
+    click(3);
+    const int before = timeline->height();
+    QTest::mouseClick(window.timeline()->findChild<QToolButton*>(QStringLiteral("tall")), Qt::LeftButton);
+    QTRY_VERIFY(timeline->height() > before + 100 && !window.views()->isVisible());
+    shoot(window, "lanes.png");
+    QTest::mouseClick(window.timeline()->findChild<QToolButton*>(QStringLiteral("tall")), Qt::LeftButton);
+    QTRY_VERIFY(window.views()->isVisible());
+    click(1);
+    QCOMPARE(timeline->classLanes().size(), std::size_t(1));
 }
 
 MPM_GUI_TEST(EventsTest);

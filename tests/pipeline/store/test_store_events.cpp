@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "pipeline/store/store.hpp"
 #include "support/temp_folder.hpp"
@@ -30,6 +31,53 @@ TEST(Store, ListsAndRemovesEventsOfEverySource) {
     ASSERT_EQ(left.size(), 1u);
     EXPECT_EQ(left[0].id, all[2].id);
     EXPECT_EQ(left[0].event.time.count(), 1000);
+}
+
+TEST(Store, GivesTheShareOfAClassByMinute) {
+    TempFolder folder;
+    const std::string path = folder / "m.sqlite";
+    std::int64_t id = 0;
+    {
+        Store store(path);
+        id = store.source("street");
+        const auto add = [&](std::int64_t ms, const char* model, std::vector<double> shares) {
+            Measurement m;
+            m.time = Millis(ms);
+            m.classShares = std::move(shares);
+            m.setup = {model, "mpm", {2, 5}};
+            store.add(id, {m});
+        };
+        add(60'000, "vit", {0.25, 0.5});
+        add(61'000, "vit", {0.75, 0.125});
+        add(62'000, "other", {0, 1});  // its second class is another one
+        add(180'000, "vit", {0.1, 0});
+        add(240'000, "vit", {0.1});
+    }
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+    for (const char* wrong : {"[0,", "[0,\"x\"]", "", "[0,[1]]"})
+        sqlite3_exec(
+            raw,
+            ("INSERT INTO reading SELECT NULL, source, 190000, frame, tokens_in, stage_tokens, luminance, "
+             "night, "
+             "capture_ms, network_ms, encoder_ms, merge_ms, draw_ms, dropped, '" +
+             std::string(wrong) +
+             "', setup, pass, recomputed, token_age, saved_ms FROM reading WHERE time = 180000 LIMIT 1")
+                .c_str(),
+            nullptr, nullptr, nullptr);
+    sqlite3_close(raw);
+    const Store store(path);
+    EXPECT_EQ(store.count(id), 9);
+    const std::vector<ShareMinute> minutes = store.shareByMinute(id, "vit", 1, Millis(0), Millis(1'000'000));
+    ASSERT_EQ(minutes.size(), 2u);
+    EXPECT_EQ(minutes[0].time.count(), 60'000);
+    EXPECT_EQ(minutes[0].count, 2);
+    EXPECT_DOUBLE_EQ(minutes[0].mean, 0.3125);
+    EXPECT_DOUBLE_EQ(minutes[0].least, 0.125);
+    EXPECT_DOUBLE_EQ(minutes[0].most, 0.5);
+    EXPECT_EQ(minutes[1].count, 1);
+    EXPECT_TRUE(store.shareByMinute(id, "vit", 7, Millis(0), Millis(1'000'000)).empty());
+    EXPECT_EQ(store.shareByMinute(id, "vit", 0, Millis(0), Millis(61'000)).size(), 1u);
 }
 
 }  // namespace
