@@ -17,7 +17,8 @@ struct Grid {
     QSizeF tile;
 
     QSizeF whole() const {
-        return {columns * (tile.width() + kGap) - kGap, rows * (tile.height() + kGap) - kGap};
+        return {columns * (tile.width() + kGap) - kGap,
+                rows * (tile.height() + kGap) - kGap};  // fits: floating point
     }
 };
 
@@ -34,7 +35,7 @@ Grid gridFor(int count, QSizeF area, double aspect, double gain) {
 }
 
 double areaOf(QSizeF size) {
-    return size.width() * size.height();
+    return size.width() * size.height();  // fits: floating point
 }
 
 /// `size`, in the middle of `area`.
@@ -46,8 +47,10 @@ void addRows(std::vector<QRect>& places, int count, const Grid& grid, QPointF fr
     const QSize size(int(grid.tile.width()), int(grid.tile.height()));
     for (int i = 0; i < count; ++i)
         places.emplace_back(
-            QPoint(int(std::ceil(from.x() + (grid.tile.width() + kGap) * (i % grid.columns))),
-                   int(std::ceil(from.y() + (grid.tile.height() + kGap) * (i / grid.columns)))),
+            QPoint(int(std::ceil(from.x() +
+                                 (grid.tile.width() + kGap) * (i % grid.columns))),  // fits: floating point
+                   int(std::ceil(from.y() +
+                                 (grid.tile.height() + kGap) * (i / grid.columns)))),  // fits: floating point
             size);
 }
 
