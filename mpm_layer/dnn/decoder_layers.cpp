@@ -46,8 +46,14 @@ int countFrom(const cv::dnn::LayerParams& params) {
 }  // namespace
 
 std::vector<Shape> MaskedSoftmaxLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    const std::vector<int> scores = operandShape(in, 0), masks = operandShape(in, 1);
+    checkOperands(in.size(), 1, 2);
+    const std::vector<int> scores = operandShape(in, 0);
+    if (operands(in.size()) == 1) {
+        if (scores.empty() || scores.back() < 1)
+            rejectShapes("MpmMaskedSoftmax takes scores with keys", {scores});
+        return {toShape(scores)};
+    }
+    const std::vector<int> masks = operandShape(in, 1);
     const bool fits = scores.size() == 3 && masks.size() == 3 && masks[0] > 0 && scores[0] % masks[0] == 0 &&
                       scores[1] == masks[1] && scores[2] == masks[2] && scores[2] > 0;
     if (!fits) {
@@ -59,17 +65,19 @@ std::vector<Shape> MaskedSoftmaxLayer::outputShapes(const std::vector<Shape>& in
 }
 
 void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat scores = operand(in, 0), masks = operand(in, 1);
-    const int queries = scores.size[1], keys = scores.size[2], heads = scores.size[0] / masks.size[0];
+    const cv::Mat scores = operand(in, 0), masks = operands(in.size()) > 1 ? operand(in, 1) : cv::Mat();
+    const int keys = scores.size[scores.dims - 1];
+    const auto maskOf = [&](int row) -> const float* {
+        if (masks.empty()) return nullptr;
+        const int queries = scores.size[1], heads = scores.size[0] / masks.size[0];
+        return masks.ptr<float>(row / queries / heads) + static_cast<size_t>(row % queries) * keys;
+    };
     constexpr int kGrain = 1 << 14;  // scores that are worth a turn of a thread
     parallelFor(
-        checkedProduct<int>(scores.size[0], queries),
+        checkedCast<int>(scores.total() / keys),
         [&](int row) {
-            const int image = row / queries / heads, query = row % queries;
             const size_t at = static_cast<size_t>(row) * keys;
-            kernels::maskedSoftmax(scores.ptr<float>() + at,
-                                   masks.ptr<float>(image) + static_cast<size_t>(query) * keys, keys,
-                                   out[0].ptr<float>() + at);
+            kernels::maskedSoftmax(scores.ptr<float>() + at, maskOf(row), keys, out[0].ptr<float>() + at);
         },
         std::max(kGrain / keys, 1));
 }

@@ -74,6 +74,21 @@ TEST(MaskedSoftmax, EqualsThePlainFormula) {
     }
 }
 
+TEST(MaskedSoftmax, WithoutMasksTakesScoresOfAnyShape) {
+    unsigned seed = 0;
+    for (const Sizes& sizes : {Sizes{5, 9}, {2, 3, 17}, {2, 3, 4, 64}, {1, 2, 3, 2, 1}, {70, 1, 300}}) {
+        const cv::Mat scores = randomBlob(sizes, ++seed, 3);
+        const cv::Mat out = runOne(make("MpmMaskedSoftmax"), {scores}, sizes);
+        const int keys = sizes.back();
+        const std::vector<float> all(keys, 1.0f);
+        for (size_t row = 0; row < scores.total() / keys; ++row) {
+            const std::vector<double> expected = plainRow(scores.ptr<float>() + row * keys, all.data(), keys);
+            for (int k = 0; k < keys; ++k)
+                ASSERT_NEAR(out.ptr<float>()[row * keys + k], expected[k], 1e-6) << row << " " << k;
+        }
+    }
+}
+
 TEST(MaskedSoftmax, MasksOfAnyKind) {
     const Sizes sizes = {1, 1, 8};
     cv::Mat masks = mat(sizes), scores = mat(sizes);

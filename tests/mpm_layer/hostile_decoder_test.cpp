@@ -141,7 +141,9 @@ TEST(HostileDecoder, MaskedSoftmaxShapesFitEachOther) {
             runLayer(make("MpmMaskedSoftmax"), {mat({6, 5, 7}), mat({2, 5, 7}, CV_8U)}, out);
         },
         "f32");
-    expectRefusal([&] { runLayer(make("MpmMaskedSoftmax"), {mat({6, 5, 7})}, out); }, "inputs");
+    expectRefusal([&] { shapesFor(make("MpmMaskedSoftmax"), {{6, 5, 7}, {2, 5, 7}, {2, 5, 7}}); }, "inputs");
+    EXPECT_EQ(shapesFor(make("MpmMaskedSoftmax"), {{2, 3, 5, 7}})[0], toShape({2, 3, 5, 7}));
+    expectRefusal([&] { shapesFor(make("MpmMaskedSoftmax"), {{2, 3, 0}}); }, "scores with keys");
 }
 
 TEST(HostileDecoder, GridsFitTheirMaps) {

@@ -88,6 +88,7 @@ inline std::vector<OperatorCase> decoderCases() {
                  {{values({1, 4, 3, 3}), values({1, 4, 6})}, {values({2, 2, 4, 5}), values({2, 2, 3})}}),
         makeCase("MpmMaskedSoftmax", {}, {},
                  {{values({2, 3, 4}), values({1, 3, 4})}, {values({4, 2, 7}), values({2, 2, 7})}}),
+        makeCase("MpmMaskedSoftmax", {}, {}, {{values({2, 3, 4})}, {values({1, 2, 5, 7})}}),
         makeCase(
             "MpmGridSample", {{{"mode", "bilinear"}}, {}}, {},
             {{values({1, 3, 4, 4}), values({1, 2, 3, 2})}, {values({2, 1, 2, 5}), values({2, 4, 1, 2})}}),

@@ -195,8 +195,24 @@ void sampledAttention(Call& c) {
     });
 }
 
+void plainSoftmax(Call& c, const Tensor& scores) {
+    if (scores.rank() < 1 || scores.shape().back() < 1) throw Refusal("it needs keys");
+    if (!c.known()) return c.shape(0, Type::Float, scores.shape());
+    Tensor& y = c.make(0, Type::Float, scores.shape());
+    const int64_t keys = scores.shape().back();
+    parallel(y.size() / keys, 64, [&](int64_t begin, int64_t end) {
+        List<double> weights(keys);
+        for (int64_t row = begin; row < end; ++row) {
+            softmaxInto(scores.f() + row * keys, keys, weights);
+            std::copy(weights.begin(), weights.end(), y.writeF() + row * keys);
+        }
+    });
+}
+
 void maskedSoftmax(Call& c) {
-    const Tensor scores = c.input(0), masks = c.input(1);
+    const Tensor scores = c.input(0);
+    if (!c.has(1)) return plainSoftmax(c, scores);
+    const Tensor masks = c.input(1);
     const bool fits = scores.rank() == 3 && masks.rank() == 3 && masks.dim(0) > 0 &&
                       scores.dim(0) % masks.dim(0) == 0 && scores.dim(1) == masks.dim(1) &&
                       scores.dim(2) == masks.dim(2) && scores.dim(2) > 0;

@@ -28,6 +28,7 @@ void Lowering::run() {
     if (m_selects) giveIntegers();
     // Models that version 1 of the domain is enough for stay what they are.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
+    if (domainVersion(m_graph) > 2) rewrite(&Lowering::ownSoftmax);
     for (Node& node : m_graph.nodes) {
         if (node.domain == "mpm.internal") node.domain.clear();
     }
@@ -254,6 +255,20 @@ void Lowering::softmax() {
     if (axis < 0) axis += rank;
     if (flat && axis != rank - 1) fail("runs over several axes");
     emit("Softmax", "", {in(0)}, out()).attributes["axis"] = Attribute::of(axis);
+}
+
+// In detectors, whose queries attend to each other in many rows: OpenCV's own runs on one thread.
+void Lowering::ownSoftmax() {
+    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own takes microseconds for
+    const bool known =
+        m_node->is("Softmax") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
+    if (known && m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall &&
+        m_node->getInt("axis", -1) == static_cast<int64_t>(shapeOf(in(0)).size()) - 1) {
+        m_node->op = "MpmMaskedSoftmax";
+        m_node->domain = "mpm";
+        m_node->attributes.clear();
+    }
+    keep();
 }
 
 void Lowering::resize() {

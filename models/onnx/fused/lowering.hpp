@@ -60,6 +60,7 @@ private:
     void transpose();
     // A transpose of a lowered graph by the operator of version 2, or as a Reshape.
     void ownTranspose();
+    void ownSoftmax();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);
     List<int64_t> listOf(size_t input, const char* attribute) const;

@@ -39,6 +39,7 @@ bool isOfVersion2(const Node& node) {
 bool isOfVersion3(const Node& node) {
     if (node.domain != "mpm") return false;
     if (node.op == "MpmConv" || node.op == "MpmTopK" || node.op == "MpmGatherRows") return true;
+    if (node.op == "MpmMaskedSoftmax") return node.input(1) == kAbsent;
     return node.op == "MpmEncoder" && (node.has("window") || node.has("method"));
 }
 

@@ -205,8 +205,9 @@ Match encodersOf(const Graph& graph, const Inferred& inferred) {
     checkChain(match);
     const RowMatcher rows(graph, inferred);
     for (const Node& node : graph.nodes) {
-        const bool softmax = node.is("Softmax") && isAttention(rows, node.outputs[0]);
-        if (softmax || node.op == "MpmMaskedSoftmax") match.outside.push_back(graph.describe(node));
+        const bool masked = node.op == "MpmMaskedSoftmax" && node.input(1) != kAbsent;
+        const bool softmax = node.is("Softmax") || node.op == "MpmMaskedSoftmax";
+        if (masked || (softmax && isAttention(rows, node.outputs[0]))) match.outside.push_back(graph.describe(node));
     }
     return match;
 }

@@ -59,8 +59,8 @@ HWY_INLINE void softmax(const float* scores, const float* mask, int count, float
 }
 
 void MaskedSoftmax(const float* scores, const float* mask, int count, float* to) {
-    if (keepsNone(mask, count)) {
-        softmax<false>(scores, mask, count, to);
+    if (!mask || keepsNone(mask, count)) {
+        softmax<false>(scores, scores, count, to);
     } else {
         softmax<true>(scores, mask, count, to);
     }

@@ -135,6 +135,20 @@ TEST_F(WindowedExports, OperationsAreThoseOfTheWindows) {
     EXPECT_GT(exported.gflopsAround, 0);
 }
 
+TEST_F(WindowedExports, LargeSoftmaxesBehindAreOurs) {
+    const auto softmax = [this](int x) {
+        const int y = g.node("Softmax", {x});
+        g.with("axis", Attribute::of(int64_t{-1}));
+        return y;
+    };
+    const int x = block(block(windows(), false), true);
+    g.output(softmax(m.linear(x, kDim, 400)), "large", {4, 13, 400});
+    g.output(softmax(m.linear(x, kDim, 20)), "small", {4, 13, 20});
+    convert();
+    EXPECT_EQ(count("MpmMaskedSoftmax"), 1);
+    EXPECT_EQ(count("Softmax"), 1);
+}
+
 TEST_F(WindowedExports, TokensThatAreReadByWindow) {
     int x = windows();
     for (int k = 0; k < 3; ++k)
