@@ -27,6 +27,7 @@ void report(const std::string& path, cv::dnn::Net& net, const cv::Mat& input, co
 
 void run(const std::string& path, const cv::Mat& image) {
     cv::dnn::Net net = cv::dnn::readNetFromONNX(path);
+    mpm::encoder(net).setMethod("mpm");
     mpm::encoder(net).setSchedule({2, 5});
     const cv::Size recorded = mpm::modelInfo(path).size;
     const cv::Size size = recorded.empty() ? cv::Size(512, 512) : recorded;
