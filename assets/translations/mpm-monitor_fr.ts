@@ -2049,12 +2049,12 @@
         <translation>Tous les jetons par tous les blocs</translation>
     </message>
     <message>
-        <source>Merge before block 5: nearly free in accuracy</source>
-        <translation>Fusionner avant le bloc 5 : presque sans perte</translation>
+        <source>Merge before block 5: changes less than {2, 5}</source>
+        <translation>Fusionner avant le bloc 5 : change moins que {2, 5}</translation>
     </message>
     <message>
-        <source>Merge before blocks 2 and 5: the usual schedule</source>
-        <translation>Fusionner avant les blocs 2 et 5 : l&apos;usage</translation>
+        <source>Merge before blocks 2 and 5: the paper&apos;s schedule</source>
+        <translation>Fusionner avant les blocs 2 et 5 : ceux de l&apos;article</translation>
     </message>
     <message>
         <source>Merge before blocks 2, 5 and 8</source>

@@ -151,8 +151,8 @@ ScheduleView::ScheduleView(ScheduleModel* model, QWidget* parent)
     row->setSpacing(4);
     layout->addLayout(row);
     addPreset(tr("None"), tr("All tokens through every block"), {});
-    addPreset(QStringLiteral("{5}"), tr("Merge before block 5: nearly free in accuracy"), {5});
-    addPreset(QStringLiteral("{2, 5}"), tr("Merge before blocks 2 and 5: the usual schedule"), {2, 5});
+    addPreset(QStringLiteral("{5}"), tr("Merge before block 5: changes less than {2, 5}"), {5});
+    addPreset(QStringLiteral("{2, 5}"), tr("Merge before blocks 2 and 5: the paper's schedule"), {2, 5});
     addPreset(QStringLiteral("{2, 5, 8}"), tr("Merge before blocks 2, 5 and 8"), {2, 5, 8});
     for (QAbstractButton* button : m_presets->buttons())
         row->addWidget(button);
