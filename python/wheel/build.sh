@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh TREE: builds the wheel in TREE/build/wheel and names it. OpenCV and protobuf are built once, from the source
+# build.sh TREE: builds the wheel in TREE/dist and names it. OpenCV and protobuf are built once, from the source
 # packages of PyPI that requirements.txt pins.
 set -eu
 tree=$(cd "$1" && pwd)

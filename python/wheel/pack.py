@@ -1,31 +1,60 @@
 #!/usr/bin/env python3
-"""pack.py TREE PARTS: puts the Python files, the library and the shipped model into a wheel in PARTS, with licences and a
-list of what is inside. The same files give the same bytes."""
+"""pack.py TREE PARTS: puts the Python files, the library that was built in PARTS and the shipped model into a wheel in TREE/dist,
+with licences and a list of what is inside. The same files give the same bytes."""
 
 import base64
 import hashlib
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import zipfile
 
 TAG = "py3-none-manylinux_2_35_x86_64"
+
+# Debian's headers that are compiled in: package, name, licence.
+HEADERS = [("libhwy-dev", "highway", "Apache-2.0"), ("libonnx-dev", "onnx", "Apache-2.0"),
+           ("nlohmann-json3-dev", "nlohmann-json", "MIT"), ("libcli11-dev", "cli11", "BSD-3-Clause")]
+# Libraries inside OpenCV: folder, file and line with the version, licence, its files.
+THIRD_PARTIES = [("libjpeg-turbo", "CMakeLists.txt", r"set\(VERSION (\S+)\)", "IJG AND BSD-3-Clause",
+                  ["LICENSE.md", "README.ijg"]),
+                 ("libpng", "png.h", r'PNG_LIBPNG_VER_STRING "([0-9.]+)"', "libpng-2.0", ["LICENSE"]),
+                 ("zlib", "zlib.h", r'ZLIB_VERSION "(\S+)"', "Zlib", ["LICENSE"]),
+                 ("libwebp", "src/dec/vp8i_dec.h", r"DEC_M\w+_VERSION (\d+)", "BSD-3-Clause", ["COPYING"])]
 
 
 def version_of(tree):
     return re.search(r"project\(mpm VERSION (\S+)", (tree / "CMakeLists.txt").read_text()).group(1)
 
 
-def metadata(tree, version):
+def metadata(tree, version, licences):
     lines = (tree / "README.md").read_text()
     return (f"Metadata-Version: 2.4\nName: mpm-vit\nVersion: {version}\n"
             "Summary: Faster vision transformers on CPUs: token merging for OpenCV's DNN module\n"
-            "License-Expression: Apache-2.0 AND BSD-3-Clause AND MIT AND IJG AND libpng-2.0 AND Zlib\n"
-            "License-File: LICENSE\nLicense-File: LICENSE-OpenCV.txt\nLicense-File: LICENSE-3RD-PARTY.txt\n"
-            "License-File: LICENSE-protobuf.txt\n"
+            "License-Expression: Apache-2.0 AND BSD-3-Clause AND MIT AND IJG AND libpng-2.0 AND Zlib\n" +
+            "".join(f"License-File: {name}\n" for name in licences) +
             "Requires-Python: >=3.10\nRequires-Dist: numpy>=1.26\n"
             "Description-Content-Type: text/markdown\n\n" + lines)
+
+
+def licences(tree, parts):
+    """Contents by name."""
+    opencv = next((parts / "src").glob("opencv_python_headless-*/opencv"))
+    protobuf = next((parts / "src").glob("grpcio-tools-*/third_party/protobuf"))
+    files = {"LICENSE": (tree / "LICENSE").read_bytes(), "LICENSE-OpenCV.txt": (opencv / "LICENSE").read_bytes(),
+             "LICENSE-protobuf.txt": licence_of(protobuf)}
+    for name, _, _, _, texts in THIRD_PARTIES:
+        files[f"LICENSE-{name}.txt"] = b"\n".join((opencv / "3rdparty" / name / text).read_bytes() for text in texts)
+    for package, name, _ in HEADERS:
+        files[f"LICENSE-{name}.txt"] = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes()
+    return files
+
+
+def debian_version(package):
+    """Without what Debian adds."""
+    shown = ["dpkg-query", "--show", "--showformat=${source:Upstream-Version}", package]
+    return re.sub(r"[+~]ds.*", "", subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
 
 
 def components(parts):
@@ -33,14 +62,18 @@ def components(parts):
     opencv = next((parts / "src").glob("opencv_python_headless-*/opencv"))
     header = (opencv / "modules/core/include/opencv2/core/version.hpp").read_text()
     numbers = [re.search(rf"CV_VERSION_{part}\s+(\d+)", header).group(1) for part in ("MAJOR", "MINOR", "REVISION")]
-    return [("opencv", ".".join(numbers), "Apache-2.0"), ("protobuf", "3.21.6", "BSD-3-Clause"),
-            ("libjpeg-turbo", "", "IJG AND BSD-3-Clause"), ("libpng", "", "libpng-2.0"), ("libwebp", "", "BSD-3-Clause"),
-            ("zlib", "", "Zlib"), ("highway", "1.0.3", "Apache-2.0"), ("onnx", "1.12.0", "Apache-2.0"),
-            ("nlohmann-json", "3.11.2", "MIT"), ("cli11", "2.1.2", "BSD-3-Clause")]
+    stubs = next((parts / "src").glob("grpcio-tools-*/third_party/protobuf/src/google/protobuf/stubs/common.h"))
+    protobuf = int(re.search(r"GOOGLE_PROTOBUF_VERSION (\d+)", stubs.read_text()).group(1))
+    found = [("opencv", ".".join(numbers), "Apache-2.0"),
+             ("protobuf", f"{protobuf // 1000000}.{protobuf // 1000 % 1000}.{protobuf % 1000}", "BSD-3-Clause")]
+    for name, file, line, licence, _ in THIRD_PARTIES:
+        versions = re.findall(line, (opencv / "3rdparty" / name / file).read_text())
+        found.append((name, ".".join(versions), licence))
+    return found + [(name, debian_version(package), licence) for package, name, licence in HEADERS]
 
 
 def bill_of_materials(parts, version):
-    entries = [{"type": "library", "name": name, **({"version": number} if number else {}),
+    entries = [{"type": "library", "name": name, "version": number,
                 "licenses": [{"expression": licence}]} for name, number, licence in components(parts)]
     bill = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
             "metadata": {"component": {"type": "library", "name": "mpm-vit", "version": version}}, "components": entries}
@@ -57,15 +90,12 @@ def files_of(tree, parts, version):
         if path.suffix == ".onnx" or path.name == "README.md":
             files["mpm/share/mpm/" + path.name] = path.read_bytes()
     info = f"mpm_vit-{version}.dist-info/"
-    opencv = next((parts / "src").glob("opencv_python_headless-*"))
-    protobuf = next((parts / "src").glob("grpcio-tools-*/third_party/protobuf"))
-    files[info + "METADATA"] = metadata(tree, version).encode()
+    texts = licences(tree, parts)
+    files[info + "METADATA"] = metadata(tree, version, texts).encode()
     files[info + "WHEEL"] = f"Wheel-Version: 1.0\nGenerator: pack.py\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode()
     files[info + "entry_points.txt"] = b"[console_scripts]\nmpm = mpm.command:main\n"
-    files[info + "licenses/LICENSE"] = (tree / "LICENSE").read_bytes()
-    files[info + "licenses/LICENSE-OpenCV.txt"] = (opencv / "opencv/LICENSE").read_bytes()
-    files[info + "licenses/LICENSE-3RD-PARTY.txt"] = (opencv / "LICENSE-3RD-PARTY.txt").read_bytes()
-    files[info + "licenses/LICENSE-protobuf.txt"] = licence_of(protobuf)
+    for name, text in texts.items():
+        files[info + "licenses/" + name] = text
     files[info + "sboms/mpm.cdx.json"] = bill_of_materials(parts, version).encode()
     return files, info
 
@@ -84,7 +114,8 @@ def main(tree, parts):
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
         record += f"{name},sha256={digest},{len(content)}\n"
     files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()
-    wheel = parts / f"mpm_vit-{version}-{TAG}.whl"
+    (tree / "dist").mkdir(exist_ok=True)
+    wheel = tree / "dist" / f"mpm_vit-{version}-{TAG}.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))

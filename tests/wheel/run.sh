@@ -1,10 +1,12 @@
 #!/bin/sh
 # run.sh TREE: the wheel of `./run wheel`: its contents, then first calls in fresh environments, with each Python at hand, beside
-# pip's cv2 of several versions and without any. Needs PyPI. Environments are kept in build/wheel/environments.
+# pip's cv2 of several versions and without any. Needs PyPI. Environments are kept in build/wheel/environments. MPM_REAL_PACKAGES
+# names the site-packages of an environment with torch, timm, transformers, onnxruntime and openvino; as default that of
+# `./run exports`.
 set -eu
 tree=$(cd "$1" && pwd)
 parts=$tree/build/wheel
-wheel=$(ls "$parts"/mpm_vit-*.whl)
+wheel=$(ls "$tree"/dist/mpm_vit-*.whl)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 fail() {
@@ -26,9 +28,21 @@ needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE
 newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
 [ "$(printf '%s\nGLIBC_2.35\n' "$newest" | sort -V | tail -1)" = GLIBC_2.35 ] || fail "needs $newest"
 if strings "$library" | grep -F "$tree"; then fail "names a path of this machine"; fi
-for file in LICENSE LICENSE-OpenCV.txt LICENSE-3RD-PARTY.txt LICENSE-protobuf.txt; do
-    [ -n "$(find . -path "*.dist-info/licenses/$file" -size +0)" ] || fail "has no $file"
+[ -n "$(find . -path '*.dist-info/licenses/LICENSE' -size +0)" ] || fail "has no licence"
+bill=$(find . -path '*.dist-info/sboms/*.json')
+names=$(sed -n 's/.*"name": "\(.*\)",/\1/p' "$bill" | grep -v mpm-vit)
+if grep '"version": ""' "$bill"; then fail "names a library without its version"; fi
+for name in $names; do
+    ls mpm_vit-*.dist-info/licenses | grep -qix "LICENSE-$name.txt" || fail "has no licence of $name"
 done
+[ "$(ls mpm_vit-*.dist-info/licenses | wc -l)" = $(($(echo "$names" | wc -l) + 1)) ] || fail "lists other libraries than licences"
+audit=$parts/environments/audit
+[ -e "$audit/ready" ] || {
+    python3 -m venv "$audit"
+    "$audit/bin/pip" install --quiet auditwheel && touch "$audit/ready"
+}
+"$audit/bin/auditwheel" show "$wheel" | tr '\n' ' ' | grep -q 'following platform tag: "manylinux_2_35_x86_64"' ||
+    fail "auditwheel gives another tag: $("$audit/bin/auditwheel" show "$wheel")"
 cd "$scratch"
 
 # try_in PYTHON NAME PACKAGE...
@@ -56,9 +70,31 @@ for version in 3.10 3.11 3.12 3.13 3.14; do
     "python$version" -c "" 2>/dev/null || continue
     try_in "python$version" none 'numpy>=2'
     try_in "python$version" cv48 'numpy==1.26.4' 'opencv-python-headless==4.8.1.78'
+    try_in "python$version" cv410 'numpy>=2' 'opencv-python-headless==4.10.0.84'
+    try_in "python$version" cv412 'numpy>=2' 'opencv-python-headless==4.12.0.88'
     try_in "python$version" cv414 'numpy>=2' 'opencv-python-headless==4.14.0.94'
     try_in "python$version" cv50 'numpy>=2' 'opencv-python-headless==5.0.0.93'
 done
+# Real packages, imported in both orders.
+packages=${MPM_REAL_PACKAGES:-$(ls -d "$tree"/build/exports/main/lib/python*/site-packages 2>/dev/null || true)}
+python=$(basename "$(dirname "${packages:-/}")")
+if [ -n "$packages" ] && [ -e "$parts/environments/$python-none" ]; then
+    real=$parts/environments/$python-real
+    [ -e "$real/ready" ] || {
+        rm -rf "$real"
+        "$python" -m venv "$real"
+        "$real/bin/pip" install --quiet --only-binary :all: supervision pillow tqdm opencv-python-headless && touch "$real/ready"
+    }
+    "$real/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"
+    export MPM_PACKAGES="$packages"
+    for order in mpm,cv2,torch,onnx,onnxruntime,openvino openvino,onnxruntime,onnx,torch,cv2,mpm; do
+        "$real/bin/python" -I "$tree/tests/wheel/together.py" "$order" "$scratch/reference.npz" || fail "fails beside $order"
+    done
+    "$real/bin/python" -I "$tree/tests/wheel/real_packages.py" "$tree/build/release/tests/python/detector.onnx" ||
+        fail "fails with real packages"
+else
+    echo "wheel: torch and others are not tried: ./run exports installs them"
+fi
 tiny=$tree/build/release/tests/python/tiny.onnx
 if [ -e "$tiny" ]; then
     for python in "$parts"/environments/*-none/bin/python "$parts"/environments/*-cv50/bin/python; do
