@@ -8,13 +8,25 @@
 namespace mpm::models {
 namespace {
 
+// Special rows stand in front of each window.
+int64_t specialRows(const Node& node) {
+    const int64_t special = node.getInt("special_tokens", 1);
+    const List<int64_t> window = node.getInts("window"), grid = node.getInts("grid");
+    if (window.empty()) return special;
+    const auto fits = [](const List<int64_t>& sides) {
+        return sides.size() == 2 && sides[0] > 0 && sides[1] > 0;
+    };
+    if (!fits(window) || !fits(grid)) throw Refusal("its windows do not fit");
+    const int64_t down = (grid[0] - 1) / window[0] + 1, across = (grid[1] - 1) / window[1] + 1;
+    return checkedProduct<int64_t>(down, across, special);
+}
+
 void encoderShapes(Call& c) {
     const Shape& tokens = c.input(0).shape();
     for (size_t k = 0; k < c.node.outputs.size(); ++k)
         c.shape(k, Type::Float, tokens);
     if (c.node.getInt("map_output", 0) == 0) return;
-    const int64_t others =
-        checkedSum<int64_t>(c.node.getInt("special_tokens", 1), c.node.getInt("trailing_tokens", 0));
+    const int64_t others = checkedSum<int64_t>(specialRows(c.node), c.node.getInt("trailing_tokens", 0));
     if (tokens.size() != 3 || others < 0 || others > tokens[1]) throw Refusal("its tokens do not fit");
     c.shape(c.node.outputs.size() - 1, Type::Int, {tokens[0], tokens[1] - others});
 }

@@ -126,4 +126,29 @@ TEST(Evaluates, EinsumOfAnyLetters) {
     }
 }
 
+// The shape of `map`, or the problem with it, of an encoder with windows on a grid of 6 x 7.
+std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
+    GraphBuilder g(17);
+    g.node("MpmEncoder", {g.input("x", rows)}, "mpm");
+    g.with("special_tokens", Attribute::of(special)).with("map_output", Attribute::of(int64_t{1}));
+    g.with("window", Attribute::of(models::List<int64_t>{4, columns}));
+    g.with("grid", Attribute::of(models::List<int64_t>{6, 7}));
+    const int map = g.outputOf(1);
+    g.integers(map, "map", {});
+    const models::Inferred found = models::infer(g.graph(), {Tensor(models::Type::Float, rows)});
+    if (found.problems.count(map) > 0) return found.problems.at(map);
+    std::string shape;
+    for (const int64_t side : found.values[map].shape())
+        shape += std::to_string(side) + " ";
+    return shape;
+}
+
+// Windows that the edge of the grid cuts have special rows, too.
+TEST(Evaluates, MapsOfEncodersWithWindowsHaveAnEntryForEachImageToken) {
+    for (const int64_t special : {0, 1, 2})
+        EXPECT_EQ(mapOf(special, 3, {2, 2 * 3 * special + 6 * 7, 8}), "2 42 ") << special;
+    EXPECT_NE(mapOf(1, 0, {2, 48, 8}).find("windows do not fit"), std::string::npos);
+    EXPECT_NE(mapOf(9, 3, {2, 48, 8}).find("tokens do not fit"), std::string::npos);
+}
+
 }  // namespace
