@@ -79,6 +79,7 @@ public:
     std::vector<String> getLayerNames() const { return {}; }
     int getLayerId(const String&) const { return -1; }
     Ptr<Layer> getLayer(int) const { return {}; }
+    void enableWinograd(bool) {}
 };
 
 inline Net readNetFromONNX(const String&, int) {
