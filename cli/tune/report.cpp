@@ -18,6 +18,8 @@ const char* wordsFor(AgreementKind kind) {
     switch (kind) {
         case AgreementKind::Labels:
             return "share of labels equal to those of all tokens";
+        case AgreementKind::Boxes:
+            return "share of boxes that match those of all tokens";
         case AgreementKind::Map:
             return "1 - mean difference from the map of all tokens, relative to its mean deviation";
         case AgreementKind::Rows:

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/segment/segmenter.hpp"
-
 namespace mpm::pipeline {
 
 namespace {
 
-// Detectors, whose output is boxes, become a kind here as soon as a model file describes its boxes.
 AgreementKind kindOf(const Network& network, const cv::Mat& output) {
+    if (network.detects()) return AgreementKind::Boxes;
     const OutputKind kind = network.kindOf(output);
     const bool classes = output.dims == 2 && !network.info().labels.empty();
     if (kind == OutputKind::Labels || kind == OutputKind::Logits || classes) return AgreementKind::Labels;
@@ -33,6 +31,12 @@ double meanDifference(const cv::Mat& a, const cv::Mat& b) {
     return left.cols > 0 ? sum / left.cols : 0;
 }
 
+bool matches(const Detection& a, const Detection& b) {
+    constexpr float kLeast = 0.75F;
+    const float both = (a.box & b.box).area();
+    return a.label == b.label && both >= kLeast * (a.box.area() + b.box.area() - both);
+}
+
 /// One if nothing deviates in both, none if in one only.
 double without(bool first, bool second) {
     return first && second ? 1 : 0;
@@ -41,7 +45,17 @@ double without(bool first, bool second) {
 }  // namespace
 
 const char* agreementName(AgreementKind kind) {
-    return kind == AgreementKind::Labels ? "labels" : kind == AgreementKind::Map ? "map" : "rows";
+    switch (kind) {
+        case AgreementKind::Labels:
+            return "labels";
+        case AgreementKind::Boxes:
+            return "boxes";
+        case AgreementKind::Map:
+            return "map";
+        case AgreementKind::Rows:
+            break;
+    }
+    return "rows";
 }
 
 double labelAgreement(const cv::Mat& full, const cv::Mat& other) {
@@ -62,6 +76,21 @@ double mapAgreement(const cv::Mat& full, const cv::Mat& other) {
     const double deviation = deviationOf(full), others = deviationOf(other);
     if (!(deviation > 0)) return without(true, !(others > 0));
     return 1 - meanDifference(full, other) / deviation;
+}
+
+double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other) {
+    if (full.empty() || other.empty()) return without(full.empty(), other.empty());
+    std::vector<bool> taken(other.size());
+    double matched = 0;
+    for (const Detection& one : full) {
+        for (size_t k = 0; k < other.size(); ++k) {
+            if (taken[k] || !matches(one, other[k])) continue;
+            taken[k] = true;
+            ++matched;
+            break;
+        }
+    }
+    return (matched / double(full.size()) + matched / double(other.size())) / 2;
 }
 
 void RowMeans::add(const TokenRows& full) {
@@ -117,15 +146,22 @@ TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const
     return {rows, rows.rows == facts.tokens ? 0 : facts.special, facts.tokens};
 }
 
-void Agreement::add(const Network& network, const cv::Mat& output) {
-    if (!m_kind) m_kind = kindOf(network, output);
-    m_full.push_back(comparable(network, output).clone());
+void Agreement::add(const Network& network, const std::vector<cv::Mat>& outputs, cv::Size size) {
+    if (!m_kind) m_kind = kindOf(network, outputs.front());
+    m_sizes.push_back(size);
+    if (kind() == AgreementKind::Boxes) {
+        m_boxes.push_back(objectsOf(network, outputs, 0, size, {}));
+        return;
+    }
+    m_full.push_back(comparable(network, outputs.front()).clone());
     if (kind() == AgreementKind::Rows) m_means.add(rowsOf(network, m_full.back()));
 }
 
-double Agreement::of(const Network& network, size_t image, const cv::Mat& output) const {
+double Agreement::of(const Network& network, size_t image, const std::vector<cv::Mat>& outputs) const {
+    if (kind() == AgreementKind::Boxes)
+        return boxAgreement(m_boxes.at(image), objectsOf(network, outputs, 0, m_sizes.at(image), {}));
     const cv::Mat& full = m_full.at(image);
-    const cv::Mat other = comparable(network, output);
+    const cv::Mat other = comparable(network, outputs.front());
     if (kind() == AgreementKind::Labels) return labelAgreement(full, other);
     if (kind() == AgreementKind::Map) return mapAgreement(full, other);
     return m_means.agreement(rowsOf(network, full), rowsOf(network, other));

@@ -4,22 +4,26 @@
 #include <optional>
 #include <vector>
 
-#include "pipeline/segment/network.hpp"
+#include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {
 
 /// Each kind of model has a separate measure.
 enum class AgreementKind {
     Labels,  ///< share of equal labels
+    Boxes,   ///< of a detector: share of boxes that match, with the same label
     Map,  ///< one channel, as depth: 1 - mean absolute difference / mean absolute deviation of the full map
     Rows  ///< mean cosine of the rows, after the mean of the full rows has been subtracted
 };
 
-const char* agreementName(AgreementKind kind);  ///< "labels", "map", "rows"
+const char* agreementName(AgreementKind kind);  ///< "labels", "boxes", "map", "rows"
 
 /// Of one image, between 0 and 1 in general; a map or rows may be worse than 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
+/// Each box matches at most one of the other side, at an intersection over union of at least 0.75: mean of
+/// the shares of both sides. One if neither has boxes.
+double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other);
 
 /// Rows of one image. `special` rows are in front and `image` rows behind them; more may follow.
 struct TokenRows {
@@ -46,12 +50,12 @@ private:
 /// Agreement with the full runs that were added first.
 class Agreement {
 public:
-    /// The output of the next image with all tokens.
-    void add(const Network& network, const cv::Mat& output);
+    /// The outputs of the next image with all tokens: those of a detector, else one. `size` is the image's.
+    void add(const Network& network, const std::vector<cv::Mat>& outputs, cv::Size size);
     /// Of an image that was added, from 0.
-    double of(const Network& network, size_t image, const cv::Mat& output) const;
+    double of(const Network& network, size_t image, const std::vector<cv::Mat>& outputs) const;
 
-    size_t size() const { return m_full.size(); }
+    size_t size() const { return m_sizes.size(); }
     AgreementKind kind() const { return m_kind.value_or(AgreementKind::Rows); }
 
 private:
@@ -59,7 +63,9 @@ private:
     TokenRows rowsOf(const Network& network, const cv::Mat& values) const;
 
     std::optional<AgreementKind> m_kind;
+    std::vector<cv::Size> m_sizes;
     std::vector<cv::Mat> m_full;
+    std::vector<std::vector<Detection>> m_boxes;  ///< of a detector, instead of m_full
     RowMeans m_means;
 };
 

@@ -18,20 +18,23 @@ class ModelTrials {
 public:
     ModelTrials(Network& network, const std::vector<cv::Mat>& images)
         : m_network(network), m_own(ownMergingOf(network)) {
-        for (const cv::Mat& image : images)
+        for (const cv::Mat& image : images) {
             m_blobs.push_back(network.blob({image}));
+            m_sizes.push_back(image.size());
+        }
     }
 
     /// Full runs, at least the fewest that count. The first forward allocates and is made twice.
     void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
         applyMethod(m_network, kAllTokens, m_own);
-        cv::Mat output = m_network.forward(m_blobs[0]);
-        if (m_network.kindOf(output) == OutputKind::Unknown && output.dims != 2 && !isMap(output))
+        const cv::Mat output = forward(0).front();
+        if (!m_network.detects() && m_network.kindOf(output) == OutputKind::Unknown && output.dims != 2 &&
+            !isMap(output))
             m_network.useFeatures(m_blobs[0]);
-        for (const cv::Mat& blob : m_blobs) {
+        for (size_t image = 0; image < m_blobs.size(); ++image) {
             const bool enough = m_agreement.size() >= kFewestTuneImages;
             if (watcher.stopped() || (enough && watch.seconds() > limit / 4)) break;
-            m_agreement.add(m_network, m_network.forward(blob));
+            m_agreement.add(m_network, forward(image), m_sizes[image]);
         }
     }
 
@@ -39,19 +42,19 @@ public:
         TuneWork work;
         work.full = [this](size_t image) {
             applyMethod(m_network, kAllTokens, m_own);
-            const Stopwatch forward;
-            m_network.forward(m_blobs[image]);
-            return forward.milliseconds();
+            const Stopwatch run;
+            forward(image);
+            return run.milliseconds();
         };
         work.trial = [this](const Method& method, size_t image) -> std::optional<Trial> {
             try {
                 applyMethod(m_network, method, m_own);
-                const Stopwatch forward;
-                const cv::Mat output = m_network.forward(m_blobs[image]);
-                const double ms = forward.milliseconds();
+                const Stopwatch run;
+                const std::vector<cv::Mat> outputs = forward(image);
+                const double ms = run.milliseconds();
                 Trial trial = trialOf(m_network.encoder().report().images.front());
                 trial.ms = ms;
-                trial.agreement = m_agreement.of(m_network, image, output);
+                trial.agreement = m_agreement.of(m_network, image, outputs);
                 return trial;
             } catch (const cv::Exception&) {
                 return std::nullopt;  // ALGM without a grid
@@ -65,6 +68,11 @@ public:
     int tokens() const { return m_network.outputFacts().tokens; }
 
 private:
+    std::vector<cv::Mat> forward(size_t image) {
+        if (m_network.detects()) return m_network.forwardDetector(m_blobs[image], {m_sizes[image]});
+        return {m_network.forward(m_blobs[image])};
+    }
+
     static bool isMap(const cv::Mat& output) {
         return output.dims == 3 || (output.dims == 4 && output.size[1] == 1);
     }
@@ -79,6 +87,7 @@ private:
     Network& m_network;
     const OwnMerging m_own;
     std::vector<cv::Mat> m_blobs;
+    std::vector<cv::Size> m_sizes;  ///< of the images
     Agreement m_agreement;
 };
 

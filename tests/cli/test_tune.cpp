@@ -134,6 +134,18 @@ TEST_F(Tune, OtherKindsOfModelsHaveTheirOwnMeasure) {
     depth.depth = true, depth.metadata = false;
     EXPECT_EQ(kindOf(features), "rows");
     EXPECT_EQ(kindOf(depth), "map");
+    SmallModel detector;
+    detector.boxes = 3, detector.sizeInput = true;
+    for (const bool windows : {false, true}) {
+        detector.windows = windows;
+        EXPECT_EQ(kindOf(detector), "boxes");
+        const auto json = readJson(m_folder / "t.json");
+        for (const auto& row : json["results"]) {
+            if (row["images"] > 0) {
+                EXPECT_EQ(row["agreement"]["mean"], 1) << "the model's boxes never move";
+            }
+        }
+    }
 }
 
 // When the signal comes is left to the machine: the program may have begun or be done.

@@ -36,6 +36,24 @@ TEST(Agreement, MapsAreComparedByTheirDeviation) {
     EXPECT_DOUBLE_EQ(mapAgreement(flat, full), 0) << "one of them flat";
 }
 
+TEST(Agreement, BoxesMatchOneToOneWithTheirLabel) {
+    const auto box = [](float x, int label) {
+        Detection one;
+        one.box = {x, 10, 100, 100};
+        one.label = label;
+        return one;
+    };
+    const std::vector<Detection> full{box(0, 1), box(200, 1), box(400, 2)};
+    EXPECT_DOUBLE_EQ(boxAgreement(full, {box(400, 2), box(0, 1), box(200, 1)}), 1) << "in any order";
+    EXPECT_DOUBLE_EQ(boxAgreement(full, {box(14, 1), box(215, 1), box(400, 3)}), 1. / 3)
+        << "overlaps of 86/114 and 85/115, another label";
+    EXPECT_DOUBLE_EQ(boxAgreement({box(0, 1)}, {box(0, 1), box(0, 1)}), .75) << "twice the same";
+    EXPECT_DOUBLE_EQ(boxAgreement({box(0, 1), box(0, 1)}, {box(0, 1)}), .75);
+    EXPECT_DOUBLE_EQ(boxAgreement({}, {}), 1);
+    EXPECT_DOUBLE_EQ(boxAgreement(full, {}), 0);
+    EXPECT_DOUBLE_EQ(boxAgreement({}, full), 0);
+}
+
 // A constant that all rows share flatters nobody; each special row has a mean of its own.
 TEST(Agreement, RowsAreCentredOverImagesAndPositions) {
     const auto rowsOf = [](const cv::Mat& rows) { return TokenRows{rows, 1, rows.rows - 1}; };
