@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "street/actors/traffic.hpp"
+#include "street/owners.hpp"
 #include "street/render/canvas.hpp"
 #include "street/render/furniture.hpp"
 #include "street/render/ground.hpp"
@@ -32,6 +33,7 @@ std::vector<Actor> parkedCars(const Layout& layout) {
     std::vector<Actor> cars;
     for (auto car = layout.parked.rbegin(); car != layout.parked.rend(); ++car) {
         cars.push_back(makeCar(*car, false, layout.camera.position));
+        cars.back().id = static_cast<std::int64_t>(cars.size());
     }
     return cars;
 }
@@ -47,7 +49,8 @@ struct Street::State {
           sky(layout, layout.camera, frame),
           occluders(layout),
           traffic(layout),
-          parked(parkedCars(layout)) {
+          parked(parkedCars(layout)),
+          standing(frame) {
         build(buffer, layout);
         lamps = lampMap(layout, buffer, samples);
     }
@@ -59,6 +62,10 @@ struct Street::State {
         const Stage stage{layout, *now, occluders, buffer.camera()};
         backdrop = lightStreet(stage, buffer, sky, lamps, samples, parked);
         paintGroundEffects(stage, backdrop, parked, backdrop.image);
+        if (litStep < 0) {  // parked cars stand where they stand at any hour
+            for (const auto& car : parked)
+                standing.add(renderSprite(stage, car, buffer.size(), samples), backdrop, car, true);
+        }
         litStep = step;
     }
 
@@ -73,6 +80,7 @@ struct Street::State {
     cv::Mat lamps;
     std::optional<Light> now;
     Backdrop backdrop;
+    Owners standing;
     int64_t litStep = -1;
 };
 
@@ -99,11 +107,16 @@ StreetFrame Street::at(double hour, double seconds) {
     const double ofDay = hour - 24 * std::floor(hour / 24);
     state.relight(ofDay);
     const Stage stage{state.layout, *state.now, state.occluders, state.buffer.camera()};
-    StreetFrame frame{state.backdrop.image.clone(), state.backdrop.labels.clone(), ofDay};
+    StreetFrame frame{state.backdrop.image.clone(), state.backdrop.labels.clone(), ofDay, {}};
     const auto actors = state.traffic.at(seconds);
     paintGroundEffects(stage, state.backdrop, actors, frame.image);
-    for (const auto& actor : actors)
-        paintActor(stage, state.backdrop, actor, frame.image, frame.labels);
+    Owners owners = state.standing.copy();
+    for (const auto& actor : actors) {
+        const Sprite sprite = renderSprite(stage, actor, state.backdrop.depth.size(), state.backdrop.samples);
+        paintActor(sprite, state.backdrop, actor.label, frame.image, frame.labels);
+        owners.add(sprite, state.backdrop, actor, false);
+    }
+    frame.objects = owners.objects();
     paintGlare(stage, state.backdrop, actors, frame.image);
     return frame;
 }

@@ -3,15 +3,25 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <opencv2/core.hpp>
 
 namespace mpm::street {
 
+/// A car, a person on foot or a person on a bicycle.
+struct StreetObject {
+    std::int64_t id = 0;  ///< 1 or more; the same in all frames as long as the object is in the street
+    int label = 0;        ///< CamVid's id
+    cv::Rect box;         ///< of the whole object as far as it is in the frame, hidden parts included
+    double visible = 1;   ///< share of its pixels in the frame that nothing hides
+};
+
 struct StreetFrame {
     cv::Mat image;   ///< CV_8UC3, BGR
     cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has a label
     double hour = 12;
+    std::vector<StreetObject> objects;  ///< of at least one pixel, hidden ones included; by identity
 };
 
 /// The same size, seed, hour and second always give the same frame. Not thread-safe.

@@ -26,6 +26,11 @@ private:
         uint64_t look;
     };
 
+    void addCars(double seconds, std::vector<Actor>& actors) const;
+    void addWalkers(double seconds, std::vector<Actor>& actors) const;
+    /// Above the identities of parked cars, which are 1, 2, ...
+    std::int64_t idOf(size_t actor, std::int64_t round) const;
+
     Layout m_layout;
     std::vector<Driver> m_drivers;
     std::vector<Walker> m_walkers;

@@ -32,10 +32,6 @@ cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints an actor over a frame that began as a copy of the backdrop.
-void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image,
-                cv::Mat& labels);
-
 /// Shadows under actors and the light of their lamps on the road, before the actors themselves.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);

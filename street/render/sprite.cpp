@@ -104,10 +104,9 @@ void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& l
     }
 }
 
-void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image,
+void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image,
                 cv::Mat& labels) {
     const int n = backdrop.samples;
-    const Sprite sprite = renderSprite(stage, actor, backdrop.depth.size(), n);
     for (int y = 0; y < sprite.area.height / n; ++y) {
         for (int x = 0; x < sprite.area.width / n; ++x) {
             int covered = 0;
@@ -125,7 +124,7 @@ void paintActor(const Stage& stage, const Backdrop& backdrop, const Actor& actor
             auto& pixel = image.at<cv::Vec3b>(py, px);
             for (int c = 0; c < 3; ++c)
                 pixel[c] = static_cast<uchar>((sum[c] + pixel[c] * (n * n - covered)) / (n * n));
-            if (2 * covered >= n * n) labels.at<uchar>(py, px) = actor.label;
+            if (2 * covered >= n * n) labels.at<uchar>(py, px) = label;
         }
     }
 }

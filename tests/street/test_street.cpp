@@ -1,6 +1,8 @@
 #include "street/street.hpp"
 
 #include <array>
+#include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -63,6 +65,56 @@ TEST(Street, TrafficMoves) {
     Street street({320, 240}, 2);
     const StreetFrame now = street.at(12, 5), later = street.at(12, 7);
     EXPECT_GT(cv::countNonZero(now.labels != later.labels), 50);
+}
+
+TEST(Street, ObjectsAreTheLabelsOfTheirClasses) {
+    for (double hour : {13.0, 19.3, 23.0}) {
+        Street street({320, 240}, 4, 1);
+        for (double seconds : {0.0, 7.4, -30.0}) {
+            const StreetFrame frame = street.at(hour, seconds);
+            ASSERT_FALSE(frame.objects.empty());
+            std::set<std::int64_t> ids;
+            cv::Mat boxes = cv::Mat::zeros(frame.labels.size(), CV_8U);
+            for (const auto& object : frame.objects) {
+                EXPECT_TRUE(ids.insert(object.id).second) << object.id;
+                EXPECT_GE(object.id, 1);
+                EXPECT_GT(object.box.area(), 0);
+                EXPECT_EQ(object.box & cv::Rect({0, 0}, street.size()), object.box);
+                EXPECT_GE(object.visible, 0);
+                EXPECT_LE(object.visible, 1);
+                EXPECT_TRUE(object.label >= kCar && object.label <= kBicyclist);
+                const cv::Mat inside = frame.labels(object.box) == object.label;
+                if (object.visible > 0) {
+                    EXPECT_GT(cv::countNonZero(inside), 0);
+                }
+                boxes(object.box) |= inside;
+            }
+            const cv::Mat all = (frame.labels >= kCar) & (frame.labels <= kBicyclist);
+            EXPECT_EQ(difference(all, boxes), 0) << "a pixel of an object outside of its box";
+        }
+    }
+}
+
+TEST(Street, AnObjectKeepsItsIdentityUntilItLeaves) {
+    Street street({320, 240}, 2, 1);
+    std::map<std::int64_t, StreetObject> last;
+    std::map<std::int64_t, int> gone;
+    for (int i = 0; i < 250; ++i) {
+        std::map<std::int64_t, StreetObject> now;
+        for (const auto& object : street.at(12, .2 * i).objects)
+            now[object.id] = object;
+        for (const auto& [id, object] : now) {
+            EXPECT_EQ(gone.count(id), 0U) << id << " is back in frame " << i;
+            if (last.count(id) == 0) continue;
+            EXPECT_EQ(object.label, last[id].label);
+            const cv::Point step = object.box.br() - last[id].box.br();
+            EXPECT_LT(std::abs(step.x), 100) << id << " jumps in frame " << i;
+        }
+        for (const auto& [id, object] : last)
+            if (now.count(id) == 0) gone[id] = i;
+        last = now;
+    }
+    EXPECT_GT(gone.size(), 2U);
 }
 
 TEST(Street, WrongUse) {
