@@ -86,7 +86,7 @@ self_test() {
     expect changelog 'still under Unreleased' "sed -i 's/^## .Unreleased.$/&\n- A line./' CHANGELOG.md"
     expect interface 'no dump' 'rm mpm_layer/abi/*.abi'
     expect licences 'LICENSE is not' 'echo >LICENSE'
-    expect clean uncommitted 'git init -q . && echo >new' 2>/dev/null
+    ! command -v git >/dev/null || expect clean uncommitted 'git init -q . && echo >new' 2>/dev/null
     echo "release: every planted problem was found"
 }
 
