@@ -207,7 +207,8 @@ Match encodersOf(const Graph& graph, const Inferred& inferred) {
     for (const Node& node : graph.nodes) {
         const bool masked = node.op == "MpmMaskedSoftmax" && node.input(1) != kAbsent;
         const bool softmax = node.is("Softmax") || node.op == "MpmMaskedSoftmax";
-        if (masked || (softmax && isAttention(rows, node.outputs[0]))) match.outside.push_back(graph.describe(node));
+        if (masked || (softmax && isAttention(rows, node.outputs[0])))
+            match.outside.push_back(graph.describe(node));
     }
     return match;
 }

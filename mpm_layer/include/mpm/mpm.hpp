@@ -253,7 +253,7 @@ struct ModelInfo {
     std::vector<int> schedule;        ///< blocks before which the model merges by default
     std::string sourceSha256;         ///< of the export it was converted from, hexadecimal
     std::optional<DetectionOutputs> detections;  ///< of a detector
-    std::string input;  ///< name of the input of images in the file
+    std::string input;                           ///< name of the input of images in the file
 };
 
 /// One object in an image.
