@@ -61,7 +61,9 @@ pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;
-    std::string name = setting.method.text;
+    // As the user wrote it: not the parameters of the model's own method.
+    const bool own = setting.method.isOwn() && !setting.method.reuses();
+    std::string name = own ? setting.method.shortName() : setting.method.text;
     if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);
     if (request.batches.size() > 1) name += "-batch" + std::to_string(setting.batch);
     if (setting.night && (request.paired || request.nights.size() > 1))

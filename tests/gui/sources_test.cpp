@@ -225,7 +225,7 @@ void SourcesTest::sourcesAreTriedInTheDialog() {
             if (label->text().contains(QString::fromUtf8(words))) return true;
         return false;
     };
-    list->setCurrentRow(1);
+    list->setCurrentRow(3);  // a heading stands before each section
     QCOMPARE(address->text(), choices.recent[0]);
     QTest::mouseClick(test::button(&dialog, "Test"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(facts("160×120 pixels"), test::patience(10'000));
@@ -239,7 +239,7 @@ void SourcesTest::sourcesAreTriedInTheDialog() {
     QTest::mouseClick(test::button(&dialog, "Test"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(facts("cannot connect") || facts("cannot be"), test::patience(20'000));
     QVERIFY(!facts("geheim"));
-    list->setCurrentRow(0);
+    list->setCurrentRow(1);
     QTest::mouseClick(test::button(&dialog, "Open"), Qt::LeftButton);
     QCOMPARE(chosen.count(), 1);
     QCOMPARE(chosen[0][0].toString(), QStringLiteral("3"));
