@@ -65,10 +65,10 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     tall->setAccessibleName(tr("Full height"));
     setPlainToolTip(tall, tr("The timeline takes the place of the views"));
     connect(tall, &QToolButton::toggled, this, &TimelinePanel::tallWanted);
-    row->addSpacing(8);
+    row->addSpacing(4);
     row->addWidget(tall);
     row->addWidget(m_hours);
-    row->addSpacing(8);
+    row->addSpacing(4);
     row->addWidget(csv);
     m_stack->addWidget(m_view);
     m_stack->addWidget(m_hourView);
