@@ -25,8 +25,8 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
     if (role == ColourRole) return colour;
     if (role == ShareRole) return std::max(0.0, entry.share);
     if (index.column() == Share) {
-        if (role == Qt::ToolTipRole) return tr("Click: a lane in the timeline, or none any more");
         if (role == Qt::DisplayRole && entry.share < 0) return QStringLiteral("–");
+        if (role == Qt::ToolTipRole) return tr("Click: a lane in the timeline, or none any more");
         if (role == Qt::DisplayRole) return tr("%1 %").arg(readable(100 * entry.share, 1));
         if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
         return {};
