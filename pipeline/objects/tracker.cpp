@@ -13,6 +13,10 @@ namespace {
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // above, boxes are taken by overlap, one after the other
 constexpr double kLongestStep = 2;     // seconds between frames that count as watched
+constexpr double kLongestWay = 3;      // seconds for which an object without a box is expected to go on
+constexpr double kStepHalves = .2;     // seconds after which an earlier step counts half
+constexpr double kShortGap = 1.2;      // seconds after which a moving object may still be at its last place
+constexpr int kKnownWay = 3;           // boxes after which a moving object is sought where it is expected
 
 cv::Point2f middleOf(const cv::Rect2f& box) {
     return {box.x + box.width / 2, box.y + box.height / 2};
@@ -139,8 +143,17 @@ std::vector<Detection> ObjectTracker::usable(const std::vector<Detection>& found
 
 /// The place at which a moving object is expected after a short time without a box.
 static cv::Rect2f expected(const cv::Rect2f& box, cv::Point2f step, double seconds) {
-    const auto t = static_cast<float>(std::min(seconds, 1.));
+    const auto t = static_cast<float>(std::min(seconds, kLongestWay));
     return {box.x + step.x * t, box.y + step.y * t, box.width, box.height};
+}
+
+double ObjectTracker::likeness(const Track& track, const cv::Rect2f& box) {
+    const double ahead = overlapOf(expected(track.object.box, track.step, track.unseen), box);
+    const double before = overlapOf(track.object.box, box);
+    if (track.object.boxes < kKnownWay || track.object.state == ObjectState::Stays)
+        return std::max(ahead, before);
+    // Its last place may by now be another object's that it met; but it may stop, too.
+    return track.unseen <= kShortGap ? std::max(ahead, before / 2) : ahead;
 }
 
 void ObjectTracker::match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used) {
@@ -151,9 +164,7 @@ void ObjectTracker::match(const std::vector<Detection>& boxes, bool high, std::v
         for (size_t b = 0; b < boxes.size(); ++b) {
             if (used[b] || boxes[b].label != track.object.label || (boxes[b].score >= m_rules.high) != high)
                 continue;
-            const cv::Rect2f ahead = expected(track.object.box, track.step, track.unseen);
-            const double overlap =
-                std::max(overlapOf(track.object.box, boxes[b].box), overlapOf(ahead, boxes[b].box));
+            const double overlap = likeness(track, boxes[b].box);
             if (overlap >= (high ? m_rules.overlap : m_rules.lowOverlap))
                 links.push_back({static_cast<int>(t), static_cast<int>(b), overlap});
         }
@@ -169,7 +180,8 @@ void ObjectTracker::take(Track& track, const Detection& box) {
     const cv::Point2f before = middleOf(object.box), now = middleOf(box.box);
     if (track.unseen > 0) {
         const cv::Point2f step = (now - before) * (1 / static_cast<float>(track.unseen));
-        track.step = object.boxes < 2 ? step : track.step * .5F + step * .5F;
+        const auto kept = static_cast<float>(object.boxes < 2 ? 0 : std::exp2(-track.unseen / kStepHalves));
+        track.step = track.step * kept + step * (1 - kept);
     }
     object.box = box.box;
     object.score = box.score;

@@ -80,6 +80,8 @@ private:
     struct Track;
 
     std::vector<Detection> usable(const std::vector<Detection>& found) const;
+    /// Overlap of a box with the place of an object.
+    static double likeness(const Track& track, const cv::Rect2f& box);
     void match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used);
     void take(Track& track, const Detection& box);
     void begin(const Detection& box);

@@ -11,6 +11,7 @@
 #include "pipeline/dataset/track_files.hpp"
 #include "pipeline/objects/tracker.hpp"
 #include "support/shared.hpp"
+#include "support/street_tracks.hpp"
 
 namespace mpm::test {
 namespace {
@@ -34,6 +35,31 @@ TEST(ObjectTracker, KeepsTheIdentityOfAnObjectThatMoves) {
         for (const TrackedObject& one : tracker.update(found, frame * .2, kImage))
             ids.insert(one.id);
     }
+    EXPECT_EQ(ids.size(), 1U);
+}
+
+TEST(ObjectTracker, ObjectsThatMeetKeepTheirIdentity) {
+    ObjectTracker tracker;
+    std::map<std::int64_t, std::set<int>> ways;  // of each identity
+    for (int i = 0; i < 30; ++i) {
+        const float way = 12 * float(i);
+        std::vector<Detection> found = {box(20 + way, 100)};
+        if (i < 13 || i > 17) found.push_back(box(20 + 12 * 29 - way, 104));  // hidden as they meet
+        for (const TrackedObject& one : tracker.update(found, i * .2, kImage))
+            if (one.seen) ways[one.id].insert(one.box.y > 102 ? 1 : 0);
+    }
+    EXPECT_EQ(ways.size(), 2U);
+    for (const auto& [id, seen] : ways)
+        EXPECT_EQ(seen.size(), 1U) << id;
+}
+
+TEST(ObjectTracker, AnObjectThatStopsAtOnceKeepsItsIdentity) {
+    ObjectTracker tracker;
+    std::set<std::int64_t> ids;
+    for (int i = 0; i < 20; ++i)  // a frame a second
+        for (const TrackedObject& one :
+             tracker.update({box(20.F + 12 * float(std::min(i, 8)), 100)}, i, kImage))
+            ids.insert(one.id);
     EXPECT_EQ(ids.size(), 1U);
 }
 
@@ -217,6 +243,18 @@ TEST(ObjectTracker, FollowsTrueBoxesOfWhichATenthIsMissing) {
     std::int64_t switches = 0;
     EXPECT_GE(idf1(street(150), 150, 5, .1, switches), .85);
     EXPECT_LE(switches, 3);
+}
+
+TEST(ObjectTracker, FollowsTheStreetByDayAndNight) {
+    const cv::Size size(320, 240);
+    for (const auto& [light, seed] : {std::pair("day", 2), std::pair("night", 5)}) {
+        const StreetBoxes boxes = streetBoxes(size, light, 5, 30, seed);
+        const auto figures = followStreet(boxes, size, 5, 1, .1, 11).figures;
+        EXPECT_GE(figures.idf1, .85) << light;
+        RecordProperty(light, std::to_string(figures.idf1));
+        std::printf("%s: IDF1 %.4f, %lld switches\n", light, figures.idf1,
+                    static_cast<long long>(figures.switches));
+    }
 }
 
 TEST(ObjectTracker, FollowsTheBoxesOfASequence) {

@@ -1,0 +1,55 @@
+// Tracks of the built-in street's true boxes, some of which are dropped at random.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "pipeline/metric/tracks.hpp"
+#include "pipeline/objects/tracker.hpp"
+#include "street/clip.hpp"
+
+namespace mpm::test {
+
+constexpr double kLeastVisible = .3;  ///< share of an object that must be in sight for a true box
+constexpr int kLeastSide = 4;         ///< pixels of a true box
+
+using StreetBoxes = std::vector<std::vector<street::StreetObject>>;  ///< by frame
+
+/// The objects in sight. The sensor's noise changes no box, so it is left out.
+inline StreetBoxes streetBoxes(cv::Size size, const std::string& light, double rate, double seconds,
+                               int seed) {
+    street::Street street(size, static_cast<uint64_t>(seed), 1);
+    const double hour = street::clipLight(light).hour;
+    StreetBoxes boxes;
+    for (int number = 0; number < seconds * rate; ++number) {
+        boxes.emplace_back();
+        for (const auto& one : street.at(hour, number / rate).objects)
+            if (one.visible >= kLeastVisible && std::min(one.box.width, one.box.height) >= kLeastSide)
+                boxes.back().push_back(one);
+    }
+    return boxes;
+}
+
+/// The tracker's objects against the truth; it sees every `step`th frame, without the share `dropped` of
+/// boxes.
+inline pipeline::TrackCounts followStreet(const StreetBoxes& boxes, cv::Size size, double rate, int step,
+                                          double dropped, uint64_t seed) {
+    pipeline::ObjectTracker tracker;
+    Random random(seed);
+    pipeline::TrackFrames truth, tracks;
+    for (size_t number = 0; number < boxes.size(); number += static_cast<size_t>(step)) {
+        const int frame = static_cast<int>(number) + 1;
+        std::vector<Detection> found;
+        for (const auto& one : boxes[number]) {
+            truth[frame].push_back({one.id, cv::Rect2d(one.box)});
+            if (!random.chance(dropped)) found.push_back({cv::Rect2f(one.box), one.label, .9F, {}});
+        }
+        for (const auto& one : tracker.update(found, static_cast<double>(number) / rate, size))
+            if (one.seen) tracks[frame].push_back({one.id, cv::Rect2d(one.box)});
+    }
+    return trackCounts(truth, tracks);
+}
+
+}  // namespace mpm::test
