@@ -30,6 +30,11 @@ def noise(shapes, seed=1):
     return {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
 
 
+def sized(feeds, whole, side):
+    """Whole numbers are the size of the original, which some detectors take as a second input."""
+    return {name: np.full(feed.shape, side, np.int64) if name in whole else feed for name, feed in feeds.items()}
+
+
 def fixed(shape, side):
     """Inputs of other than an image have their shapes in the model."""
     known = len(shape) > 0 and all(isinstance(extent, int) and extent > 0 for extent in shape)
@@ -50,6 +55,7 @@ def onnxruntime(model, threads, side, int8=False):
     options.log_severity_level = 3
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feeds = noise({given.name: fixed(given.shape, side) for given in session.get_inputs()})
+    feeds = sized(feeds, [given.name for given in session.get_inputs() if given.type == "tensor(int64)"], side)
     return "onnxruntime", lambda: session.run(None, feeds)
 
 
@@ -78,6 +84,7 @@ def openvino(model, threads, side, precision="f32"):
     request = compiled.create_infer_request()
     feeds = noise({given.any_name: tuple(given.shape) if given.partial_shape.is_static else (1, 3, side, side)
                    for given in compiled.inputs})
+    feeds = sized(feeds, [given.any_name for given in compiled.inputs if given.element_type.to_string() == "i64"], side)
     return "openvino", lambda: request.infer(feeds, share_inputs=True, share_outputs=True)
 
 

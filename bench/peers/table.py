@@ -6,6 +6,8 @@ exports, the kept gain of merging, the share of the machine's peak, a stream, me
 
 SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t;
 by name only, as they need transformers and long to be quantised: depth-s (518x518) and upernet-b.
+By name only, too: the section detectors, which reads the authors' exports NAME.onnx (rfdetr_nano rfdetr_small rfdetr_seg_nano
+deimv2_s, or those named) in WORK_DIR and needs onnxruntime, onnx and openvino alone.
 Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps exports, quantised models and
 compiled code. The Python that runs it needs, by pip: torch onnx onnxscript onnxruntime openvino nncf; torch.compile needs g++.
 The build needs MPM_BUILD_BENCH.
@@ -21,6 +23,8 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+DETECTORS = {"rfdetr_nano": (1.15, 1.7, 2.3, 2.5), "rfdetr_small": (1.15, 1.8, 2.4, 2.8),  # bars: f32, bf16, int8, merged
+             "rfdetr_seg_nano": (1.1, 1.6, 2.0, 2.3), "deimv2_s": (1.0, 1.5, 1.6, 1.8)}
 SECTIONS = ["peer", "int8", "gain", "ceiling", "stream", "memory", "threads"]
 MODELS = ["vit-t", "vit-s", "vit-b", "segmenter-t"]
 HEADS = ["depth-s", "upernet-b"]
@@ -273,6 +277,29 @@ def threads(_):
             spread(one / two for one, two in runs))
 
 
+def detectors(names):
+    """Image to boxes, beside ONNX Runtime in f32 and after its quantize_dynamic; each ratio with its bar."""
+    wanted, ways = ["onnxruntime", "onnxruntime-int8", "openvino"], ["f32", "bf16", "int8", "int8, merged"]
+    table(f"Detectors, whole model: ms, median of {results['rounds']} rounds in turn; then how many times as fast as ONNX Runtime "
+          "in f32 (least-most) and the bar", "model", *(ENGINES[engine] for engine in wanted), *ways,
+          *(f"x, {way}" for way in ways), "int8 x ONNX Runtime, int8")
+    results["detectors"] = {}
+    for name in names:
+        file = once(f"{name}.mpm.onnx", lambda: capture(mpm, "convert", f"{name}.onnx", f"{name}.mpm.onnx", "--blocks", "2,5",
+                                                        "--normalise", "imagenet"))
+        for engine in wanted:
+            peer(engine, f"{name}.onnx", 1)
+        runs = results["detectors"][name] = []
+        for _ in range(results["rounds"]):
+            theirs = [peer(engine, f"{name}.onnx", 3) for engine in wanted]
+            ours = [medians(bench(file, precision, 3)) for precision in ("f32", "bf16", "i8")]
+            runs.append({"theirs": theirs, "ours": [ours[0][0], ours[1][0], *ours[2]]})
+        stop_peers(wanted, f"{name}.onnx")
+        row(name, *(f"{median(run[who][k] for run in runs):.1f}" for who, count in (("theirs", 3), ("ours", 4)) for k in range(count)),
+            *(f"{spread(run['theirs'][0] / run['ours'][k] for run in runs)}, bar {bar}" for k, bar in enumerate(DETECTORS[name])),
+            spread(run["theirs"][1] / run["ours"][2] for run in runs) + ", bar 1.3")
+
+
 def machine():
     known = r"\b(avx2|avx512f|avx512_vnni|avx_vnni|avx512_bf16|amx_bf16|amx_int8|asimd|bf16)\b"
     name = re.search(r"model name\s*: (.*)", cpuinfo)
@@ -283,7 +310,7 @@ def machine():
 
 def main():
     rest = sys.argv[3:]
-    if len(sys.argv) < 3 or any(word not in SECTIONS + MODELS + HEADS and not word.isdigit() for word in rest):
+    if len(sys.argv) < 3 or any(word not in [*SECTIONS, *MODELS, *HEADS, "detectors", *DETECTORS] and not word.isdigit() for word in rest):
         sys.exit(__doc__)
     global programs, mpm
     programs = pathlib.Path(sys.argv[1]).resolve()
@@ -296,9 +323,9 @@ def main():
           f"threads, {info['date']}")
     models = [name for name in MODELS + HEADS if name in rest] or MODELS
     sections = {"peer": beside_peers, "int8": int8, "gain": gain_kept, "ceiling": ceiling_share, "stream": stream,
-                "memory": memory, "threads": threads}
-    for section in [name for name in SECTIONS if name in rest] or SECTIONS:
-        sections[section](models)
+                "memory": memory, "threads": threads, "detectors": detectors}
+    for section in [name for name in sections if name in rest] or SECTIONS:
+        sections[section](models if section != "detectors" else [name for name in DETECTORS if name in rest] or DETECTORS)
         pathlib.Path("results.json").write_text(json.dumps(results, indent=1))
 
 
