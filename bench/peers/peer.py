@@ -4,7 +4,7 @@
     peer.py ENGINE MODEL.onnx [THREADS=2] [ROUNDS=20] [SIZE=512]
 
 ENGINE: onnxruntime             f32, all graph optimisations
-        onnxruntime-int8        after its quantize_dynamic
+        onnxruntime-int8        after its quantize_dynamic, without the convolutions if it fails on these
         openvino, openvino-bf16 that precision for all of the network
         openvino-int8           quantised by NNCF for transformers, calibrated with 32 random images; what is left in
                                 floating point has OpenVINO's default precision (bf16 if the processor has it)
@@ -47,7 +47,10 @@ def onnxruntime(model, threads, side, int8=False):
         quantised = model.replace(".onnx", ".int8.onnx")
         if not os.path.exists(quantised):
             from onnxruntime.quantization import quantize_dynamic
-            quantize_dynamic(model, quantised)
+            try:
+                quantize_dynamic(model, quantised)
+            except ValueError:  # it demands initializers as weights of convolutions
+                quantize_dynamic(model, quantised, op_types_to_quantize=["MatMul", "Gemm"])
         model = quantised
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
