@@ -238,8 +238,8 @@ class Result(Initialised):
         boxes, labels, scores, names = self.boxes, self.labels, self.scores, self.names
         if boxes is None or labels is None or scores is None or names is None:
             return
-        for box, label, name, score in zip(boxes, labels, names, scores):
-            yield {"xyxy": box.tolist(), "label": int(label), "name": name, "score": float(score)}
+        for i, name in enumerate(names):
+            yield {"xyxy": boxes[i].tolist(), "label": int(labels[i]), "name": name, "score": float(scores[i])}
 
     def _whole_masks(self) -> Any:
         """The objects' masks in the image's size, bool; None without masks."""
