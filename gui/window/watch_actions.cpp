@@ -10,6 +10,7 @@
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/services/alert_center.hpp"
+#include "gui/text/safe_text.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/player.hpp"
