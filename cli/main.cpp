@@ -13,7 +13,6 @@
 
 #include "base/budget.hpp"
 #include "cli/common/error.hpp"
-#include "cli/common/memory.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
 #include "cli/docs/documents.hpp"

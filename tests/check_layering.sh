@@ -135,7 +135,7 @@ self_test() {
     plant cli/docs/planted.cpp '#include "pipeline/source/source.hpp"'
     plant cli/planted.cpp '#include "onnx/onnx_pb.h"'
     plant cli/CMakeLists.txt 'target_link_libraries(mpm_cli PRIVATE Qt6::Core)'
-    plant python/src/planted.cpp '#include "cli/common/json.hpp"'
+    plant python/src/planted.cpp '#include "cli/common/files.hpp"'
     plant python/src/planted.cpp '#include "models/onnx/match/match.hpp"'
     plant gstreamer/planted.cpp '#include "models/onnx/convert.hpp"'
     plant pipeline/draw/planted.cpp '#include <gst/gst.h>'

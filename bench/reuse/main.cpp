@@ -18,7 +18,7 @@
 #include "bench/reuse/hour.hpp"
 #include "bench/reuse/lines.hpp"
 #include "bench/reuse/peer.hpp"
-#include "cli/common/model_cost.hpp"
+#include "cli/common/network.hpp"
 #include "pipeline/chart/figure.hpp"
 #include "pipeline/segment/names.hpp"
 

@@ -1,10 +1,10 @@
-#include "cli/bench/eval_scores.hpp"
+#include "cli/bench/report.hpp"
 
 #include <algorithm>
 
 #include "base/read_file.hpp"
 #include "cli/common/error.hpp"
-#include "cli/common/json.hpp"
+#include "cli/common/files.hpp"
 #include "cli/common/table.hpp"
 
 namespace mpm::cli {

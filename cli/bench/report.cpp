@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "cli/common/options.hpp"
-#include "cli/common/reuse.hpp"
 #include "cli/common/table.hpp"
 #include "pipeline/segment/names.hpp"
 

@@ -1,13 +1,40 @@
 // The output of `mpm bench`: tables, and whether merging pays.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/bench/eval_scores.hpp"
 #include "pipeline/measure/bench_rounds.hpp"
+#include "pipeline/measure/method.hpp"
 
 namespace mpm::cli {
+
+class EvalScores {
+public:
+    EvalScores() = default;
+    /// Reads a report of `mpm eval`. Throws Error(kBadInput).
+    explicit EvalScores(const std::string& path);
+
+    /// mIoU that a method loses against all tokens (0 to 1), where the report has it. `blocks`: for a method
+    /// without its own.
+    std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks) const;
+
+    /// All tokens, and the schedules of mutual pairs that lose no more than `most` with the fewest
+    /// operations. Throws Error(kFailed) where there is none.
+    std::vector<pipeline::Method> within(double most) const;
+
+    bool known() const { return !m_rows.empty(); }
+
+private:
+    struct Row {
+        std::string text;
+        std::vector<int> schedule;
+        double loss = 0, gflops = 0;
+    };
+    std::string m_path;
+    std::vector<Row> m_rows;
+};
 
 /// `width`: columns of the terminal; 0: any.
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);

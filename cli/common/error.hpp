@@ -1,6 +1,7 @@
 // How a verb fails: an exit status and a line that names the fault, the place and the remedy.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -21,5 +22,15 @@ public:
 private:
     Exit m_status;
 };
+
+/// From here on larger images are rejected before they are decoded, and the process can grow by little more
+/// than that. 0: the default for images, no other limit.
+void limitMemory(std::int64_t bytes);
+
+/// The message if memory ran out; names the limit if there is one.
+std::string outOfMemory();
+
+/// Whether a limit was set.
+bool memoryIsLimited();
 
 }  // namespace mpm::cli

@@ -7,6 +7,7 @@
 #include <opencv2/core.hpp>
 
 #include "base/pending_file.hpp"
+#include "pipeline/measure/counts_json.hpp"
 
 namespace mpm::cli {
 
@@ -23,5 +24,14 @@ void writeImage(const std::string& path, const cv::Mat& image);
 
 /// Creates the folder if it is missing. Throws Error(kFailed).
 void makeFolder(const std::string& path);
+
+using pipeline::finite;
+using pipeline::Json;
+
+/// Indented, each list of plain values on a single line.
+std::string reportText(const Json& report);
+
+/// Throws Error as writeText.
+void writeJson(const std::string& path, const Json& report);
 
 }  // namespace mpm::cli

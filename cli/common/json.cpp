@@ -1,8 +1,6 @@
-#include "cli/common/json.hpp"
+#include "cli/common/files.hpp"
 
 #include <algorithm>
-
-#include "cli/common/files.hpp"
 
 namespace mpm::cli {
 

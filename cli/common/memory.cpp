@@ -1,4 +1,4 @@
-#include "cli/common/memory.hpp"
+#include "cli/common/error.hpp"
 
 #include <sys/resource.h>
 

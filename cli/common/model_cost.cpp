@@ -1,4 +1,4 @@
-#include "cli/common/model_cost.hpp"
+#include "cli/common/network.hpp"
 
 #include "cli/common/error.hpp"
 #include "models/onnx/inspect.hpp"

@@ -6,6 +6,7 @@
 
 #include "cli/common/options.hpp"
 #include "pipeline/measure/method.hpp"
+#include "pipeline/segment/flops.hpp"
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::cli {
@@ -27,5 +28,8 @@ void checkMethods(const std::string& option, const std::vector<pipeline::Method>
 
 /// The methods and their parameters, for --help.
 std::string methodsHelp();
+
+/// Read from the network's file. Throws Error(kBadInput).
+pipeline::ModelCost modelCost(const pipeline::Network& network);
 
 }  // namespace mpm::cli

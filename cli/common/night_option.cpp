@@ -1,4 +1,4 @@
-#include "cli/common/night_option.hpp"
+#include "cli/common/options.hpp"
 
 #include "cli/common/error.hpp"
 

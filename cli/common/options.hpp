@@ -8,9 +8,10 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <mpm/mpm.hpp>
 #include <opencv2/core.hpp>
 
-#include <mpm/mpm.hpp>
+#include "street/night.hpp"
 
 namespace mpm::cli {
 
@@ -66,5 +67,15 @@ CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::strin
 void applyThreads(const CommonOptions& options);
 
 std::string blocksText(const std::vector<int>& blocks);  ///< "2,5" or "none"
+
+using NightOption = std::optional<street::NightParameters>;
+
+/// Throws Error(kWrongUse). "default" is the default.
+street::NightParameters parseNight(const std::string& option, const std::string& text);
+
+void addNightOption(CLI::App& verb, NightOption& night);
+
+/// May be given several times.
+void addNightOptions(CLI::App& verb, std::vector<street::NightParameters>& nights);
 
 }  // namespace mpm::cli

@@ -1,4 +1,4 @@
-#include "cli/common/reuse.hpp"
+#include "cli/common/table.hpp"
 
 #include <algorithm>
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/measure/reuse_counts.hpp"
+
 namespace mpm::cli {
 
 using Cells = std::vector<std::vector<std::string>>;
@@ -16,5 +18,14 @@ std::string fixedCell(double value, int digits);
 
 /// Blocks of a schedule; "all" if they would fill the line.
 std::string scheduleCell(const std::vector<int>& schedule);
+
+struct ReuseFigures {
+    std::string method;
+    double ms = 0, msOfAllTokens = 0, gflops = 0, gflopsOfAllTokens = 0;
+};
+
+/// A sentence or two.
+std::string reuseText(const ReuseFigures& figures, const pipeline::ReuseCounts& reuse,
+                      const std::vector<double>& agreement);
 
 }  // namespace mpm::cli

@@ -1,4 +1,4 @@
-#include "cli/docs/declared.hpp"
+#include "cli/docs/documents.hpp"
 
 #include <algorithm>
 #include <cctype>

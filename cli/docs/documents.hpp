@@ -2,10 +2,31 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "cli/docs/declared.hpp"
+#include <CLI/CLI.hpp>
 
 namespace mpm::cli {
+
+struct DeclaredOption {
+    std::vector<std::string> names;  ///< "-h", "--help"; empty for a positional
+    std::string position;            ///< "MODEL"
+    std::string help, form;          ///< form: "cpu|cuda[:N]|auto", empty for a flag
+    bool several = false;
+
+    bool isFile() const { return form == "FILE" || form == "FILES"; }
+    bool isFolder() const { return form == "DIR"; }
+    std::vector<std::string> words() const;  ///< the possible values, if the form lists them
+    std::string longName() const;            ///< "--help"
+};
+
+struct DeclaredVerb {
+    std::string name, help, footer;  ///< name: "run"; "" for the program itself
+    std::vector<DeclaredOption> options, positions;
+};
+
+/// The program first, then the verbs that are not hidden.
+std::vector<DeclaredVerb> declared(const CLI::App& app);
 
 /// mpm.1 (name "") or mpm-NAME.1, in man(7).
 std::string manualPage(const std::vector<DeclaredVerb>& verbs, const DeclaredVerb& verb);

@@ -1,4 +1,4 @@
-#include "cli/eval/detectors.hpp"
+#include "cli/eval/options.hpp"
 
 #include <cmath>
 #include <iostream>
@@ -7,8 +7,6 @@
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
-#include "cli/common/model_cost.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/table.hpp"
 #include "cli/common/terminal.hpp"

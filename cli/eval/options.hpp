@@ -35,4 +35,10 @@ bool scoresFiles(const EvalOptions& options);
 /// Checks all that needs no file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
+/// Measures, or joins the counts of shards. @return the exit status. @throws Error, pipeline::MeasureError
+int evalDetector(const EvalOptions& options);
+
+/// @return the exit status. @throws Error
+int scoreFiles(const EvalOptions& options);
+
 }  // namespace mpm::cli

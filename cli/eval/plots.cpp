@@ -1,4 +1,4 @@
-#include "cli/eval/plots.hpp"
+#include "cli/eval/report.hpp"
 
 #include <algorithm>
 #include <cmath>

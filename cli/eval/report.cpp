@@ -6,7 +6,6 @@
 
 #include "base/csv.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/reuse.hpp"
 #include "cli/common/table.hpp"
 #include "pipeline/measure/published.hpp"
 #include "pipeline/measure/tuning.hpp"

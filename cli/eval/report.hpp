@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "pipeline/chart/figure.hpp"
 #include "pipeline/measure/eval_summary.hpp"
 
 namespace mpm::cli {
@@ -21,5 +24,11 @@ std::string tuningTable(const pipeline::EvalSummary& summary);
 std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
+
+/// File stems and figures.
+std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
+
+/// DIR/STEM.svg and DIR/STEM.png of each. Throws Error(kFailed).
+void writePlots(const std::string& folder, const pipeline::EvalSummary& summary);
 
 }  // namespace mpm::cli

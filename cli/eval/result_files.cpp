@@ -1,4 +1,4 @@
-#include "cli/eval/result_files.hpp"
+#include "cli/eval/options.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,6 @@
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/table.hpp"
 #include "cli/common/terminal.hpp"
 #include "pipeline/dataset/coco_files.hpp"

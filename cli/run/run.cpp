@@ -1,12 +1,10 @@
 // mpm run: labels, overlays, merge maps and token counts of any source.
 #include "base/private_files.hpp"
 #include "cli/common/error.hpp"
-#include "cli/common/memory.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/sources.hpp"
 #include "cli/common/verbs.hpp"
 #include "cli/run/run_session.hpp"
-#include "cli/run/show.hpp"
 
 namespace mpm::cli {
 

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/night_option.hpp"
+#include <opencv2/core.hpp>
+
 #include "cli/common/options.hpp"
 #include "cli/run/frame_files.hpp"
 #include "cli/run/object_files.hpp"
@@ -90,5 +91,11 @@ private:
     bool m_started = false, m_closed = false;
     bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
 };
+
+/// Throws Error(kFailed) where there is no display.
+void checkDisplay();
+
+/// False once the user pressed q or Escape, or closed the window.
+bool showImage(const cv::Mat& image);
 
 }  // namespace mpm::cli

@@ -1,4 +1,4 @@
-#include "cli/run/show.hpp"
+#include "cli/run/run_session.hpp"
 
 #include <clocale>
 #include <cstdlib>

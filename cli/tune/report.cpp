@@ -1,4 +1,4 @@
-#include "cli/tune/report.hpp"
+#include "cli/tune/tune.hpp"
 
 #include <algorithm>
 #include <filesystem>
