@@ -12,7 +12,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/verbs.hpp"
-#include "pipeline/measure/machine.hpp"
+#include "pipeline/measure/head.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/names.hpp"
 #include "pipeline/segment/network.hpp"

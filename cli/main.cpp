@@ -16,7 +16,7 @@
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
 #include "cli/docs/documents.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/source/patient.hpp"
 
 #include <mpm/mpm.hpp>

@@ -11,7 +11,7 @@
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
-#include "pipeline/report/bench_json.hpp"
+#include "pipeline/report/report.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::cli {

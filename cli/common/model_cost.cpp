@@ -2,7 +2,7 @@
 
 #include "cli/common/error.hpp"
 #include "models/onnx/inspect.hpp"
-#include "pipeline/segment/cost_from.hpp"
+#include "pipeline/segment/flops.hpp"
 
 namespace mpm::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/common/error.hpp"
 #include "cli/common/terminal.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/model_file.hpp"
 
 namespace mpm::cli {

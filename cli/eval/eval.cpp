@@ -16,7 +16,7 @@
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/detector/evaluation.hpp"
 #include "pipeline/measure/evaluation.hpp"
-#include "pipeline/report/eval_json.hpp"
+#include "pipeline/report/report.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 
 #include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
-#include "pipeline/measure/tuning.hpp"
+#include "pipeline/measure/eval_summary.hpp"
 
 namespace mpm::cli {
 

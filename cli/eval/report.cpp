@@ -7,8 +7,7 @@
 #include "base/csv.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
-#include "pipeline/measure/published.hpp"
-#include "pipeline/measure/tuning.hpp"
+#include "pipeline/measure/eval_summary.hpp"
 
 namespace mpm::cli {
 

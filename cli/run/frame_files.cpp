@@ -12,8 +12,6 @@
 #include "cli/run/object_files.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
-#include "pipeline/draw/panels.hpp"
-#include "pipeline/draw/reuse_map.hpp"
 #include "pipeline/draw/text.hpp"
 #include "pipeline/segment/names.hpp"
 

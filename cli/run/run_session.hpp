@@ -13,7 +13,7 @@
 #include "cli/common/options.hpp"
 #include "cli/run/frame_files.hpp"
 #include "cli/run/object_files.hpp"
-#include "pipeline/segment/windows.hpp"
+#include "pipeline/segment/protocol.hpp"
 #include "pipeline/source/reader.hpp"
 
 namespace mpm::cli {

@@ -15,9 +15,9 @@
 #include "cli/common/verbs.hpp"
 #include "models/onnx/store_merging.hpp"
 #include "pipeline/measure/head.hpp"
-#include "pipeline/report/tune_json.hpp"
+#include "pipeline/report/report.hpp"
 #include "pipeline/segment/model_file.hpp"
-#include "pipeline/tune/image_picker.hpp"
+#include "pipeline/tune/model_trials.hpp"
 
 namespace mpm::cli {
 

@@ -1,7 +1,7 @@
 #include "gui/engine/render_worker.hpp"
 
 #include "pipeline/draw/boxes.hpp"
-#include "pipeline/draw/reuse_map.hpp"
+#include "pipeline/draw/merge_map.hpp"
 
 namespace mpm::gui {
 

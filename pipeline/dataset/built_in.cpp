@@ -1,4 +1,4 @@
-#include "pipeline/dataset/built_in.hpp"
+#include "pipeline/dataset/classes.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,6 +1,7 @@
 // Names and colours of the ids of a label image.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,15 @@ Classes readClasses(const std::string& path);
 
 /// The classes in a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path);
+
+/// camvid, ade20k, cityscapes or pascal-context, also as Segmenter spells them ("pascal_context"). Pascal
+/// Context, which has no colours, takes the first colours of ADE20K. `count`: of a model's classes;
+/// 59 gives Pascal Context without the background. Empty for another name.
+std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
+
+/// Lines of red, green, blue, name.
+extern const char* const kAde20kText;
+extern const char* const kCityscapesText;
+extern const char* const kPascalContextText;
 
 }  // namespace mpm::pipeline

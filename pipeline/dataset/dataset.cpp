@@ -7,8 +7,6 @@
 
 #include <opencv2/imgcodecs.hpp>
 
-#include "pipeline/dataset/image_at.hpp"
-
 namespace fs = std::filesystem;
 
 namespace mpm::pipeline {

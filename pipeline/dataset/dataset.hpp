@@ -43,4 +43,7 @@ private:
     std::vector<Entry> m_entries;
 };
 
+/// As readImage(); throws cv::Exception that names the path.
+cv::Mat imageAt(const std::string& path, int flags);
+
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/dataset/image_at.hpp"
+#include "pipeline/dataset/dataset.hpp"
 
 #include "pipeline/image/read.hpp"
 

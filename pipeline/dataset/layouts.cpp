@@ -8,7 +8,7 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "base/read_file.hpp"
-#include "pipeline/dataset/image_at.hpp"
+#include "pipeline/dataset/dataset.hpp"
 
 namespace fs = std::filesystem;
 

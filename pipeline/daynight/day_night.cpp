@@ -6,8 +6,6 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/daynight/sun.hpp"
-
 namespace mpm::pipeline {
 
 namespace {

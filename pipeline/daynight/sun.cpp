@@ -1,4 +1,4 @@
-#include "pipeline/daynight/sun.hpp"
+#include "pipeline/daynight/day_night.hpp"
 
 #include <cmath>
 

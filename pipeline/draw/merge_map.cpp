@@ -8,8 +8,6 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/draw/grid.hpp"
-
 namespace mpm::pipeline {
 
 namespace {

@@ -1,7 +1,10 @@
 // Which patches went together, as an image.
 #pragma once
 
+#include <cstdint>
 #include <vector>
+
+#include <opencv2/core.hpp>
 
 #include "pipeline/draw/palette.hpp"
 
@@ -40,5 +43,21 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
 /// How many tokens each cluster holds.
 std::vector<int> clusterSizes(const cv::Mat& map);
+
+/// The first pixel of cell `index` of `cells`.
+inline int cellEdge(int index, int cells, int pixels) {
+    return static_cast<int>(std::int64_t(index) * pixels / cells);
+}
+
+inline cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size image) {
+    const cv::Point from(cellEdge(x, grid.width, image.width), cellEdge(y, grid.height, image.height));
+    return {from,
+            cv::Point(cellEdge(x + 1, grid.width, image.width), cellEdge(y + 1, grid.height, image.height))};
+}
+
+/// The frame in grey, recomputed tokens in colour: orange if they changed, blue if they were
+/// refreshed by age, magenta if a change was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
+/// ReuseReason for each token; `grid`: tokens across and down.
+cv::Mat drawReuseMap(const cv::Mat& image, const cv::Mat& reasons, cv::Size grid);
 
 }  // namespace mpm::pipeline

@@ -1,10 +1,8 @@
-#include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/text.hpp"
 
 #include <cmath>
 
 #include <opencv2/imgproc.hpp>
-
-#include "pipeline/draw/text.hpp"
 
 namespace mpm::pipeline {
 

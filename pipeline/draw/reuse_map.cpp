@@ -1,10 +1,8 @@
-#include "pipeline/draw/reuse_map.hpp"
+#include "pipeline/draw/merge_map.hpp"
 
 #include <opencv2/imgproc.hpp>
 
 #include <mpm/mpm.hpp>
-
-#include "pipeline/draw/grid.hpp"
 
 namespace mpm::pipeline {
 

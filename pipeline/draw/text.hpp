@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <opencv2/core.hpp>
 
@@ -24,5 +25,13 @@ void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextS
 
 /// Text on a dark, see-through plate in the top left corner, below `line` others; readable on any image.
 void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
+
+struct Panel {
+    std::string title;
+    cv::Mat image;  ///< CV_8UC3
+};
+
+/// Scaled to the height of the first, on white, titles above; `footer` below, if not empty.
+cv::Mat drawPanels(const std::vector<Panel>& panels, const std::string& footer = {});
 
 }  // namespace mpm::pipeline

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "pipeline/image/jpeg.hpp"
-
 namespace mpm::pipeline {
 
 namespace {

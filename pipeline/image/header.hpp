@@ -33,4 +33,18 @@ std::optional<ImageHeader> imageHeader(const FileBytes& file);
 /// Reads the header of a TIFF or WebP image.
 std::optional<ImageHeader> containerHeader(const FileBytes& file);
 
+struct JpegSegments {
+    ImageHeader header;
+    bool ends = false;        ///< the end marker is there, whatever follows it
+    bool arithmetic = false;  ///< coded so, not by Huffman: a block may take less than a bit
+    int scans = 0;
+};
+
+/// Steps over the segments by their lengths; nothing if there is no frame header.
+std::optional<JpegSegments> jpegSegments(const FileBytes& file);
+
+/// Whether the file was cut off in the middle of the image; libjpeg fills the missing part with grey without
+/// an error. False if only the end marker is missing. No pixel is decoded.
+bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
+
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/image/jpeg.hpp"
+#include "pipeline/image/header.hpp"
 
 #include <csetjmp>
 #include <cstdio>

@@ -12,7 +12,7 @@
 
 #include "base/checked.hpp"
 #include "base/read_file.hpp"
-#include "pipeline/image/jpeg.hpp"
+#include "pipeline/image/header.hpp"
 
 namespace mpm::pipeline {
 

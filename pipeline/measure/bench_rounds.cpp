@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/stopwatch.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {

@@ -10,7 +10,6 @@
 #include "base/statistics.hpp"
 #include "pipeline/measure/method.hpp"
 #include "pipeline/measure/reuse_counts.hpp"
-#include "pipeline/measure/token_means.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"
 #include "pipeline/segment/layer_parts.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/read_file.hpp"
 #include "pipeline/measure/counts_json.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace fs = std::filesystem;
 

@@ -11,7 +11,6 @@
 #include "pipeline/measure/eval_settings.hpp"
 #include "pipeline/measure/head.hpp"
 #include "pipeline/measure/reuse_counts.hpp"
-#include "pipeline/metric/distances.hpp"
 #include "pipeline/metric/regions.hpp"
 #include "pipeline/segment/protocol.hpp"
 

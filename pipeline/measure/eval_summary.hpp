@@ -59,4 +59,32 @@ struct DayNightPair {
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
+/// A method family, tuned: the fewest operations at which mIoU by day falls by no more than the budget.
+struct Tuned {
+    const EvalRow* day;    ///< the chosen setting
+    const EvalRow* night;  ///< the same setting by night
+    const EvalRow* best;   ///< the setting that the same rule chooses by night
+};
+
+constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
+
+/// Families (mpm, tome, algm, ...) measured by day and by night; a family without a setting within the budget
+/// uses the setting that loses least. If there are several nights, the first. Empty if no family has several
+/// settings.
+std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
+
+struct PublishedFigures {
+    std::string dataset;
+    int width = 0, patch = 0;  ///< of the model
+    std::string method;        ///< "none", "algm", "tome", "mpm:2+5"
+    double miou = 0;           ///< percent
+    double gflops = 0;
+    double fps = 0;  ///< on an H100, f32
+};
+
+const std::vector<PublishedFigures>& publishedFigures();
+
+/// The published figures for the data set, model size and method of a measured row, if any.
+std::optional<PublishedFigures> publishedFor(const EvalHead& head, const EvalRow& row);
+
 }  // namespace mpm::pipeline

@@ -6,8 +6,8 @@
 
 #include "base/random.hpp"
 #include "pipeline/measure/counts_file.hpp"
-#include "pipeline/measure/error.hpp"
-#include "pipeline/measure/token_means.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/names.hpp"
 #include "pipeline/segment/segmenter.hpp"

@@ -2,8 +2,6 @@
 
 #include <opencv2/core/utility.hpp>
 
-#include "pipeline/measure/machine.hpp"
-
 namespace mpm::pipeline {
 
 MeasureHead headOf(const Network& network) {

@@ -16,4 +16,7 @@ struct MeasureHead {
 
 MeasureHead headOf(const Network& network);
 
+std::string cpuName();      ///< "AMD EPYC 9R14 (2 threads)"
+std::string cpuFeatures();  ///< the instruction sets that matter to the kernels
+
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/measure/machine.hpp"
+#include "pipeline/measure/head.hpp"
 
 #include <fstream>
 

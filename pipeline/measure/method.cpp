@@ -5,7 +5,7 @@
 
 #include <mpm/read_net.hpp>
 
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace mpm::pipeline {
 

@@ -1,4 +1,4 @@
-#include "pipeline/measure/published.hpp"
+#include "pipeline/measure/eval_summary.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,8 @@
 // How much of a clip a method that reuses computed, and how well it did.
 #pragma once
 
+#include <vector>
+
 #include <mpm/mpm.hpp>
 
 namespace mpm::pipeline {
@@ -20,5 +22,24 @@ struct ReuseCounts {
 
 /// Share of the pixels that have the same label; CV_8U or CV_16U, of the same size.
 double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
+
+class TokenMeans {
+public:
+    /// `mapGiven`: the first stage is an input map and not part of the schedule.
+    void add(const mpm::ImageReport& report, bool mapGiven);
+    std::vector<double> means() const;
+    std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
+
+private:
+    std::vector<double> m_sums;
+    std::vector<int> m_schedule;
+    int m_images = 0;
+};
+
+/// Blocks before which the method merged.
+std::vector<int> scheduleOf(const mpm::ImageReport& report, bool mapGiven);
+
+/// Image tokens left after the last merge.
+int tokensKept(const mpm::ImageReport& report);
 
 }  // namespace mpm::pipeline

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/random.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace mpm::pipeline {
 

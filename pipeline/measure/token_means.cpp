@@ -1,4 +1,4 @@
-#include "pipeline/measure/token_means.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "pipeline/measure/tuning.hpp"
+#include "pipeline/measure/eval_summary.hpp"
 
 #include <algorithm>
 

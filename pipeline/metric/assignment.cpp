@@ -1,4 +1,4 @@
-#include "pipeline/metric/assignment.hpp"
+#include "pipeline/metric/tracks.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "pipeline/metric/distances.hpp"
+#include "pipeline/metric/regions.hpp"
 
 #include <algorithm>
 #include <cmath>

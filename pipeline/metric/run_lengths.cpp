@@ -1,4 +1,4 @@
-#include "pipeline/metric/run_lengths.hpp"
+#include "pipeline/metric/coco.hpp"
 
 #include <algorithm>
 #include <cmath>

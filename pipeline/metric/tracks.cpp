@@ -7,8 +7,6 @@
 #include <set>
 #include <string>
 
-#include "pipeline/metric/assignment.hpp"
-
 namespace mpm::pipeline {
 
 namespace {

@@ -45,4 +45,9 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 /// All sequences together: sums of boxes, and associations weighted by the boxes that are right.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
+/// min(rows, columns) pairs of a row and a column, by row. Of several assignments with the same sum it takes
+/// that of SciPy's linear_sum_assignment, on which the published figures of tracks depend.
+/// @param costs finite
+std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
+
 }  // namespace mpm::pipeline

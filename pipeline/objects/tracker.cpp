@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "pipeline/metric/assignment.hpp"
+#include "pipeline/metric/tracks.hpp"
 
 namespace mpm::pipeline {
 

@@ -1,6 +1,5 @@
-#include "pipeline/report/bench_json.hpp"
+#include "pipeline/report/report.hpp"
 
-#include "pipeline/report/reuse_json.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace mpm::pipeline {

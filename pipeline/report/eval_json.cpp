@@ -1,7 +1,6 @@
-#include "pipeline/report/eval_json.hpp"
+#include "pipeline/report/report.hpp"
 
-#include "pipeline/measure/published.hpp"
-#include "pipeline/report/reuse_json.hpp"
+#include "pipeline/measure/eval_summary.hpp"
 
 namespace mpm::pipeline {
 

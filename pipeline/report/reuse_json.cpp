@@ -1,4 +1,4 @@
-#include "pipeline/report/reuse_json.hpp"
+#include "pipeline/report/report.hpp"
 
 #include <algorithm>
 

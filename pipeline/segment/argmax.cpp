@@ -1,4 +1,4 @@
-#include "pipeline/segment/argmax.hpp"
+#include "pipeline/segment/segmenter.hpp"
 
 #include <algorithm>
 #include <cmath>

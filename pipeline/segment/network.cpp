@@ -9,7 +9,6 @@
 #include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "pipeline/segment/model_file.hpp"
-#include "pipeline/segment/random_net.hpp"
 
 namespace mpm::pipeline {
 

@@ -99,4 +99,9 @@ private:
     bool m_queries = false;
 };
 
+/// Patch embedding, position embedding, MpmEncoder, linear head: logits, a value for each class and patch.
+cv::dnn::Net makeRandomNet(const RandomModel& model);
+
+mpm::ModelInfo randomModelInfo(const RandomModel& model);
+
 }  // namespace mpm::pipeline

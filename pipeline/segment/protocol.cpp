@@ -7,7 +7,6 @@
 
 #include "base/loops.hpp"
 #include "base/stopwatch.hpp"
-#include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/segment/network.hpp"
+#include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {
 
@@ -68,6 +69,21 @@ private:
     Protocol m_protocol;
     int m_batch;
     ProtocolTimes m_times;
+};
+
+class WindowSegmenter {
+public:
+    /// The model's input slides over the image, `stride` pixels down and across at a time; logits are
+    /// averaged if windows overlap. The network must outlive it.
+    WindowSegmenter(Network& network, cv::Size stride);
+
+    /// Tokens, stages and times are those of all windows together; each is in `windows` too.
+    Segmentation segment(const cv::Mat& image);
+
+private:
+    Network& m_network;
+    cv::Size m_stride;
+    ProtocolSegmenter m_protocol;
 };
 
 }  // namespace mpm::pipeline

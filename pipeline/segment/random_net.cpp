@@ -1,4 +1,4 @@
-#include "pipeline/segment/random_net.hpp"
+#include "pipeline/segment/network.hpp"
 
 #include <cmath>
 

@@ -6,7 +6,6 @@
 #include <opencv2/imgproc.hpp>
 
 #include "base/stopwatch.hpp"
-#include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/model_file.hpp"
 
 namespace mpm::pipeline {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include <opencv2/core.hpp>
+
 #include "pipeline/segment/network.hpp"
 
 namespace mpm::pipeline {
@@ -78,5 +80,14 @@ cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scor
 /// Tokens across and down for `tokens` patches of a network input of `input` pixels: the rectangle of this
 /// area that is closest to the input's shape.
 cv::Size tokenGrid(int tokens, cv::Size input);
+
+struct Labels {
+    cv::Mat ids;     ///< CV_8U up to 256 classes, else CV_16U
+    cv::Mat scores;  ///< CV_32F, probability of the winner; empty if not requested
+};
+
+/// logits: CV_32F, 1xCxhxw or Cxhxw. Stretched to `size` (bilinear, half-pixel centres), then the largest
+/// class of each pixel; the lowest on ties.
+Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores = false);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/segment/windows.hpp"
+#include "pipeline/segment/protocol.hpp"
 
 #include "base/stopwatch.hpp"
 

@@ -55,4 +55,9 @@ std::string redacted(const std::string& text);
 /// wait until the user unlocks it, 60 seconds at most.
 Address resolved(const Address& address);
 
+/// The secret that the monitor, or `secret-tool store --label=NAME server mpm-monitor user NAME`, stores as
+/// `name`. Throws SourceError with the reason if there is none, the keychain cannot be reached, or nobody
+/// unlocked it for 60 seconds.
+std::string secretFromKeychain(const std::string& name);
+
 }  // namespace mpm::pipeline

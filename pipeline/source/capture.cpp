@@ -13,7 +13,6 @@
 #include <opencv2/videoio/registry.hpp>
 
 #include "pipeline/image/read.hpp"
-#include "pipeline/source/playlist.hpp"
 #include "pipeline/source/video_file.hpp"
 
 namespace mpm::pipeline {

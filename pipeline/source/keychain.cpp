@@ -1,7 +1,6 @@
-#include "pipeline/source/keychain.hpp"
+#include "pipeline/source/address.hpp"
 
 #include "base/printable.hpp"
-#include "pipeline/source/address.hpp"
 #include "pipeline/source/source.hpp"
 
 #ifdef MPM_WITH_KEYCHAIN

@@ -1,4 +1,4 @@
-#include "pipeline/source/playlist.hpp"
+#include "pipeline/source/video_file.hpp"
 
 #include <dlfcn.h>
 

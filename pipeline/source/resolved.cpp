@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "pipeline/source/address.hpp"
-#include "pipeline/source/keychain.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::pipeline {

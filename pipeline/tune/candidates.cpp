@@ -1,4 +1,4 @@
-#include "pipeline/tune/candidates.hpp"
+#include "pipeline/tune/model_trials.hpp"
 
 #include <algorithm>
 #include <cmath>

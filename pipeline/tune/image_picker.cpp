@@ -1,4 +1,4 @@
-#include "pipeline/tune/image_picker.hpp"
+#include "pipeline/tune/model_trials.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "pipeline/measure/error.hpp"
-#include "pipeline/measure/token_means.hpp"
-#include "pipeline/tune/candidates.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace mpm::pipeline {
 

@@ -10,7 +10,7 @@
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"
-#include "pipeline/dataset/built_in.hpp"
+#include "pipeline/dataset/classes.hpp"
 
 namespace mpm::models {
 namespace {

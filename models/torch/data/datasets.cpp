@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "pipeline/dataset/built_in.hpp"
+#include "pipeline/dataset/classes.hpp"
 #include "street/street.hpp"
 
 namespace mpm::models {

@@ -1,4 +1,4 @@
-#include "pipeline/measure/detector/counts.hpp"
+#include "pipeline/measure/detector/evaluation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/printable.hpp"
 #include "base/read_file.hpp"
 #include "base/statistics.hpp"
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace fs = std::filesystem;
 

@@ -10,10 +10,9 @@
 #include "base/printable.hpp"
 #include "base/random.hpp"
 #include "base/stopwatch.hpp"
-#include "pipeline/dataset/image_at.hpp"
-#include "pipeline/measure/detector/counts.hpp"
-#include "pipeline/measure/error.hpp"
-#include "pipeline/measure/token_means.hpp"
+#include "pipeline/dataset/dataset.hpp"
+#include "pipeline/measure/reuse_counts.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace fs = std::filesystem;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/row_file.hpp"
 #include "pipeline/dataset/coco_files.hpp"
 #include "pipeline/measure/counts_json.hpp"
 #include "pipeline/measure/watcher.hpp"
@@ -91,5 +94,18 @@ DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);
 
 /// The table's rows, with the figures of COCO, cost and speed.
 Json detectionRows(const DetectionEval& eval);
+
+class DetectionCountsFile {
+public:
+    /// Continues an existing file. Throws MeasureError if it is of another evaluation or damaged.
+    DetectionCountsFile(const std::string& path, const Json& head);
+
+    const std::vector<DetectionCounts>& counts() const { return m_counts; }  ///< those that were there
+    void add(const DetectionCounts& counts);
+
+private:
+    std::vector<DetectionCounts> m_counts;
+    std::unique_ptr<RowFile> m_file;
+};
 
 }  // namespace mpm::pipeline

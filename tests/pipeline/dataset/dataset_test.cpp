@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <opencv2/imgcodecs.hpp>
 
-#include "pipeline/dataset/built_in.hpp"
+#include "pipeline/dataset/classes.hpp"
 #include "support/shared.hpp"
 
 namespace fs = std::filesystem;

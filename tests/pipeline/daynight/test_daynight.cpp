@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/daynight/day_night.hpp"
-#include "pipeline/daynight/sun.hpp"
 
 namespace mpm::pipeline {
 namespace {

@@ -8,7 +8,7 @@
 #include "pipeline/draw/feature_colours.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
-#include "pipeline/draw/panels.hpp"
+#include "pipeline/draw/text.hpp"
 #include "support/comma_locale.hpp"
 
 namespace mpm::pipeline {

@@ -4,8 +4,8 @@
 
 #include "pipeline/measure/bench_rounds.hpp"
 #include "pipeline/measure/counts_json.hpp"
-#include "pipeline/measure/error.hpp"
-#include "pipeline/measure/published.hpp"
+#include "pipeline/measure/eval_summary.hpp"
+#include "pipeline/measure/watcher.hpp"
 
 namespace mpm::pipeline {
 namespace {

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/metric/distances.hpp"
-
 namespace mpm::pipeline {
 namespace {
 

@@ -10,8 +10,8 @@
 
 #include "base/random.hpp"
 #include "pipeline/dataset/track_files.hpp"
-#include "pipeline/metric/assignment.hpp"
 #include "pipeline/metric/plain_tracks.hpp"
+#include "pipeline/metric/tracks.hpp"
 #include "support/shared.hpp"
 #include "support/temp_folder.hpp"
 

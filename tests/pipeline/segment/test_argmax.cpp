@@ -2,7 +2,6 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "pipeline/segment/argmax.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::pipeline {

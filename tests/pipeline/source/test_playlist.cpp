@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "pipeline/source/playlist.hpp"
+#include "pipeline/source/video_file.hpp"
 
 namespace mpm::pipeline {
 namespace {

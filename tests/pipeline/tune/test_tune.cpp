@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/measure/error.hpp"
+#include "pipeline/measure/watcher.hpp"
 #include "pipeline/tune/agreement.hpp"
-#include "pipeline/tune/candidates.hpp"
-#include "pipeline/tune/image_picker.hpp"
 #include "pipeline/tune/model_trials.hpp"
 #include "pipeline/tune/tune.hpp"
 
