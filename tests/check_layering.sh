@@ -113,7 +113,7 @@ self_test() {
     plant models/onnx/eval/planted.cpp '#include "models/onnx/io/read.hpp"'
     plant models/onnx/match/planted.cpp '#include "models/onnx/options.hpp"'
     plant models/onnx/fused/planted.cpp '#include "models/onnx/layers/standardise.hpp"'
-    plant models/onnx/layers/planted.cpp '#include "models/onnx/fused/lower.hpp"'
+    plant models/onnx/layers/planted.cpp '#include "models/onnx/fused/insert.hpp"'
     plant models/onnx/verify/planted.cpp '#include "models/onnx/match/match.hpp"'
     plant models/onnx/eval/CMakeLists.txt 'target_link_libraries(mpm_onnx_eval PUBLIC mpm_onnx_match)'
     plant cli/planted.cpp '#include "models/onnx/match/match.hpp"'

@@ -10,7 +10,7 @@
 #include "cli/common/network.hpp"
 #include "cli/common/table.hpp"
 #include "cli/common/terminal.hpp"
-#include "models/onnx/io/digest.hpp"
+#include "models/onnx/io/read.hpp"
 #include "pipeline/measure/detector/evaluation.hpp"
 #include "pipeline/segment/model_file.hpp"
 

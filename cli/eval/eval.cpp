@@ -12,7 +12,7 @@
 #include "cli/common/verbs.hpp"
 #include "cli/eval/options.hpp"
 #include "cli/eval/report.hpp"
-#include "models/onnx/io/digest.hpp"
+#include "models/onnx/io/read.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/detector/evaluation.hpp"
 #include "pipeline/measure/evaluation.hpp"

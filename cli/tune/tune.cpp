@@ -13,7 +13,7 @@
 #include "cli/common/sources.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
-#include "models/onnx/store_merging.hpp"
+#include "models/onnx/inspect.hpp"
 #include "pipeline/measure/head.hpp"
 #include "pipeline/report/report.hpp"
 #include "pipeline/segment/model_file.hpp"

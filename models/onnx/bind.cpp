@@ -10,8 +10,8 @@
 #include "base/checked.hpp"
 #include "base/number.hpp"
 #include "base/printable.hpp"
-#include "models/onnx/export_notes.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/metadata.hpp"
 
 namespace mpm::models {
 namespace {

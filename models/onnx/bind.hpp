@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/onnx/eval/shapes.hpp"
-#include "models/onnx/match/understand.hpp"
+#include "models/onnx/match/state.hpp"
 #include "models/onnx/options.hpp"
 
 namespace mpm::models {

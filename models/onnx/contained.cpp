@@ -18,7 +18,6 @@
 
 #include "base/printable.hpp"
 #include "base/private_files.hpp"
-#include "models/onnx/contained_call.hpp"
 
 namespace fs = std::filesystem;
 

@@ -16,7 +16,6 @@
 #include "base/budget.hpp"
 #include "base/sandbox.hpp"
 #include "models/onnx/contained.hpp"
-#include "models/onnx/contained_call.hpp"
 #include "models/onnx/convert.hpp"
 
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 
 #include "base/budget.hpp"
 #include "models/onnx/conversion.hpp"
-#include "models/onnx/ir/refusal.hpp"
+#include "models/onnx/ir/list.hpp"
 #include "models/onnx/options.hpp"
 
 namespace mpm::models {

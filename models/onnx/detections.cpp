@@ -1,4 +1,4 @@
-#include "models/onnx/detections.hpp"
+#include "models/onnx/metadata.hpp"
 
 #include <algorithm>
 #include <cmath>

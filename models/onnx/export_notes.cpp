@@ -1,4 +1,4 @@
-#include "models/onnx/export_notes.hpp"
+#include "models/onnx/metadata.hpp"
 
 #include <cmath>
 #include <optional>

@@ -1,14 +1,12 @@
 #include "models/onnx/inspect.hpp"
 
 #include "models/onnx/bind.hpp"
-#include "models/onnx/detections.hpp"
-#include "models/onnx/export_notes.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/own_graph.hpp"
-#include "models/onnx/match/understand.hpp"
+#include "models/onnx/match/match.hpp"
+#include "models/onnx/match/state.hpp"
+#include "models/onnx/metadata.hpp"
 #include "models/onnx/options.hpp"
-#include "models/onnx/summary.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,8 +1,11 @@
 // Describes any ONNX file without converting it: for `mpm info`.
 #pragma once
 
+#include <string>
+
 #include "models/onnx/conversion.hpp"
-#include "models/onnx/ir/refusal.hpp"
+#include "models/onnx/ir/encoder.hpp"
+#include "models/onnx/ir/list.hpp"
 
 namespace mpm::models {
 
@@ -22,5 +25,9 @@ Inspection inspectModel(const std::string& path);
 
 /// The same from memory, without external data.
 Inspection inspectModel(const void* bytes, size_t size);
+
+/// Nothing but attributes, metadata and the version of the domain changes. Atomic. Throws Refusal if the file
+/// is no model of the fused form, cv::Exception if it cannot be written.
+void storeMerging(const std::string& path, const Merging& merging);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-#include "models/onnx/merging.hpp"
+#include "models/onnx/metadata.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,9 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
-#include "models/onnx/detections.hpp"
-#include "models/onnx/export_notes.hpp"
-#include "models/onnx/fused/labels_output.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 namespace mpm::models {
 namespace {

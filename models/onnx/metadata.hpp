@@ -1,8 +1,13 @@
 // What a converted file says about itself: classes, pixels, size, detections.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "models/onnx/conversion.hpp"
+#include "models/onnx/ir/encoder.hpp"
 #include "models/onnx/ir/graph.hpp"
+#include "models/onnx/match/state.hpp"
 #include "models/onnx/options.hpp"
 
 namespace mpm::models {
@@ -23,5 +28,43 @@ void describeBoxes(const ConvertOptions& options, const std::string& guess, Grap
 /// The metadata of a converted model stays unless the options replace it.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph);
+
+using Metadata = std::map<std::string, std::string>;
+
+/// The values of the options, else of the model, else of the exporter (`image_normalize`, `norm_mean` and
+/// `norm_std`), else ImageNet's for a detector and 0.5 for others. Notes that cannot be used are reported in
+/// `warnings` and left out.
+Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
+                 std::vector<std::string>& warnings);
+
+/// The names in `classes` or `names`, by id; empty if their number is not `count`.
+std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count);
+
+/// `imgsz_h` and `imgsz_w`; empty if absent or no size.
+cv::Size sizeIn(const Metadata& metadata);
+
+/// Of a state that is not lowered. Reads method and schedule from `conversion` and fills in the rest.
+void summarise(const State& state, Conversion& conversion);
+
+/// Of an export whose encoder has so many blocks. Throws cv::Exception (StsOutOfRange) if the options exclude
+/// each other or name a reducer or a block that does not exist.
+Merging mergingFor(const ConvertOptions& options, int blocks);
+
+/// Image tokens that are usually left of `tokens` after one merge; none if that is not known.
+std::optional<double> usuallyLeft(const std::string& method, double tokens);
+
+/// Whether the graph picks several places by their scores, as detectors do.
+bool choosesByScore(const Graph& graph);
+
+/// The text of metadata mpm.detections as the export's declarations and its results on one random image
+/// suggest it; empty if the model does not look like a detector. `results` are in the order of the outputs.
+std::string guessDetections(const Graph& original, const List<Tensor>& results);
+
+/// Rejects a text that is not an object, or names outputs that do not exist, with cv::Exception
+/// (StsOutOfRange).
+void checkDetections(const std::string& text, const Graph& graph);
+
+/// One line for the report; empty if there is no metadata.
+std::string describeDetections(const std::map<std::string, std::string>& metadata);
 
 }  // namespace mpm::models

@@ -1,10 +1,10 @@
-#include "models/onnx/store_merging.hpp"
+#include "models/onnx/inspect.hpp"
 
 #include "models/onnx/io/read.hpp"
-#include "models/onnx/io/replace_merging.hpp"
-#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+#include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 

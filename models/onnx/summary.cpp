@@ -1,12 +1,10 @@
-#include "models/onnx/summary.hpp"
+#include "models/onnx/metadata.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <mpm/mpm.hpp>
-
-#include "models/onnx/merging.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,8 +1,7 @@
 // mpm.bench, mpm.evaluate, mpm.tune and mpm.join: the work of the verbs.
 #include "base/stopwatch.hpp"
 #include "models/onnx/inspect.hpp"
-#include "models/onnx/io/digest.hpp"
-#include "models/onnx/store_merging.hpp"
+#include "models/onnx/io/read.hpp"
 #include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/evaluation.hpp"
 #include "pipeline/measure/watcher.hpp"

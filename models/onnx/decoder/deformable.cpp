@@ -1,11 +1,10 @@
-#include "models/onnx/decoder/deformable.hpp"
+#include "models/onnx/decoder/axes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "base/checked.hpp"
-#include "models/onnx/decoder/axes.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 

@@ -1,12 +1,10 @@
-#include "models/onnx/decoder/masked_softmax.hpp"
+#include "models/onnx/decoder/axes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "base/checked.hpp"
-#include "models/onnx/decoder/axes.hpp"
-#include "models/onnx/decoder/row_guard.hpp"
 #include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {

@@ -1,4 +1,4 @@
-#include "models/onnx/decoder/row_guard.hpp"
+#include "models/onnx/decoder/axes.hpp"
 
 #include <algorithm>
 #include <optional>

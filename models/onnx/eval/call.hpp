@@ -2,6 +2,7 @@
 // the same code serves shape inference, folding and the evaluation that verifies converted models.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "base/checked.hpp"
@@ -71,5 +72,12 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     parallelRanges(pieces, piece);
     checkTime();
 }
+
+/// On all threads. `threads` false: on the calling one. C is incomplete after the time limit.
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+          const Deadline& deadline = Deadline(), bool threads = true);
+
+/// The memory it needs on one thread, apart from its operands.
+int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

@@ -1,10 +1,8 @@
-#include "models/onnx/eval/gemm.hpp"
+#include "models/onnx/eval/call.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
-
-#include "models/onnx/eval/call.hpp"
 
 namespace mpm::models {
 namespace {

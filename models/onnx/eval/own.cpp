@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"
-#include "models/onnx/eval/gemm.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,9 +1,7 @@
 #include "models/onnx/fused/fuse.hpp"
 
 #include "models/onnx/fused/insert.hpp"
-#include "models/onnx/fused/join.hpp"
-#include "models/onnx/fused/lower.hpp"
-#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 

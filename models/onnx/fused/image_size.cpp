@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "models/onnx/fused/own_positions.hpp"
-#include "models/onnx/fused/rotary_size.hpp"
-#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/fused/insert.hpp"
+#include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,6 +1,13 @@
 // Replaces what was matched by operators of domain mpm.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/onnx/eval/shapes.hpp"
+#include "models/onnx/ir/encoder.hpp"
+#include "models/onnx/ir/graph.hpp"
 #include "models/onnx/match/state.hpp"
 
 namespace mpm::models {
@@ -18,5 +25,91 @@ void pickRows(State& state);
 
 /// A convolution that only multiplies whole patches becomes part of the MpmEmbed that it feeds.
 void fusePatchProjections(State& state);
+
+class WindowStream {
+public:
+    WindowStream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder);
+
+    /// The operator's tokens, from the embedded patches.
+    int enter();
+
+    /// What nodes read of a tap in the image's raster order comes from `tokens`, the operator's output; the
+    /// tap itself too, if others read it. Throws Refusal if that is not possible.
+    void leave(int tap, int tokens);
+
+private:
+    enum class Order { Other, ChannelsLast, ChannelsFirst };
+
+    Order orderOf(int value, int tap) const;
+    bool moves(const Node& node) const;
+    void replace(int value, int tokens, Order order);
+    int imageRows(int tokens);
+    bool isRaster() const;
+    bool isByWindow() const;
+    void restore(int tap, int tokens);
+    int joinSpecial(int images, int tokens);
+    int reshape(int from, const Shape& shape, bool open, int to);
+    int transpose(int from, const List<int64_t>& order, int to);
+    int add(const char* op, const List<int>& inputs, int to);
+    void release(int value);
+
+    Graph& m_graph;
+    const Shapes& m_shapes;
+    const EncoderSpec& m_encoder;
+    const Windows& m_windows;
+    std::map<int, int> m_imageRows;  // by tokens
+};
+
+/// Rows and columns of patches.
+struct PatchGrid {
+    int64_t rows = 0, columns = 0;
+    int64_t count() const { return elementCount({rows, columns}); }
+};
+
+struct ResizedRope {
+    Rope rope;
+    std::string note;  ///< for the user, if the values leave a choice; else empty
+};
+
+/// `rope` holds the rows of the image, row-major, [heads or 1, rows * columns, head size]; in front of and
+/// behind them may be rows of angle 0, which stay. The formula must give its values on `from` (to 1e-5, or to
+/// the rounding of f16). Throws Refusal if no known formula does, or if several do that differ on `to`.
+ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
+
+/// `rows` [patches, width] are position embeddings of the grid `from`. If they are the result of one of the
+/// tables, perhaps with a number added to each column: that table resized to the grid `to`.
+std::optional<Tensor> ownPositions(const List<ResizedTable>& tables, const Tensor& rows,
+                                   const PatchGrid& from, const PatchGrid& to);
+
+/// Outputs of a model that gives masks and classes of queries, as MaskFormer and EoMT do.
+struct QueryOutputs {
+    size_t masks = 0;    ///< [B, Q, rows, columns]
+    size_t classes = 0;  ///< [B, Q, C + 1]
+};
+std::optional<QueryOutputs> queryOutputs(const Graph& graph);
+
+/// The first output becomes class ids instead of scores: a resize at the end also computes the argmax. With
+/// queries, the masks become class ids at the size of the image.
+void outputLabels(Graph& graph);
+
+/// If the first output has scores that a graph in its final form computes from masks and classes of queries,
+/// it becomes class ids by MpmMaskLabels, and the scores are never computed. The pattern only proposes: the
+/// proof compares the labels.
+bool labelQueryScores(Graph& graph);
+
+/// GELU that is spelled out, with erf or with tanh, becomes one Gelu. By its values at some inputs, whatever
+/// the order of its operators. Before the graph is lowered.
+void joinActivations(Graph& graph, const Shapes& shapes);
+
+/// In a lowered graph: a norm between two transposes normalises the channels where they are, and a
+/// transposed convolution computes the activation behind it.
+void joinLayers(Graph& graph);
+
+/// In a lowered graph: convolutions of our own take up norms, activations and sums around them. Those that
+/// give scores, boxes or a selection are kept in f32.
+void joinConvolutions(Graph& graph);
+
+/// Throws Refusal that names the node if an operator has no equivalent.
+void lower(State& state);
 
 }  // namespace mpm::models

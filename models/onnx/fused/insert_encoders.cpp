@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include "models/onnx/fused/insert.hpp"
-#include "models/onnx/fused/window_stream.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/match.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/fused/join.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <set>
 
 #include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/ir/activation.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/ir/refusal.hpp"
+#include "models/onnx/ir/list.hpp"
+#include "models/onnx/ir/norm.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
 namespace mpm::models {

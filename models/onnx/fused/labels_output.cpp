@@ -1,6 +1,4 @@
-#include "models/onnx/fused/labels_output.hpp"
-
-#include "models/onnx/fused/query_scores.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 namespace mpm::models {
 

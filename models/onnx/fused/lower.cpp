@@ -1,12 +1,12 @@
-#include "models/onnx/fused/lower.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include "base/checked.hpp"
-#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/norm.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 
 #include "models/onnx/fused/lowering.hpp"
 

@@ -1,4 +1,4 @@
-#include "models/onnx/fused/own_positions.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 #include <algorithm>
 #include <cmath>

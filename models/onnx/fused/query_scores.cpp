@@ -1,5 +1,5 @@
 // scores = transpose(softmax(classes) without the last) x sigmoid(resize(masks)), or resized at the end.
-#include "models/onnx/fused/query_scores.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 namespace mpm::models {
 namespace {

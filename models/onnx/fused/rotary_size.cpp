@@ -1,4 +1,4 @@
-#include "models/onnx/fused/rotary_size.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/onnx/fused/window_stream.hpp"
+#include "models/onnx/fused/insert.hpp"
 
 #include <algorithm>
 #include <set>

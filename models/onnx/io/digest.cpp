@@ -1,4 +1,4 @@
-#include "models/onnx/io/digest.hpp"
+#include "models/onnx/io/read.hpp"
 
 #include <algorithm>
 #include <array>

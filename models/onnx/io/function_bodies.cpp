@@ -1,4 +1,4 @@
-#include "models/onnx/io/function_bodies.hpp"
+#include "models/onnx/io/read_tensor.hpp"
 
 #include <limits>
 #include <string>

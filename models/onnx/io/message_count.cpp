@@ -1,4 +1,4 @@
-#include "models/onnx/io/message_count.hpp"
+#include "models/onnx/io/read_tensor.hpp"
 
 #include <climits>
 

@@ -1,4 +1,4 @@
-#include "models/onnx/io/optimised.hpp"
+#include "models/onnx/io/read_tensor.hpp"
 
 #include <algorithm>
 #include <cmath>

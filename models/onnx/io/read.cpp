@@ -13,12 +13,9 @@
 #include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "models/onnx/io/external_data.hpp"
-#include "models/onnx/io/message_count.hpp"
-#include "models/onnx/io/optimised.hpp"
 #include "models/onnx/io/read_tensor.hpp"
-#include "models/onnx/io/sequences.hpp"
-#include "models/onnx/ir/domain_version.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 
 namespace mpm::models {
 namespace {

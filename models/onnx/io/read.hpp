@@ -18,4 +18,6 @@ Graph readOwnModel(const std::string& path);
 /// The same from memory. External data is looked up beside the file `path`, or rejected if that is empty.
 Graph readModel(const void* bytes, size_t size, const std::string& path = {});
 
+std::string sha256OfFile(const std::string& path);
+
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-#include "models/onnx/io/replace_merging.hpp"
+#include "models/onnx/io/write.hpp"
 
 #include <algorithm>
 #include <limits>

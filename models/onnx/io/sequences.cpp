@@ -1,4 +1,4 @@
-#include "models/onnx/io/sequences.hpp"
+#include "models/onnx/io/read_tensor.hpp"
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"

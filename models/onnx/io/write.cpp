@@ -10,9 +10,9 @@
 #include <opencv2/core.hpp>
 
 #include "base/checked.hpp"
-#include "models/onnx/io/function_bodies.hpp"
-#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/io/read_tensor.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/ir/activation.hpp"
+#include "models/onnx/ir/norm.hpp"
 
 #include <algorithm>
 #include <cmath>

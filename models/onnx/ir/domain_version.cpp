@@ -1,4 +1,4 @@
-#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 
 #include <algorithm>
 #include <map>

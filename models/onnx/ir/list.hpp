@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "models/onnx/ir/refusal.hpp"
-
 namespace mpm::models {
+
+/// A model that cannot be read, understood or converted. The message is a single line: the cause, the place,
+/// the remedy.
+class Refusal : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
 
 [[noreturn]] inline void throwOutside(std::int64_t index, std::size_t count) {
     throw Refusal("there is no element " + std::to_string(index) + " of " + std::to_string(count) +

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/printable.hpp"
-#include "models/onnx/ir/refusal.hpp"
+#include "models/onnx/ir/list.hpp"
 
 namespace mpm::models {
 

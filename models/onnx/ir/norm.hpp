@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/norm_rule.hpp"
 #include "models/onnx/ir/graph.hpp"
+#include "models/onnx/ir/list.hpp"
 
 namespace mpm::models {
 
@@ -25,5 +27,12 @@ void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const
 
 /// "LayerNorm, epsilon 1e-06"
 std::string describe(const NormRule& rule);
+
+using ActivationFunction = float (*)(float);
+
+/// By the names that MpmEncoder has for them.
+const List<std::pair<const char*, ActivationFunction>>& activations();
+/// Inputs at which the activations differ.
+const List<float>& activationProbes();
 
 }  // namespace mpm::models

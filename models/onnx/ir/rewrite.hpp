@@ -27,4 +27,9 @@ private:
     List<char> m_isOutput;
 };
 
+constexpr int kLatestDomainVersion = 3;
+
+/// The lowest version that has all operators, inputs and attributes of the graph.
+int domainVersion(const Graph& graph);
+
 }  // namespace mpm::models

@@ -1,7 +1,5 @@
 #include "models/onnx/layers/layers.hpp"
 
-#include "models/onnx/layers/passes.hpp"
-
 namespace mpm::models {
 
 void writeLayers(State& state, const List<int>& schedule) {

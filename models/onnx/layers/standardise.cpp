@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "models/onnx/ir/norm.hpp"
-#include "models/onnx/layers/passes.hpp"
+#include "models/onnx/layers/layers.hpp"
 
 namespace mpm::models {
 namespace {

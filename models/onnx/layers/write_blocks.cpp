@@ -1,4 +1,4 @@
-#include "models/onnx/layers/passes.hpp"
+#include "models/onnx/layers/layers.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,9 @@
-#include "models/onnx/match/backbone.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/continuation.hpp"
 
 namespace mpm::models {
 namespace {

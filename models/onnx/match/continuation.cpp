@@ -1,4 +1,4 @@
-#include "models/onnx/match/continuation.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 

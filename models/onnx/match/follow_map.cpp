@@ -1,4 +1,4 @@
-#include "models/onnx/match/follow_map.hpp"
+#include "models/onnx/match/state.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/continuation.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 namespace mpm::models {
 namespace {

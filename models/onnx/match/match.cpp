@@ -4,10 +4,7 @@
 #include <set>
 
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/match/backbone.hpp"
-#include "models/onnx/match/match_attention.hpp"
-#include "models/onnx/match/match_mlp.hpp"
-#include "models/onnx/match/windows.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 namespace mpm::models {
 namespace {

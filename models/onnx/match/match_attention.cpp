@@ -1,11 +1,7 @@
-#include "models/onnx/match/match_attention.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "models/onnx/match/match_heads.hpp"
-#include "models/onnx/match/match_scores.hpp"
-#include "models/onnx/match/residual.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/match/match_heads.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

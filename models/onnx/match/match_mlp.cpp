@@ -1,11 +1,11 @@
-#include "models/onnx/match/match_mlp.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
 
-#include "models/onnx/ir/activation.hpp"
+#include "models/onnx/ir/norm.hpp"
 
 namespace mpm::models {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "models/onnx/ir/encoder.hpp"
-#include "models/onnx/trace/joined_linear.hpp"
 #include "models/onnx/trace/trace.hpp"
 
 namespace mpm::models {
@@ -77,5 +77,109 @@ private:
 };
 
 bool close(float a, float b);  ///< equal up to rounding of f32
+
+/// The backbone is the longest of the encoders that read the image and no other encoder; with `chains` also
+/// those that continue its tokens. All others decode. Throws Refusal if merging would stop half way.
+void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
+                    List<EncoderSpec>& encoders);
+
+/// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
+bool isAttention(const RowMatcher& rows, int probabilities);
+
+/// Why one operator, which has one of each of these for all its blocks, cannot hold both blocks; empty if it
+/// can.
+std::string difference(const Block& a, const Block& b);
+
+bool sameValues(const Tensor& a, const Tensor& b);  ///< also if both have none
+
+/// Rows in front of and behind the image tokens.
+struct OtherRows {
+    int special = 0;
+    int trailing = 0;
+};
+
+/// If the image tokens of `next` are those of `segment` in order, perhaps each with something added.
+std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
+                                        const EncoderSpec& next);
+
+/// Where the rows of an encoder's stream come from.
+struct Embedding {
+    static constexpr int32_t kSpecial = -1;
+
+    int source = kAbsent;
+    bool channelsLast = false;
+    int64_t gridRows = 0, gridColumns = 0;
+    List<int32_t> image;  ///< by row; of special ones kSpecial
+    List<int32_t> token;  ///< by row, in raster order of its image
+    Terms terms;
+    List<int32_t> termRow;  ///< row of the terms by row of the stream
+    List<Norm> norms;       ///< the last one first
+};
+
+/// Follows the rows of the stream back to the embedded patches, through norms of whole rows. Throws Mismatch.
+Embedding embeddingOf(const RowMatcher& rows, const EncoderSpec& encoder);
+
+/// q k^T, scaled, with or without a bias per key.
+struct Scores {
+    int product = kAbsent;  ///< the MatMul, a node
+    float scale = 1;
+    Tensor keyBias;
+};
+
+/// Throws Mismatch.
+Scores scoresOf(const RowMatcher& rows, const Node& softmax);
+
+/// Whether a node keeps the last two axes.
+bool keepsMatrix(const RowMatcher& rows, const Node& node);
+
+/// An operand of attention's products: `groups` (images x heads) matrices of tokens x size.
+struct HeadView {
+    int linear = kAbsent;  ///< node that computes it
+    int norm = kAbsent;    ///< norm over a head in between; optional
+    int64_t groups = 0, tokens = 0, size = 0;
+    List<int32_t> rows;     ///< [groups, tokens] row of the linear's result
+    List<int32_t> columns;  ///< [groups, size] column of the linear's result
+    List<float> bias;       ///< [groups, size] added in between, before the factor
+    float factor = 1;       ///< multiplied in between
+    bool rotated = false;
+    List<float> cos, sin;   ///< [groups, tokens, size] where rotated: x cos + partner sin
+    List<int32_t> partner;  ///< [groups, size] component it is rotated with
+};
+
+HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
+
+/// One weight with the columns of all views, head by head; the last view's are multiplied by `lastFactor`.
+Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
+                float lastFactor);
+
+/// The tables of these groups (the heads of one image); one table if all heads share it.
+Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
+
+/// Values of the graph. With an MLP beside attention the sum has three terms, in any order.
+struct Residual {
+    int branch = kAbsent;     ///< attention's term; absent if there is no such sum
+    int middle = kAbsent;     ///< the sum of two terms
+    int mlpBranch = kAbsent;  ///< the MLP's term, if the sum of three is complete without following the MLP
+    int output = kAbsent;     ///< then the sum
+};
+
+/// `result` is that of attention's projection, `stream` are the tokens.
+Residual residualAfter(const RowMatcher& rows, int result, int stream);
+
+/// The attention half of a block, found from its softmax. Throws Mismatch with the reason if it is none.
+/// Fills attention, input, middle, layout, tokens and batch of the block.
+Block matchAttention(const RowMatcher& rows, const Node& softmax);
+
+/// The MLP half of a block whose attention is known: fills mlp and output. Throws Mismatch with the reason if
+/// it is none.
+void matchMlp(const RowMatcher& rows, Block& block);
+
+/// Whether a block attends to other rows than those of a whole image in their order.
+bool hasWindows(const EncoderSpec& encoder);
+
+/// Finds out which tokens of the image the windows of the blocks hold, and which blocks are global.
+/// Afterwards the blocks are those of an encoder over whole images. Throws Mismatch if the windows are of
+/// another kind.
+void findWindows(const RowMatcher& rows, EncoderSpec& encoder);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-#include "models/onnx/match/match_scores.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "models/onnx/match/own_graph.hpp"
+#include "models/onnx/match/match.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/match/backbone.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/match/residual.hpp"
+#include "models/onnx/match/match_rows.hpp"
 
 #include <set>
 

@@ -1,9 +1,7 @@
-#include "models/onnx/match/understand.hpp"
+#include "models/onnx/match/state.hpp"
 
-#include "models/onnx/decoder/deformable.hpp"
-#include "models/onnx/decoder/masked_softmax.hpp"
-#include "models/onnx/match/own_graph.hpp"
-#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/decoder/axes.hpp"
+#include "models/onnx/match/match.hpp"
 #include "models/onnx/passes/passes.hpp"
 
 namespace mpm::models {

@@ -1,9 +1,8 @@
-#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
-#include "models/onnx/passes/passes.hpp"
 
 namespace mpm::models {
 namespace {

@@ -34,4 +34,13 @@ bool turnMeans(Graph& graph);
 /// of the first sum; norms and the other terms are reshaped instead. False if nothing was changed.
 bool regroupSums(Graph& graph, const Inferred& inferred);
 
+/// After folding: removes nodes without effect, fuses decomposed LayerNorms into LayerNormalization and
+/// products with constant weights into `Linear` (x, weight [K, N], bias [N] or absent) of domain
+/// `mpm.internal`, and expands Attention.
+void normalise(Graph& graph, const Inferred& inferred);
+
+/// Turns every value known from shapes and constants into a constant; with a second batch size, only if both
+/// agree.
+void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
+
 }  // namespace mpm::models

@@ -1,11 +1,10 @@
-#include "models/onnx/trace/joined_linear.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/trace/trace.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/onnx/trace/orders.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"

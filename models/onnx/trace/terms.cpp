@@ -1,4 +1,4 @@
-#include "models/onnx/trace/terms.hpp"
+#include "models/onnx/trace/trace.hpp"
 
 #include <numeric>
 

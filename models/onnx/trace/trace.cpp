@@ -6,7 +6,6 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/trace/orders.hpp"
 
 namespace mpm::models {
 namespace {

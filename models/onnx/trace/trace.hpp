@@ -1,14 +1,62 @@
-// Traces the elements of a tensor back to their origin. Between two products of a transformer, exports only
-// move, scale and rotate elements, in endless variations. Tracing single elements through these nodes shows
-// which column of which weight feeds component j of head h of token t, for any sequence of nodes.
+// The elements of a tensor as sparse sums of other elements. A large model has millions of elements per step,
+// and most are a copy of another element: columns with default values are omitted, and steps that change
+// nothing share columns.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/trace/terms.hpp"
+#include "models/onnx/ir/encoder.hpp"
+#include "models/onnx/ir/list.hpp"
+#include "models/onnx/ir/tensor.hpp"
 
 namespace mpm::models {
+
+/// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources in order.
+struct Term {
+    int32_t at[2] = {-1, -1};
+    float factor[2] = {0, 0};
+    float constant = 0;
+    int count() const { return (at[0] >= 0) + (at[1] >= 0); }
+};
+
+class Terms {
+public:
+    Terms() = default;
+    static Terms identity(int64_t count, int64_t offset);
+    static Terms constants(const float* values, int64_t count);
+    static Terms from(const List<Term>& terms);
+
+    size_t size() const { return m_count; }
+    Term operator[](size_t k) const;
+    bool simple() const { return !m_at[1] && !m_constant; }  ///< a single element each, perhaps scaled
+    bool any(const std::function<bool(const Term&)>& test) const;
+
+    /// Element k of the result is element order[k].
+    Terms picked(const List<int32_t>& order) const;
+    static Terms joined(const List<Terms>& parts);
+    Terms scaled(const Terms& by, bool divide) const;  ///< `by` constants
+    Terms negated() const;
+    /// False if an element would depend on more than two.
+    static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
+    /// The same for dependence: only `at` is meaningful.
+    static bool united(const Terms& a, const Terms& b, Terms& result);
+
+private:
+    template <typename T>
+    using Column = std::shared_ptr<const List<T>>;
+
+    static Terms empty(size_t count);
+
+    size_t m_count = 0;
+    Column<int32_t> m_at[2];    // absent: -1
+    Column<float> m_factor[2];  // absent: 1 if there is an element
+    Column<float> m_constant;   // absent: 0
+};
 
 struct Trace {
     Shape shape;
@@ -29,5 +77,31 @@ std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int val
 
 /// The nodes a trace of this kind can pass.
 bool canFollow(const Graph& graph, const Inferred& inferred, const Node& node, Follow follow);
+
+constexpr const char* kPurpose = "following single elements";  ///< of their memory
+
+/// The input is read from `start` in steps along every axis of the output.
+List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step);
+
+/// `indexAt` gives the index of the input along an axis; if the index is outside, the element is the index
+/// behind the last.
+List<int32_t> placed(const Shape& in, const Shape& out,
+                     const std::function<int64_t(size_t axis, int64_t index)>& indexAt);
+
+bool isLinear(const Node* node);  ///< as normalise() writes them; false for nullptr
+Dense denseOf(const Graph& graph, const Node& linear);
+
+/// A scale and a shift of each column taken into the weights: y = (x W + b) * factor + constant.
+Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
+
+struct JoinedLinear {
+    int value = kAbsent;  ///< the result: row r of it follows from row r of the input
+    int input = kAbsent;  ///< value
+    Dense dense;
+};
+
+/// Layers of the same input whose results are joined by columns, added, or scaled and shifted by constants,
+/// as experts that constants switch. The result is `value`, or a value before it that leads to it.
+std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-#include "models/onnx/verify/label_difference.hpp"
+#include "models/onnx/verify/prove.hpp"
 
 #include <algorithm>
 #include <cmath>

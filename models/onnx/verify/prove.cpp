@@ -15,7 +15,6 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/verify/label_difference.hpp"
 
 namespace mpm::models {
 namespace {

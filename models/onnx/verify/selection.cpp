@@ -1,4 +1,4 @@
-#include "models/onnx/verify/selection.hpp"
+#include "models/onnx/verify/prove.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include "base/printable.hpp"
 #include "base/random.hpp"
 #include "models/torch/commands/commands.hpp"
-#include "models/torch/commands/reducer_options.hpp"
 #include "models/torch/data/datasets.hpp"
 #include "models/torch/model/sharing.hpp"
 #include "models/torch/train/checkpoint.hpp"

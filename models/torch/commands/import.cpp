@@ -6,7 +6,6 @@
 
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/export/onnx.hpp"
-#include "models/torch/export/read_back.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"

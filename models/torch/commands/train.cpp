@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "models/torch/commands/commands.hpp"
-#include "models/torch/commands/reducer_options.hpp"
 #include "models/torch/data/datasets.hpp"
 #include "models/torch/train/train.hpp"
 

@@ -1,4 +1,4 @@
-#include "models/torch/data/augment.hpp"
+#include "models/torch/data/batches.hpp"
 
 #include <cmath>
 

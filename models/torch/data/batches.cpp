@@ -4,8 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/torch/data/augment.hpp"
-#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/model/segmenter.hpp"
 #include "street/street.hpp"
 
 namespace mpm::models {

@@ -1,4 +1,4 @@
-#include "models/torch/data/policy_labels.hpp"
+#include "models/torch/data/batches.hpp"
 
 #include <limits>
 

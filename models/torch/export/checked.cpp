@@ -8,7 +8,6 @@
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/torch/export/onnx.hpp"
-#include "models/torch/export/share.hpp"
 
 namespace mpm::models {
 namespace {

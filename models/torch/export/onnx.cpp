@@ -5,7 +5,6 @@
 #include "base/pending_file.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
-#include "models/torch/export/tensors.hpp"
 
 namespace mpm::models {
 namespace {

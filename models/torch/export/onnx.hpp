@@ -3,6 +3,11 @@
 
 #include <string>
 
+#include <torch/types.h>
+
+#include "models/onnx/ir/graph.hpp"
+#include "models/onnx/ir/tensor.hpp"
+#include "models/torch/model/named_tensors.hpp"
 #include "models/torch/model/segmenter.hpp"
 #include "models/torch/model/sharing.hpp"
 #include "pipeline/dataset/classes.hpp"
@@ -34,5 +39,22 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
 /// Compared at no sharing, at `shared` and with all superpatches, maps included.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
+
+/// Adds policy and sharing to a Segmenter of the fused form: `MpmShare` chooses between the tokens of patches
+/// and those of the half-size image, and encoder and decoder follow the map of `MpmShare`. `rows`, `columns`:
+/// of patches.
+void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
+
+/// f32 or i64.
+Tensor tensorOf(const torch::Tensor& tensor);
+
+struct ExportedWeights {
+    NamedTensors tensors;  ///< named as the model's parameters
+    int64_t heads = 0, height = 0, width = 0;
+    std::string normalisation;  ///< vit or deit
+};
+
+/// Sharing is left out. Throws FileError if the file is not such an export.
+ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

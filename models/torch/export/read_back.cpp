@@ -1,11 +1,11 @@
-#include "models/torch/export/read_back.hpp"
+#include "models/torch/export/onnx.hpp"
 
 #include <mpm/mpm.hpp>
 
 #include "base/printable.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/ir/job.hpp"
-#include "models/onnx/ir/refusal.hpp"
+#include "models/onnx/ir/list.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/model/segmenter.hpp"
 

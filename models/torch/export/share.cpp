@@ -1,7 +1,5 @@
-#include "models/torch/export/share.hpp"
 #include "base/checked.hpp"
-
-#include "models/torch/export/tensors.hpp"
+#include "models/torch/export/onnx.hpp"
 
 namespace mpm::models {
 namespace {

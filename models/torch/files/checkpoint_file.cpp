@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/torch/files/file_error.hpp"
-#include "models/torch/files/torch_zip.hpp"
+#include "models/torch/files/pickle.hpp"
 
 namespace mpm::models {
 namespace {

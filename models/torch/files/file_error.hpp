@@ -1,6 +1,8 @@
 // Errors in files of weights.
 #pragma once
 
+#include <cstdint>
+#include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include <opencv2/core.hpp>
 
 #include "base/printable.hpp"
+#include "base/read_file.hpp"
 
 namespace mpm::models {
 
@@ -31,6 +34,23 @@ void demand(bool good, const Parts&... parts) {
     message.imbue(std::locale::classic());
     (message << ... << parts);
     throw FileError(message.str());
+}
+
+/// use(bytes) of a regular file of at most `limit` bytes. Throws FileError; the message is a single line that
+/// begins with the path.
+template <class Use>
+auto fromFile(const std::string& path, std::uint64_t limit, const Use& use) {
+    std::string bytes;
+    try {
+        bytes = readRegularFile(path, limit);
+    } catch (const cv::Exception& problem) {  // which names the path
+        throw FileError(problem.err);
+    }
+    try {
+        return use(bytes);
+    } catch (const cv::Exception& problem) {
+        throw FileError(printable(path) + ": " + printable(problem.err));
+    }
 }
 
 }  // namespace mpm::models

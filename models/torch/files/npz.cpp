@@ -3,7 +3,7 @@
 
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/files/file_tensors.hpp"
-#include "models/torch/files/zip.hpp"
+#include "models/torch/files/pickle.hpp"
 
 namespace mpm::models {
 namespace {

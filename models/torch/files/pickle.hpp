@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/torch/files/file_tensors.hpp"
+
 namespace mpm::models {
 
 struct Pickled;
@@ -37,5 +39,36 @@ struct Pickle {
 
 /// Throws FileError on an opcode that plain data does not need.
 Pickle readPickle(std::string_view bytes);
+
+struct ZipMember {
+    std::string name;
+    std::string_view stored;  ///< as it is in the archive
+    bool deflated = false;
+    std::uint64_t size = 0;  ///< unpacked
+};
+
+/// Throws FileError on an archive that is damaged, encrypted or packed by anything but deflate.
+std::vector<ZipMember> listZip(std::string_view bytes);
+
+/// The member's content; deflated members are unpacked, at most `limit` bytes.
+std::string unpack(const ZipMember& member, std::uint64_t limit);
+
+class TorchZip {
+public:
+    /// Throws FileError if the bytes are no such archive; they must outlive this.
+    explicit TorchZip(std::string_view bytes);
+
+    const Pickled& root() const { return *m_pickle.root; }
+
+    /// The tensor of a value of the kind Tensor.
+    FileTensor tensor(const Pickled& value, const std::string& name);
+
+private:
+    const std::vector<ZipMember> m_members;
+    std::map<std::string, const ZipMember*> m_byName;
+    std::string m_folder, m_text;
+    Pickle m_pickle;
+    Allowance m_allowance;
+};
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-#include "models/torch/files/torch_zip.hpp"
+#include "models/torch/files/pickle.hpp"
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include "models/torch/files/from_file.hpp"
+#include "models/torch/files/file_error.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/torch/files/zip.hpp"
+#include "models/torch/files/pickle.hpp"
 
 #include <algorithm>
 #include <cstring>

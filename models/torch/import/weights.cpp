@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/checked.hpp"
-#include "models/torch/model/initialise.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {
 namespace {

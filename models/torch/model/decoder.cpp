@@ -1,4 +1,4 @@
-#include "models/torch/model/decoder.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 #include "models/torch/model/compute.hpp"
 

@@ -1,4 +1,4 @@
-#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 #include <opencv2/imgproc.hpp>
 

@@ -1,9 +1,8 @@
-#include "models/torch/model/initialise.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 #include <cmath>
 
 #include "base/random.hpp"
-#include "models/torch/model/image_tensor.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,7 +1,6 @@
 #include "models/torch/model/named_tensors.hpp"
 
 #include "models/torch/files/file_error.hpp"
-#include "models/torch/files/from_file.hpp"
 
 namespace mpm::models {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/checked.hpp"
 #include "models/torch/files/checkpoint_file.hpp"
-#include "models/torch/files/from_file.hpp"
+#include "models/torch/files/file_error.hpp"
 #include "models/torch/model/named_tensors.hpp"
 
 namespace mpm::models {

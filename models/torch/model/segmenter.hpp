@@ -4,11 +4,47 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "models/torch/model/decoder.hpp"
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/utils.h>
+#include <opencv2/core.hpp>
+
 #include "models/torch/model/vit.hpp"
 
 namespace mpm::models {
+
+/// tokens [B, K, D] -> scores [B, K, classes].
+class DecoderImpl : public torch::nn::Module {
+public:
+    virtual torch::Tensor forward(const torch::Tensor& tokens) = 0;
+};
+
+class MaskTransformerImpl : public DecoderImpl {
+public:
+    MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
+                        double dropPath);
+    torch::Tensor forward(const torch::Tensor& tokens) override;
+
+    torch::nn::Linear projDec{nullptr};
+    torch::Tensor clsEmb, projPatch, projClasses;
+    torch::nn::ModuleList blocks{nullptr};
+    torch::nn::LayerNorm decoderNorm{nullptr}, maskNorm{nullptr};
+
+private:
+    int64_t m_classes;
+};
+
+class LinearDecoderImpl : public DecoderImpl {
+public:
+    LinearDecoderImpl(int64_t classes, int64_t encoderDim);
+    torch::Tensor forward(const torch::Tensor& tokens) override;
+
+    torch::nn::Linear head{nullptr};
+};
 
 /// Mean and deviation of images: RGB, values of 0..1.
 struct Normalisation {
@@ -69,5 +105,17 @@ private:
 TORCH_MODULE(Segmenter);
 
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
+
+/// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
+torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
+
+/// Truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
+/// attention: query and key agree (tokens attend to similar and near tokens), value and projection oppose the
+/// residual. Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter 2023).
+void initialise(Segmenter& model);
+
+/// Patch filters from the principal components of the images' patches, softly whitened: unlike random
+/// filters, the projection keeps the important components from the start. Images are CV_8UC3 BGR.
+void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

@@ -2,7 +2,6 @@
 
 #include "base/checked.hpp"
 #include "models/torch/files/file_error.hpp"
-#include "models/torch/files/from_file.hpp"
 #include "models/torch/model/named_tensors.hpp"
 
 namespace mpm::models {

@@ -1,4 +1,4 @@
-#include "models/torch/train/curve.hpp"
+#include "models/torch/train/train.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {
 

@@ -1,4 +1,4 @@
-#include "models/torch/train/loss.hpp"
+#include "models/torch/train/evaluate.hpp"
 
 #include <limits>
 

@@ -10,8 +10,8 @@
 #include <opencv2/imgproc.hpp>
 
 #include "base/stopwatch.hpp"
-#include "models/torch/data/policy_labels.hpp"
-#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/data/batches.hpp"
+#include "models/torch/model/segmenter.hpp"
 #include "models/torch/train/optimiser.hpp"
 
 namespace F = torch::nn::functional;

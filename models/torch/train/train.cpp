@@ -14,13 +14,11 @@
 #include "base/private_files.hpp"
 #include "base/stopwatch.hpp"
 #include "models/torch/model/compute.hpp"
-#include "models/torch/model/initialise.hpp"
+#include "models/torch/model/segmenter.hpp"
 #include "models/torch/model/sharing.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
-#include "models/torch/train/loss.hpp"
 #include "models/torch/train/optimiser.hpp"
-#include "models/torch/train/time_plan.hpp"
 
 namespace F = torch::nn::functional;
 

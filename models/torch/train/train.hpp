@@ -1,14 +1,73 @@
 // The training loop.
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "models/torch/data/batches.hpp"
 #include "models/torch/model/segmenter.hpp"
-#include "models/torch/train/curve.hpp"
 #include "models/torch/train/optimiser.hpp"
 
 namespace mpm::models {
+
+struct CurveRow {
+    int64_t step = 0, images = 0;
+    double rate = 0, loss = 0;
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< NaN if not measured
+    double seconds = 0;
+};
+
+class Curve {
+public:
+    /// Reads existing rows up to and including `lastStep`; later rows belong to lost work.
+    Curve(std::string csvPath, int64_t lastStep);
+
+    void add(const CurveRow& row);
+    const std::vector<CurveRow>& rows() const { return m_rows; }
+
+    /// Loss and validation mIoU over the images seen, side by side.
+    void draw(const std::string& pngPath) const;
+
+private:
+    std::string m_csvPath;
+    std::vector<CurveRow> m_rows;
+};
+
+class TimePlan {
+public:
+    /// `seconds`: of the whole run; 0: without limit.
+    explicit TimePlan(double seconds) : m_seconds(seconds) {}
+
+    bool limited() const { return m_seconds > 0; }
+    /// Before a validation was measured: the expected time of a forward of its images.
+    void expectValidation(double seconds) {
+        if (!m_measured) m_validation = seconds;
+    }
+    void validated(double seconds) {
+        m_measured = true;
+        m_validation = seconds;
+    }
+    /// The share of the steps' time that has passed, 0 to 1 and beyond. Half of the run is for steps in any
+    /// case.
+    double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
+    /// Until the end of the run.
+    double left(double passed) const { return std::max(0.0, m_seconds - passed); }
+
+private:
+    double m_seconds, m_validation = 0;
+    bool m_measured = false;
+};
+
+/// "1:02:03"; 0:00:00 for less than nothing.
+inline std::string clockText(double seconds) {
+    const long whole = seconds > 0 ? static_cast<long>(std::min(seconds, 1e9)) : 0;
+    char text[32];
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+    return text;
+}
 
 struct TrainOptions {
     SegmenterOptions model;

@@ -11,7 +11,7 @@
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
-#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 #include "small_export.hpp"
 #include "support/temp_folder.hpp"
 

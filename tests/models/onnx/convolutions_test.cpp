@@ -1,6 +1,6 @@
 // Convolutions of a head that become MpmConv, with what is around them.
 #include "heads_fixture.hpp"
-#include "models/onnx/ir/domain_version.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
-#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/passes/passes.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 #include "support/temp_folder.hpp"

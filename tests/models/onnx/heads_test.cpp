@@ -11,8 +11,8 @@
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
-#include "models/onnx/ir/domain_version.hpp"
-#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/ir/rewrite.hpp"
+#include "models/onnx/passes/passes.hpp"
 
 namespace {
 

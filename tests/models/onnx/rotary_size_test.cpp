@@ -9,7 +9,7 @@
 
 #include "models/onnx/convert.hpp"
 #include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/fused/rotary_size.hpp"
+#include "models/onnx/fused/insert.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "rotary_export.hpp"

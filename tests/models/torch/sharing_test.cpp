@@ -8,9 +8,8 @@
 #include <mpm/sharing.hpp>
 #include <opencv2/dnn.hpp>
 
-#include "models/torch/data/policy_labels.hpp"
+#include "models/torch/data/batches.hpp"
 #include "models/torch/export/onnx.hpp"
-#include "models/torch/export/read_back.hpp"
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/import/weights.hpp"
 #include "models/torch/train/checkpoint.hpp"

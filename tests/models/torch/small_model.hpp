@@ -1,7 +1,6 @@
 // A Segmenter small enough for tests.
 #pragma once
 
-#include "models/torch/model/initialise.hpp"
 #include "models/torch/model/segmenter.hpp"
 
 namespace mpm::models {

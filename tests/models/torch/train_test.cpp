@@ -13,11 +13,9 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
-#include "models/torch/model/image_tensor.hpp"
+#include "models/torch/model/segmenter.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
-#include "models/torch/train/loss.hpp"
-#include "models/torch/train/time_plan.hpp"
 #include "street/street.hpp"
 #include "tests/models/torch/small_model.hpp"
 

@@ -6,8 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/onnx/decoder/deformable.hpp"
-#include "models/onnx/decoder/masked_softmax.hpp"
+#include "models/onnx/decoder/axes.hpp"
 #include "models/onnx/ir/graph_builder.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/match/match.hpp"
-#include "models/onnx/passes/normalise.hpp"
+#include "models/onnx/passes/passes.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
 
