@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "base/scratch_file.hpp"
+#include "base/pending_file.hpp"
 
 namespace mpm {
 namespace {

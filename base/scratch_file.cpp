@@ -1,4 +1,4 @@
-#include "base/scratch_file.hpp"
+#include "base/pending_file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "bench/kernel_operands.hpp"
 #include "mpm_layer/kernels/attention/attention.hpp"
 #include "mpm_layer/kernels/attention/bf16_attention.hpp"
-#include "mpm_layer/kernels/attention/i8_attention.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 #include "mpm_layer/merge/nearest.hpp"

@@ -1,4 +1,4 @@
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 #include <map>
 

@@ -1,7 +1,7 @@
 // The object that each pixel of a frame shows, and the box of each object.
 #pragma once
 
-#include "street/render/sprite.hpp"
+#include "street/render/canvas.hpp"
 #include "street/street.hpp"
 
 namespace mpm::street {

@@ -6,9 +6,7 @@
 #include "street/actors/traffic.hpp"
 #include "street/owners.hpp"
 #include "street/render/canvas.hpp"
-#include "street/render/furniture.hpp"
-#include "street/render/ground.hpp"
-#include "street/render/masonry.hpp"
+#include "street/render/gbuffer.hpp"
 
 namespace mpm::street {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <opencv2/core.hpp>
@@ -41,6 +42,39 @@ public:
 private:
     struct State;
     std::unique_ptr<State> m_state;
+};
+
+struct NightParameters {
+    double luminance = 0.35;  ///< values of 0..1 are multiplied by it
+    double photons = 250;     ///< photons counted at the value 1
+    double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
+};
+
+/// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
+cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
+
+/// Hour at which a clip begins, and the noise of the camera at that light.
+struct ClipLight {
+    double hour = 13;
+    NightParameters noise;
+};
+
+/// "day", "dusk" or "night". Throws cv::Exception on another name.
+ClipLight clipLight(const std::string& name);
+
+/// The same arguments always give the same frames, in any order. Not thread-safe.
+class Clip {
+public:
+    /// `rate`: frames a second; 0: nothing moves.
+    Clip(cv::Size size, const ClipLight& light, double rate, int seed);
+
+    StreetFrame frame(int number);
+
+private:
+    const ClipLight m_light;
+    const double m_rate;
+    const int m_seed;
+    Street m_street;
 };
 
 }  // namespace mpm::street

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 namespace mpm::bench {
 

@@ -12,7 +12,7 @@
 #include "pipeline/metric/confusion.hpp"
 #include "pipeline/segment/network.hpp"
 #include "pipeline/segment/segmenter.hpp"
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 namespace mpm::bench {
 namespace {

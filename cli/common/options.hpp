@@ -11,7 +11,7 @@
 #include <mpm/mpm.hpp>
 #include <opencv2/core.hpp>
 
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace mpm::cli {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/csv.hpp"
+#include "base/row_file.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "pipeline/measure/eval_summary.hpp"

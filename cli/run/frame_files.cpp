@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/csv.hpp"
+#include "base/row_file.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
 #include "cli/common/options.hpp"

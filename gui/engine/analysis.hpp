@@ -17,7 +17,7 @@
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/reader.hpp"
 #include "pipeline/watch/region.hpp"
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace mpm::gui {
 

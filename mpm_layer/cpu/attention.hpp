@@ -7,7 +7,6 @@
 #include "mpm_layer/cpu/packed_encoder.hpp"
 #include "mpm_layer/kernels/attention/attention.hpp"
 #include "mpm_layer/kernels/attention/bf16_attention.hpp"
-#include "mpm_layer/kernels/attention/i8_attention.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
 

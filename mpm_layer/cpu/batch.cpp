@@ -5,7 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "mpm_layer/merge/parts.hpp"
+#include "mpm_layer/merge/nearest.hpp"
 
 namespace mpm::cpu {
 

@@ -4,10 +4,93 @@
 #include <memory>
 #include <vector>
 
+#include "mpm_layer/cpu/attention.hpp"
 #include "mpm_layer/cpu/cpu_session.hpp"
-#include "mpm_layer/cpu/token_memory.hpp"
+#include "mpm_layer/cpu/packed_encoder.hpp"
 
 namespace mpm::cpu {
+
+/// Queries of a head.
+struct HeadQueries {
+    const float* rows;
+    size_t stride;
+    int count;
+};
+
+/// All data is in the layout of the kernels, so that only rows that are computed again are written.
+class TokenMemory : public StreamMemory {
+public:
+    TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);
+
+    void recall(int tap, float* to) const override;
+    float* output(int tap, int row) { return outputs(tap) + static_cast<size_t>(row) * m_dim; }
+
+    /// Keys and values of `count` rows of the input, which are the rows of `heads` from `first` on. Different
+    /// rows may be kept at the same time.
+    void keep(int block, const HeadRows& heads, int first, const int* rows, int count);
+    /// Those of a row of padding: queries, keys and values beside each other.
+    void keepPadding(int block, int window, int number, const float* row);
+
+    /// The key biases of a block's keys, from those of the input's rows.
+    std::vector<float> keyBias(int block, const float* ofRows) const;
+    /// Attention of the panel of queries from `first` on to all rows of a span: of a window, or of the image
+    /// in a global block. `keyBias` has a value for each key of the block, or is null.
+    void attend(int block, int span, int head, const HeadQueries& queries, int first, const float* keyBias,
+                float* output, size_t outputStride) const;
+
+private:
+    // Numbers of a row among the keys and among the values of a block. Values of a span begin a group of
+    // pairs, so that no kernel reads those of two spans at once.
+    struct Place {
+        int key, value;
+    };
+    struct Layout {
+        std::vector<Span> spans;
+        std::vector<int> firstValue;  ///< of each span
+        std::vector<Place> places;    ///< of each row of the input
+        int keys = 0, values = 0;
+        size_t headStep = 0, scaleStride = 0, valueStride = 0, scalesAt = 0, valuesAt = 0, size = 0;
+    };
+    struct Block {
+        const Layout& layout;
+        float *keys, *keyScales, *values;
+    };
+    // Heads are `headStep` apart.
+    struct KeyAndValue {
+        const float *key, *value;
+        size_t headStep;
+    };
+
+    Layout layoutOf(const EncoderConfig& config, const Windows& windows, bool global) const;
+    void place(const EncoderConfig& config, const Windows& windows, bool global, Layout& layout) const;
+    size_t keysSize(const Layout& layout) const;
+    size_t valuesSize(const Layout& layout) const;
+    int readableKeys(const Layout& layout) const;
+    Block block(int index) const;
+    float* outputs(int tap) const { return m_start + m_outputsAt + m_outputStep * tap; }
+    void keepRow(const Block& block, const KeyAndValue& row, const Place& place);
+    void keepKey(const Block& block, const KeyAndValue& row, int to);
+    void keepValue(const Block& block, const float* value, int to);
+    kernels::AttentionHead head(const Block& block, const Span& span, int index, const HeadQueries& queries,
+                                const float* keyBias) const;
+
+    std::shared_ptr<const CpuEncoder> m_encoder;
+    const int m_rows, m_dim;
+    const Precision m_precision;
+    const bool m_valuesArePairs, m_valuesAreColumns;
+    size_t m_keyStride;
+    Layout m_global, m_windowed;  ///< of blocks; that of windows is empty without windows
+    struct Start {
+        const Layout* layout;
+        size_t at;
+    };
+    std::vector<Start> m_blocks;
+    // Keys, scales and values of each block, then the outputs. A single allocation: many small allocations
+    // leave the ends of large pages unused.
+    size_t m_outputsAt = 0, m_outputStep;
+    kernels::Buffer m_all;
+    float* m_start;
+};
 
 class ReuseSession final : public CpuSession {
 public:

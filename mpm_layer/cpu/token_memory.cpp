@@ -1,4 +1,4 @@
-#include "mpm_layer/cpu/token_memory.hpp"
+#include "mpm_layer/cpu/reuse_session.hpp"
 
 #include <algorithm>
 #include <cstdint>

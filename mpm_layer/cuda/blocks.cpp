@@ -2,8 +2,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "mpm_layer/cuda/kernels/attention.hpp"
-#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/kernels/rows.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 #include "mpm_layer/cuda/session.hpp"
 
 namespace mpm::cuda {

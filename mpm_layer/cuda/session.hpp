@@ -7,7 +7,7 @@
 
 #include "mpm_layer/cuda/executor.hpp"
 #include "mpm_layer/cuda/interface/entry.h"
-#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 #include "mpm_layer/cuda/transfer.hpp"
 #include "mpm_layer/cuda/weights.hpp"
 

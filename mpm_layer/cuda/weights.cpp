@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "mpm_layer/cuda/kernels/attention.hpp"
-#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/kernels/rows.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 namespace {

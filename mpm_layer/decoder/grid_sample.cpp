@@ -1,4 +1,4 @@
-#include "mpm_layer/decoder/grid_sample.hpp"
+#include "mpm_layer/decoder/deformable.hpp"
 
 #include <algorithm>
 #include <cmath>

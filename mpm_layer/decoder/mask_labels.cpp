@@ -5,7 +5,7 @@
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
-#include "mpm_layer/kernels/tokens/mask_scores.hpp"
+#include "mpm_layer/kernels/tokens/upsample.hpp"
 
 namespace mpm::decoder {
 namespace {

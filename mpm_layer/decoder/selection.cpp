@@ -1,4 +1,4 @@
-#include "mpm_layer/decoder/selection.hpp"
+#include "mpm_layer/decoder/row_products.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,8 @@
 
 #include "mpm_layer/cpu/convolution.hpp"
 #include "mpm_layer/cpu/linear.hpp"
-#include "mpm_layer/decoder/grid_sample.hpp"
+#include "mpm_layer/decoder/deformable.hpp"
+#include "mpm_layer/decoder/mask_labels.hpp"
 #include "mpm_layer/decoder/share_control.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -125,6 +126,55 @@ protected:
 private:
     /// Where the data are among the operands: a constant follows the runtime input.
     size_t dataAt(const std::vector<Shape>& in) const;
+};
+
+class DeformableLayer : public SmallLayer {
+public:
+    explicit DeformableLayer(const cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    /// Value, offsets, logits, reference.
+    decoder::DeformableShape checkedShape(const std::vector<std::vector<int>>& operands) const;
+
+    int m_heads, m_points;
+    std::vector<cv::Size> m_levels;
+    int m_positions = 0;  ///< of all levels
+};
+
+class MaskLabelsLayer : public SmallLayer {
+public:
+    explicit MaskLabelsLayer(const cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    int outputType(int index) const override { return index == 0 ? kInteger : CV_32F; }
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    decoder::MaskLabelsShape checkedShape(const std::vector<int>& masks,
+                                          const std::vector<int>& logits) const;
+
+    cv::Size m_size;  ///< of the image
+    bool m_sigmoidFirst;
+};
+
+class MatMulLayer : public SmallLayer {
+public:
+    explicit MatMulLayer(const cv::dnn::LayerParams& params);
+    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+protected:
+    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
+
+private:
+    bool m_reversed;  ///< the second operand is the left one
 };
 
 }  // namespace mpm::dnn

@@ -1,4 +1,4 @@
-#include "mpm_layer/dnn/deformable_layer.hpp"
+#include "mpm_layer/dnn/decoder_layers.hpp"
 
 #include "base/checked.hpp"
 #include "mpm_layer/dnn/attributes.hpp"

@@ -9,8 +9,8 @@
 #include "base/printable.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
+#include "mpm_layer/encoder/config.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/weight_names.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 
 namespace mpm::dnn {

@@ -1,4 +1,4 @@
-#include "mpm_layer/dnn/mask_labels_layer.hpp"
+#include "mpm_layer/dnn/decoder_layers.hpp"
 
 #include <algorithm>
 

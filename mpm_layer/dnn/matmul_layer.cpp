@@ -1,4 +1,4 @@
-#include "mpm_layer/dnn/matmul_layer.hpp"
+#include "mpm_layer/dnn/decoder_layers.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,8 @@
 // MpmMerge and MpmRestore: see docs/reference/operators.md.
 #pragma once
 
+#include <string>
+
 #include "mpm_layer/dnn/portable_layer.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
@@ -34,6 +36,21 @@ protected:
 
 private:
     int m_special;
+};
+
+/// In the place of a layer that could not be created; throws the reason when the network is used.
+class RefusedLayer : public PortableLayer {
+public:
+    RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason)
+        : PortableLayer(params), m_reason(reason) {}
+    /// Throws the reason.
+    [[noreturn]] void refuse() const { throw m_reason; }
+
+private:
+    std::vector<Shape> outputShapes(const std::vector<Shape>&) const override { refuse(); }
+    void compute(const std::vector<cv::Mat>&, std::vector<cv::Mat>&) override { refuse(); }
+
+    cv::Exception m_reason;
 };
 
 }  // namespace mpm::dnn

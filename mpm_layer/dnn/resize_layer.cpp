@@ -1,4 +1,4 @@
-#include "mpm_layer/dnn/resize_layer.hpp"
+#include "mpm_layer/dnn/element_layers.hpp"
 
 #include <algorithm>
 

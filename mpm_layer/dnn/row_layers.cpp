@@ -6,7 +6,6 @@
 #include "base/loops.hpp"
 #include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/tokens/columns.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm::dnn {

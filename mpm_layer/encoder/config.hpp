@@ -85,4 +85,8 @@ private:
     std::map<std::string, cv::Mat> m_values;
 };
 
+/// Throws with the name that is unknown, given twice or missing. A weight under a wrong name would be passed
+/// over, and the encoder would compute something else without a word.
+void checkWeightNames(const std::vector<std::string>& names, const EncoderConfig& config);
+
 }  // namespace mpm

@@ -7,7 +7,7 @@
 #include <mpm/read_net.hpp>
 
 #include "base/printable.hpp"
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {

@@ -5,7 +5,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/control.hpp"
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/encoder/runner.hpp"
 #include "mpm_layer/encoder/windows.hpp"
 #include "mpm_layer/merge/reducer.hpp"

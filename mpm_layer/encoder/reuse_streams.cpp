@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 
 namespace mpm {
 namespace {

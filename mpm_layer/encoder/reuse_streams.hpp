@@ -7,7 +7,7 @@
 
 #include "mpm_layer/encoder/backend.hpp"
 #include "mpm_layer/encoder/network_state.hpp"
-#include "mpm_layer/encoder/reuse/follower.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/encoder/reuse/watcher.hpp"
 
 namespace mpm {

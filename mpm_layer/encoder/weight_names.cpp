@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/weight_names.hpp"
+#include "mpm_layer/encoder/config.hpp"
 
 #include <set>
 

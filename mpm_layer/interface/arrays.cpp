@@ -1,4 +1,4 @@
-#include "mpm_layer/interface/arrays.hpp"
+#include "mpm_layer/interface/guard.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,11 @@
 // The border of the C interface: exceptions end here, since the caller may not be C++.
 #pragma once
 
+#include <vector>
+
+#include <mpm/mpm.h>
 #include <mpm/mpm.hpp>
+#include <opencv2/core.hpp>
 
 namespace mpm {
 
@@ -31,5 +35,16 @@ template <class Body>
 int guarded(const Body& body) {
     return guarded(body, -1);
 }
+
+/// The sizes of `array`. Throws if they are not possible; `name` begins the message.
+std::vector<int> sizesOf(const mpm_array* array, const char* name);
+
+/// The numbers of `array`. Throws if they are null or of no known type.
+cv::Mat matrixOf(const mpm_array* array, const char* name);
+
+std::vector<cv::Mat> matricesOf(const mpm_array* arrays, int count, const char* name);
+
+/// The reverse. Throws if the matrix has gaps or another type.
+mpm_array arrayOf(const cv::Mat& matrix);
 
 }  // namespace mpm

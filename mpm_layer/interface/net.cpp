@@ -4,7 +4,6 @@
 #include <mpm/mpm.h>
 #include <mpm/read_net.hpp>
 
-#include "mpm_layer/interface/arrays.hpp"
 #include "mpm_layer/interface/guard.hpp"
 
 struct mpm_net {

@@ -8,7 +8,6 @@
 #include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
-#include "mpm_layer/interface/arrays.hpp"
 #include "mpm_layer/interface/guard.hpp"
 #include "mpm_layer/interface/operators.hpp"
 

@@ -9,15 +9,10 @@
 #include <mpm/sharing.hpp>
 
 #include "mpm_layer/dnn/decoder_layers.hpp"
-#include "mpm_layer/dnn/deformable_layer.hpp"
 #include "mpm_layer/dnn/element_layers.hpp"
 #include "mpm_layer/dnn/embed_layer.hpp"
 #include "mpm_layer/dnn/encoder_layer.hpp"
-#include "mpm_layer/dnn/mask_labels_layer.hpp"
-#include "mpm_layer/dnn/matmul_layer.hpp"
 #include "mpm_layer/dnn/merge_layers.hpp"
-#include "mpm_layer/dnn/refused_layer.hpp"
-#include "mpm_layer/dnn/resize_layer.hpp"
 #include "mpm_layer/dnn/row_layers.hpp"
 #include "mpm_layer/interface/guard.hpp"
 #include "mpm_layer/interface/operators.hpp"

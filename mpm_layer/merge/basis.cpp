@@ -1,4 +1,4 @@
-#include "mpm_layer/merge/basis.hpp"
+#include "mpm_layer/merge/screened_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/loops.hpp"
-#include "mpm_layer/kernels/tokens/candidates.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "mpm_layer/merge/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"

@@ -8,7 +8,6 @@
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/parts.hpp"
 #include "mpm_layer/merge/screened_rows.hpp"
 
 namespace mpm {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/loops.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm {
@@ -17,5 +18,14 @@ struct NearestCounts {
     std::int64_t rows = 0, decided = 0;
 };
 NearestCounts nearestCounts();
+
+/// body(0) ... body(count - 1): on threads if there are enough of them to share out, else in turn, so that
+/// each may use threads itself.
+template <class Body>
+void parallelParts(int count, const Body& body) {
+    if (count >= 2 * std::max(1, cv::getNumThreads())) return parallelFor(count, body, 1);
+    for (int i = 0; i < count; ++i)
+        body(i);
+}
 
 }  // namespace mpm

@@ -4,11 +4,33 @@
 
 #include <vector>
 
+#include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/basis.hpp"
+#include "mpm_layer/merge/merge_map.hpp"
 #include "mpm_layer/merge/reducer.hpp"
 
 namespace mpm {
+
+/// Found from some of the rows. Any basis gives right results; a good one leaves little to decide.
+class Basis {
+public:
+    explicit Basis(const RowsView& rows);
+
+    kernels::ScreenBasis view() const;
+
+private:
+    struct Sample;
+
+    void centre(Sample& sample);
+    void turn(Sample& sample);
+    bool isTrue() const;
+    float* direction(int index) { return m_data.data() + (1 + index) * m_stride; }
+    const float* direction(int index) const { return m_data.data() + (1 + index) * m_stride; }
+
+    int m_width;
+    size_t m_stride;
+    kernels::Buffer m_data;  // the origin, then the directions; zeros behind each
+};
 
 class ScreenedRows {
 public:

@@ -1,4 +1,4 @@
-#include "mpm_layer/model/detection_outputs.hpp"
+#include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {
 namespace {

@@ -8,9 +8,8 @@
 #include <mpm/read_net.hpp>
 
 #include "base/printable.hpp"
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
-#include "mpm_layer/model/detection_outputs.hpp"
 #include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <mpm/mpm.hpp>
+#include <nlohmann/json.hpp>
+
 namespace mpm {
 
 struct OnnxMetadata {
@@ -21,5 +24,13 @@ struct OnnxMetadata {
 
 /// Throws if the file is missing, cut short or no ONNX model.
 OnnxMetadata readOnnxMetadata(const std::string& path);
+
+constexpr const char* kDetectionsForm =
+    "an object with boxes and scores (names of outputs), optionally masks, labels, size_input (names), "
+    "format (cxcywh, xyxy), scale (unit, pixels), activation (sigmoid, softmax, none), background (an index) "
+    "and size_order (wh, hw)";
+
+/// Null if the value is not as kDetectionsForm describes.
+std::optional<DetectionOutputs> detectionOutputsFrom(const nlohmann::json& value);
 
 }  // namespace mpm

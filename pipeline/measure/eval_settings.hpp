@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pipeline/measure/method.hpp"
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace mpm::pipeline {
 

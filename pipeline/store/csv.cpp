@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <ctime>
 
-#include "base/csv.hpp"
 #include "base/number.hpp"
+#include "base/row_file.hpp"
 #include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {

@@ -4,7 +4,6 @@
 
 #include "base/loops.hpp"
 #include "street/render/canvas.hpp"
-#include "street/render/sprite.hpp"
 
 namespace mpm::street {
 namespace {

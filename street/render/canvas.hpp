@@ -2,11 +2,24 @@
 #pragma once
 
 #include "street/actors/actor.hpp"
+#include "street/layout/camera.hpp"
 #include "street/render/gbuffer.hpp"
 #include "street/render/light.hpp"
-#include "street/render/sky.hpp"
 
 namespace mpm::street {
+
+class Sky {
+public:
+    Sky(const Layout& layout, const Camera& camera, cv::Size size);
+
+    /// Linear light of the sky at a pixel.
+    cv::Vec3f at(int x, int y, const Light& light) const;
+
+private:
+    Camera m_camera;
+    uint32_t m_seed;
+    cv::Mat m_clouds;  ///< CV_32F, cover 0..1
+};
 
 /// The street without moving actors. Fine maps have `samples` pixels a side in each pixel of a
 /// frame.
@@ -39,5 +52,20 @@ void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std:
 /// Glare of lamps, after everything else.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                 cv::Mat& image);
+
+struct Sprite {
+    cv::Rect area;   ///< on the fine maps; empty if nothing shows
+    cv::Mat colour;  ///< CV_8UC3 BGR
+    cv::Mat depth;   ///< CV_32F, infinite outside of the actor
+};
+
+/// The actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.
+Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
+
+/// Paints an actor over a frame that began as a copy of the backdrop.
+void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
+
+/// Paints into fine maps and their depth: for actors that never move.
+void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

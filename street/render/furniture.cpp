@@ -1,4 +1,4 @@
-#include "street/render/furniture.hpp"
+#include "street/render/gbuffer.hpp"
 
 #include "base/random.hpp"
 #include "street/render/noise.hpp"

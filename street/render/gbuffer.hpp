@@ -8,6 +8,7 @@
 #include <opencv2/core.hpp>
 
 #include "street/layout/camera.hpp"
+#include "street/layout/layout.hpp"
 
 namespace mpm::street {
 
@@ -118,5 +119,19 @@ void Gbuffer::ground(Shade shade) {
         }
     }
 }
+
+void growTree(Gbuffer& buffer, const Tree& tree);
+void raiseLamp(Gbuffer& buffer, const Lamp& lamp);
+void raiseSign(Gbuffer& buffer, const SignPost& sign);
+void buildFence(Gbuffer& buffer, const Fence& fence);
+
+cv::Vec3f lampHead(const Lamp& lamp);
+
+void layGround(Gbuffer& buffer, const Layout& layout);
+
+void buildHouse(Gbuffer& buffer, const House& house);
+
+/// A box around the house, for shadows.
+void houseBox(const House& house, cv::Vec3f& low, cv::Vec3f& high);
 
 }  // namespace mpm::street

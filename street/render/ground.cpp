@@ -1,4 +1,4 @@
-#include "street/render/ground.hpp"
+#include "street/render/gbuffer.hpp"
 
 #include "street/render/noise.hpp"
 

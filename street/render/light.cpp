@@ -4,8 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "street/render/furniture.hpp"
-#include "street/render/masonry.hpp"
+#include "street/render/gbuffer.hpp"
 
 namespace mpm::street {
 namespace {

@@ -1,4 +1,4 @@
-#include "street/render/masonry.hpp"
+#include "street/render/gbuffer.hpp"
 
 #include "street/render/noise.hpp"
 

@@ -1,4 +1,4 @@
-#include "street/render/sky.hpp"
+#include "street/render/canvas.hpp"
 
 #include <cmath>
 

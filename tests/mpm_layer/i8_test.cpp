@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "left_operand.hpp"
-#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
 #include "support/random.hpp"
 

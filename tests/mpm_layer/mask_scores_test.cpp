@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mpm_layer/kernels/tokens/mask_scores.hpp"
+#include "mpm_layer/kernels/tokens/upsample.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {

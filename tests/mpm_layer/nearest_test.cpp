@@ -15,8 +15,8 @@
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
-#include "mpm_layer/merge/basis.hpp"
 #include "mpm_layer/merge/nearest.hpp"
+#include "mpm_layer/merge/screened_rows.hpp"
 #include "support/random.hpp"
 
 namespace mpm::test {

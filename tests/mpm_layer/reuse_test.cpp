@@ -1,7 +1,7 @@
 // Reuse over time in the encoder: the recomputed rows, and the correctness of the rest.
 #include <limits>
 
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 #include "mpm_layer/reuse_suite.hpp"
 
 namespace mpm::test {

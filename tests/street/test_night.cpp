@@ -1,4 +1,4 @@
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "pipeline/metric/tracks.hpp"
 #include "pipeline/objects/tracker.hpp"
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 namespace mpm::test {
 

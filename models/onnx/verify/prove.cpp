@@ -9,8 +9,8 @@
 #include <mpm/read_net.hpp>
 
 #include "base/checked.hpp"
+#include "base/pending_file.hpp"
 #include "base/printable.hpp"
-#include "base/scratch_file.hpp"
 #include "models/onnx/eval/shapes.hpp"
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"

@@ -10,7 +10,7 @@
 #include "models/torch/model/sharing.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace mpm::models {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/private_files.hpp"
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/data/datasets.hpp"
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 namespace fs = std::filesystem;
 

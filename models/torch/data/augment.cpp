@@ -4,7 +4,7 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "street/night.hpp"
+#include "street/street.hpp"
 
 namespace mpm::models {
 namespace {

@@ -1,7 +1,7 @@
 // Attention in plain f32: scores of a single tile of keys at a time, with a running softmax.
-#include "mpm_layer/cuda/kernels/attention.hpp"
 #include "mpm_layer/cuda/kernels/element.cuh"
 #include "mpm_layer/cuda/kernels/launch.cuh"
+#include "mpm_layer/cuda/kernels/rows.hpp"
 
 namespace mpm::cuda {
 namespace {

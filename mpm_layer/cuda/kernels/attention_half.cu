@@ -1,7 +1,7 @@
 // Attention in bf16 and f16 on tensor cores: a warp holds 16 queries and their sums in registers, keys and
 // values pass through shared memory two tiles at a time.
-#include "mpm_layer/cuda/kernels/attention.hpp"
 #include "mpm_layer/cuda/kernels/launch.cuh"
+#include "mpm_layer/cuda/kernels/rows.hpp"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
 namespace mpm::cuda {

@@ -2,7 +2,7 @@
 
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/layer_norm.cuh"
-#include "mpm_layer/cuda/logic/mean.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 namespace {

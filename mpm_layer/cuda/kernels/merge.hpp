@@ -6,10 +6,8 @@
 
 #include <cstddef>
 
-#include "mpm_layer/cuda/kernels/batch.hpp"
 #include "mpm_layer/cuda/kernels/rows.hpp"
-#include "mpm_layer/cuda/logic/clusters.hpp"
-#include "mpm_layer/cuda/logic/split.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 

@@ -2,8 +2,7 @@
 // column, and no matrix of similarities is ever written.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
-#include "mpm_layer/cuda/logic/scaling.hpp"
-#include "mpm_layer/cuda/logic/triangle.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 namespace {

@@ -14,8 +14,7 @@
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
-#include "mpm_layer/cuda/logic/split.hpp"
-#include "mpm_layer/cuda/logic/triangle.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include "mpm_layer/cuda/interface/entry.h"
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/layer_norm.cuh"
-#include "mpm_layer/cuda/logic/strides.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 
 namespace mpm::cuda {
 namespace {

@@ -1,15 +1,28 @@
 // Operations on rows between the products. T is float, __nv_bfloat16 or __half.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
 
+#include <cuda_runtime.h>
+
 #include "base/norm_rule.hpp"
-#include "mpm_layer/cuda/kernels/batch.hpp"
 
 namespace mpm::cuda {
+
+struct BatchView {
+    const int* offsets;  ///< on the device: first row of each image, and the number of rows at the end
+    int images;
+    int special;  ///< rows in front of each image's tokens
+    int dim;
+    int rows;     ///< upper bound of all rows
+    int longest;  ///< upper bound of the rows of an image
+};
+
+/// The size of the batch after a merge, which the CPU reads.
+struct Extent {
+    int rows, longest;
+};
 
 struct NormView {
     const float* weight;
@@ -57,5 +70,20 @@ void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSi
 /// logits[r] = bias[r] + log(sizes[r]); a null part counts as 0.
 void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
                cudaStream_t stream);
+
+constexpr int kLargestHeadSize = 128;
+
+template <class T>
+struct AttentionView {
+    RowsOf<const T> qkv;  ///< [rows][3][heads][head size]
+    RowsOf<T> output;     ///< [rows][heads][head size]
+    const float* logits;  ///< added for each key; may be null
+    int heads, headSize;  ///< at most kLargestHeadSize
+    float scale;
+};
+
+/// Softmax in f32. bf16 and f16 multiply on tensor cores with sums in f32, float in plain f32.
+template <class T>
+void attend(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream);
 
 }  // namespace mpm::cuda

@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/reuse/follower.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 
 #include <algorithm>
 #include <atomic>

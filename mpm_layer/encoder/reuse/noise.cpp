@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/reuse/noise.hpp"
+#include "mpm_layer/encoder/reuse/watcher.hpp"
 
 #include <algorithm>
 #include <numeric>

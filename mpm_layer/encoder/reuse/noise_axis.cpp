@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/reuse/noise_axis.hpp"
+#include "mpm_layer/encoder/reuse/watcher.hpp"
 
 #include <algorithm>
 #include <cmath>

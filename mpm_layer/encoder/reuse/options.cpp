@@ -1,4 +1,4 @@
-#include "mpm_layer/encoder/reuse/options.hpp"
+#include "mpm_layer/encoder/reuse/plan.hpp"
 
 #include <cmath>
 #include <locale>

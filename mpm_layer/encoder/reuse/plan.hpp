@@ -7,6 +7,14 @@
 
 namespace mpm {
 
+/// Throws with the name of a value that is out of its range.
+void checkReuse(const Reuse& reuse);
+
+/// Of a model file: values, as in reuseFrom(), but neither on nor off. Throws on anything else.
+Reuse reuseOfFile(const std::string& text);
+
+bool sameReuse(const Reuse& a, const Reuse& b);
+
 /// One frame's rows: special rows, image tokens, rows behind them.
 struct FrameRows {
     const float* data = nullptr;
@@ -26,6 +34,20 @@ struct FramePlan {
     std::vector<int> tokens;  ///< to compute, ascending
     std::vector<ReuseReason> reasons;
     std::vector<int> ages;
+};
+
+class StreamFollower {
+public:
+    void restart() { m_previous.clear(); }
+    /// In addition to the rows that `lead` computes: image tokens whose bits changed, and rows that `lead`
+    /// does not have.
+    FramePlan next(const FrameRows& frame, const FramePlan& lead);
+
+private:
+    FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
+    bool changed(const FrameRows& frame, int row) const;
+
+    std::vector<float> m_previous;  ///< all rows of the frame before; empty if none is kept
 };
 
 }  // namespace mpm

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "mpm_layer/kernels/attention/i8_attention.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
 

@@ -1,4 +1,4 @@
-#include "mpm_layer/kernels/tokens/candidates.hpp"
+#include "mpm_layer/kernels/tokens/nearest.hpp"
 
 #include <algorithm>
 #include <limits>

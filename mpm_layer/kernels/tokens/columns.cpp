@@ -1,4 +1,4 @@
-#include "mpm_layer/kernels/tokens/columns.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 #include <algorithm>
 #include <cmath>

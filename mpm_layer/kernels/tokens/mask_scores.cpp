@@ -1,4 +1,4 @@
-#include "mpm_layer/kernels/tokens/mask_scores.hpp"
+#include "mpm_layer/kernels/tokens/upsample.hpp"
 
 #include <algorithm>
 #include <limits>

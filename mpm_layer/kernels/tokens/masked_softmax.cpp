@@ -1,4 +1,4 @@
-#include "mpm_layer/kernels/tokens/masked_softmax.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 #include <limits>
 

@@ -32,4 +32,9 @@ struct Best {
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best);
 
+/// A row of unit length against rows candidates[0..count) of `rows`: the first candidate with the largest
+/// product, and the product. Its bits do not depend on the order of the two rows. -1 if there are none.
+int nearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,
+                     int width, float& value);
+
 }  // namespace mpm::kernels

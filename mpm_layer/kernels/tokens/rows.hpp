@@ -34,4 +34,14 @@ float squaredDistance(const float* a, const float* b, int width);
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 
+/// Normalises `count` columns of in[channel * stride + column] over their `depth` channels; weight and bias
+/// are per channel, the bias may be null. `out` is laid out like `in`.
+void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
+                      const float* bias, const NormRule& rule, float* out);
+
+/// The softmax of those of `count` scores (at least 1) whose mask is not negative, 0 for the others; of all
+/// scores if every mask is negative, or if there is no mask. A mask that is NaN is not negative. `to` may be
+/// `scores`.
+void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
+
 }  // namespace mpm::kernels

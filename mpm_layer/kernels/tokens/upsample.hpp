@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "mpm_layer/kernels/product/product.hpp"
+
 namespace mpm::kernels {
 
 /// Between samples `index` and `next`, `weight` of the way.
@@ -39,5 +41,13 @@ void stretchRow(const float* row, const Runs& runs, float* out);
 /// value. The lowest wins ties, a NaN never wins. `best` may be null: the largest values.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
+
+/// Fills `to`, which has its shape already: row k is the sigmoid of low + weight * (high - low) of row k,
+/// rows `stride` apart. The sigmoid of a NaN is 0.
+void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
+
+/// For each column the row with the largest value, and that value. The lowest row wins ties, a NaN never
+/// wins; if all are NaN, row 0 wins with minus infinity.
+void argmaxRows(const float* rows, size_t stride, int count, int columns, int* labels, float* best);
 
 }  // namespace mpm::kernels

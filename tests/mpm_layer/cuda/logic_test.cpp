@@ -7,14 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "mpm_layer/cuda/logic/clusters.hpp"
-#include "mpm_layer/cuda/logic/mean.hpp"
-#include "mpm_layer/cuda/logic/order.hpp"
+#include "mpm_layer/cuda/logic/arithmetic.hpp"
 #include "mpm_layer/cuda/logic/recent.hpp"
-#include "mpm_layer/cuda/logic/scaling.hpp"
-#include "mpm_layer/cuda/logic/split.hpp"
-#include "mpm_layer/cuda/logic/strides.hpp"
-#include "mpm_layer/cuda/logic/triangle.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/merge/mutual_pairs.hpp"
 #include "mpm_layer/merge/nearest.hpp"

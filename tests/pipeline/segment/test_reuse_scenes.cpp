@@ -9,7 +9,7 @@
 
 #include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/segment/segmenter.hpp"
-#include "street/clip.hpp"
+#include "street/street.hpp"
 
 namespace mpm::pipeline {
 namespace {

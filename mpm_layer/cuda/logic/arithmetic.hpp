@@ -1,0 +1,187 @@
+// The integer and float arithmetic of the kernels that merge, free of CUDA so that tests run it on the CPU.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define MPM_HOST_DEVICE __host__ __device__
+#else
+#define MPM_HOST_DEVICE
+#endif
+
+namespace mpm::cuda {
+
+using Candidate = unsigned long long;
+
+/// Less than every candidate.
+constexpr Candidate kNoCandidate = 0;
+
+/// Unsigned integers that compare as the floats do; both zeros are equal. Not for NaN.
+MPM_HOST_DEVICE inline std::uint32_t orderedBits(float value) {
+    if (value == 0.0f) value = 0.0f;
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+MPM_HOST_DEVICE inline Candidate candidate(float similarity, int index) {
+    return static_cast<Candidate>(orderedBits(similarity)) << 32 | static_cast<std::uint32_t>(~index);
+}
+
+/// -1 if there is no candidate.
+MPM_HOST_DEVICE inline int indexOf(Candidate c) {
+    return c == kNoCandidate ? -1 : ~static_cast<int>(static_cast<std::uint32_t>(c));
+}
+
+/// The other member of token i's pair, -1 if i is alone. `best` and the indices in it count from the
+/// image's first token.
+MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
+    const int nearest = indexOf(best[i]);
+    return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
+}
+
+/// A token's share of the running sums: a cluster and its members if it represents one, else nothing. Both
+/// sums are in the same integer, members in the lower half.
+using ClusterSum = unsigned long long;
+
+MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
+    if (partner >= 0 && partner < token) return 0;
+    return ClusterSum{1} << 32 | (partner < 0 ? 1u : 2u);
+}
+
+MPM_HOST_DEVICE inline int clustersIn(ClusterSum sum) {
+    return static_cast<int>(sum >> 32);
+}
+
+MPM_HOST_DEVICE inline int membersIn(ClusterSum sum) {
+    return static_cast<int>(sum & 0xffffffffu);
+}
+
+/// Clusters of an image: ids by token, members of cluster c at members[starts[c]..starts[c+1]), ascending.
+struct ClusterLists {
+    int* ids;
+    int* starts;
+    int* members;
+};
+
+/// Places a token whose predecessors sum to `before`. The id of a token that its pair does not keep is
+/// written by the representative.
+MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
+    if (partner >= 0 && partner < token) return;
+    const int cluster = clustersIn(before), start = membersIn(before);
+    lists.ids[token] = cluster;
+    lists.starts[cluster] = start;
+    lists.members[start] = token;
+    if (partner < 0) return;
+    lists.ids[partner] = cluster;
+    lists.members[start + 1] = partner;
+}
+
+/// `rows` points at the element in token 0's row. `weights`, by token, may be null.
+MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const int* members, int count,
+                                         const float* weights) {
+    if (count == 1) return rows[members[0] * stride];
+    if (!weights && count == 2) {
+        return static_cast<float>((static_cast<double>(rows[members[0] * stride]) +
+                                   static_cast<double>(rows[members[1] * stride])) *
+                                  0.5);
+    }
+    double total = weights ? weights[members[0]] : 1.0;
+    double sum = total * static_cast<double>(rows[members[0] * stride]);  // negative zeros keep their sign
+    for (int m = 1; m < count; ++m) {
+        const double weight = weights ? weights[members[m]] : 1.0;
+        sum += weight * static_cast<double>(rows[members[m] * stride]);
+        total += weight;
+    }
+    return static_cast<float>(sum / total);
+}
+
+/// Two factors, both exact: a single factor may leave the f32 range.
+struct Scaling {
+    float first, second;
+
+    MPM_HOST_DEVICE float apply(float v) const { return v * first * second; }
+};
+
+/// For a finite `largest` above 0.
+MPM_HOST_DEVICE inline Scaling scalingFor(float largest) {
+    int exponent = 0;
+    frexpf(largest, &exponent);
+    return {ldexpf(1.0f, -exponent / 2), ldexpf(1.0f, -exponent - (-exponent / 2))};
+}
+
+/// The nearest value with a significand of 8 bits, ties to even. For finite values.
+MPM_HOST_DEVICE inline float roundedToBf16(float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits += 0x7fffu + (bits >> 16 & 1u);
+    bits &= 0xffff0000u;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/// high + middle + low is the value itself unless it is below 1e-33: each term takes 8 of 24 bits.
+struct SplitValue {
+    float high, middle, low;
+};
+
+MPM_HOST_DEVICE inline SplitValue split(float value) {
+    const float high = roundedToBf16(value);
+    const float rest = value - high;  // exact, as is the next
+    const float middle = roundedToBf16(rest);
+    return {high, middle, roundedToBf16(rest - middle)};
+}
+
+constexpr int kSplitTerms = 3;
+constexpr int kSplitStep = 16;  ///< the depth of a tensor core product
+
+/// The place of a term of element `i` in a split row: the terms of a step are neighbours.
+MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
+    return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
+}
+
+/// Rows of activations start on 16 bytes in every element type.
+MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
+    return (width + 7) / 8 * 8;
+}
+
+/// Products are computed for whole groups of rows, so that few different shapes have to be planned. Rows of a
+/// product are independent: the values of rows beyond the last row are never used.
+constexpr int roundedRows(int rows) {
+    const int group = rows <= 2048 ? 64 : 256;
+    return (rows + group - 1) / group * group;
+}
+
+/// Rounds the rows of the longest image: whole tiles of queries.
+constexpr int roundedLength(int rows) {
+    return (rows + 63) / 64 * 64;
+}
+
+struct Tile {
+    int row, column;
+};
+
+MPM_HOST_DEVICE constexpr int tilesAlong(int count, int tile) {
+    return (count + tile - 1) / tile;
+}
+
+MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
+    return side * (side + 1) / 2;
+}
+
+/// Tile number `index`. Column by column, for any side of the triangle: the tiles of a smaller
+/// triangle come first, so that with an upper bound, only the last blocks have no work.
+MPM_HOST_DEVICE inline Tile tileOf(int index) {
+    int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
+    // The root is exact to a few units: step to the column that holds the index.
+    while (triangleTiles(column) > index)
+        --column;
+    while (triangleTiles(column + 1) <= index)
+        ++column;
+    return {index - triangleTiles(column), column};
+}
+
+}  // namespace mpm::cuda
