@@ -9,7 +9,7 @@
 
 namespace mpm::cpu {
 
-Batch::Batch(const SessionInput& input, const EncoderConfig& config)
+Batch::Batch(const SessionInput& input, const EncoderConfig& config, Empty)
     : m_windows(config, input.tokens.size[1] - config.specialRows() - config.trailingTokens),
       m_windowed(config.windowed()),
       m_special(config.specialTokens),
@@ -17,7 +17,9 @@ Batch::Batch(const SessionInput& input, const EncoderConfig& config)
       m_dim(input.tokens.size[2]),
       m_inputTokens(input.tokens.size[1] - config.specialRows() - config.trailingTokens),
       m_places(checkedProduct<size_t>(input.tokens.size[0], m_windows.count())),
-      m_reports(input.tokens.size[0]) {
+      m_reports(input.tokens.size[0]) {}
+
+Batch::Batch(const SessionInput& input, const EncoderConfig& config) : Batch(input, config, Empty()) {
     for (int w = 0; w < windows(); ++w) {
         m_places[w].tokens = m_windows.tokens(windowOfImage(w));
         m_places[w].composed = identityMap(m_places[w].tokens);
@@ -33,14 +35,7 @@ Batch::Batch(const SessionInput& input, const EncoderConfig& config)
 
 Batch::Batch(const SessionInput& input, const EncoderConfig& config,
              const std::vector<const std::vector<int>*>& chosen)
-    : m_windows(config, input.tokens.size[1] - config.specialRows() - config.trailingTokens),
-      m_windowed(config.windowed()),
-      m_special(config.specialTokens),
-      m_trailing(config.trailingTokens),
-      m_dim(input.tokens.size[2]),
-      m_inputTokens(input.tokens.size[1] - config.specialRows() - config.trailingTokens),
-      m_places(checkedProduct<size_t>(input.tokens.size[0], m_windows.count())),
-      m_reports(input.tokens.size[0]) {
+    : Batch(input, config, Empty()) {
     std::vector<std::vector<int>> byWindow(m_places.size());
     for (int i = 0; i < images(); ++i)
         choose(i, *chosen[i], byWindow);

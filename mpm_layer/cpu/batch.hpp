@@ -77,6 +77,9 @@ public:
     std::vector<ImageReport> takeReport();
 
 private:
+    struct Empty {};
+    Batch(const SessionInput& input, const EncoderConfig& config, Empty);
+
     // The image tokens of each row.
     struct Rows {
         std::vector<float> sizes, keyBias;

@@ -7,7 +7,7 @@
 #define MPM_KERNELS_VALUE_PAIRS_INL_H_
 #endif
 
-#include "mpm_layer/kernels/attention/attention-inl.h"
+#include "mpm_layer/kernels/attention/values-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 
 MPM_BEFORE_NAMESPACE_BF16();
@@ -47,30 +47,13 @@ HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, 
     }
 }
 
-template <int R, int V>
-HWY_INLINE void addValuePairs(const ValuePairs& values, int start, int count, int column,
-                              const Bf16Pair* weights, float* output) {
-    const size_t width = panelWidth();
-    Block<R, V> block;
-    loadBlock(output + column * width, width, block);
-    multiplyAddPairs<R>(pairsOf(count), values.pairs + start / 2 * values.stride + column, 1, values.stride,
-                        weights, block);
-    storeBlock(block, output + column * width, width);
-}
-
 template <int V>
 HWY_NOINLINE void addValuePairs(const ValuePairs& values, int start, int count, const Bf16Pair* weights,
                                 float* output) {
-    int column = 0;
-    const auto left = [&] { return values.columns - column; };
-    for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValuePairs<kGroup, V>(values, start, count, column, weights, output);
-    for (; left() >= 8; column += 8)
-        addValuePairs<8, V>(values, start, count, column, weights, output);
-    for (; left() >= 4; column += 4)
-        addValuePairs<4, V>(values, start, count, column, weights, output);
-    for (; left() >= 1; column += 1)
-        addValuePairs<1, V>(values, start, count, column, weights, output);
+    addColumns<V>(values.columns, output, [&](auto& block, int column) HWY_ATTR {
+        multiplyAddPairs(pairsOf(count), values.pairs + start / 2 * values.stride + column, 1, values.stride,
+                         weights, block);
+    });
 }
 
 #endif

@@ -35,32 +35,35 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
     }
 }
 
-template <int R, int V>
-HWY_INLINE void addValues(const AttentionHead& head, int start, int count, int column, const float* weights,
-                          float* output) {
+/// Adds to the columns from `column` on, as long as blocks of R fit.
+template <int R, int V, class Add>
+HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();
-    Block<R, V> block;
-    loadBlock(output + column * width, width, block);
-    multiplyAddBeside(count, head.values + start * head.stride + column, head.stride, weights, block);
-    storeBlock(block, output + column * width, width);
+    for (; columns - column >= R && (R != kGroup || columns - column != 16); column += R) {
+        Block<R, V> block;
+        loadBlock(output + column * width, width, block);
+        add(block, column);
+        storeBlock(block, output + column * width, width);
+    }
 }
 
-// Columns of V in register blocks; small ones last so that the usual head sizes waste nothing.
+/// Adds to columns of the output in register blocks: `add(block, column)`. Small blocks come last so that the
+/// usual head sizes waste nothing.
+template <int V, class Add>
+HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
+    int column = 0;
+    addBlocks<kGroup, V>(columns, column, output, add);
+    if constexpr (kGroup > 8) addBlocks<8, V>(columns, column, output, add);
+    addBlocks<4, V>(columns, column, output, add);
+    addBlocks<1, V>(columns, column, output, add);
+}
+
 template <int V>
 HWY_NOINLINE void addValues(const AttentionHead& head, int start, int count, const float* weights,
                             float* output) {
-    int column = 0;
-    const auto left = [&] { return head.headSize - column; };
-    for (; left() >= kGroup && left() != 16; column += kGroup)
-        addValues<kGroup, V>(head, start, count, column, weights, output);
-    if constexpr (kGroup > 8) {
-        for (; left() >= 8; column += 8)
-            addValues<8, V>(head, start, count, column, weights, output);
-    }
-    for (; left() >= 4; column += 4)
-        addValues<4, V>(head, start, count, column, weights, output);
-    for (; left() >= 1; column += 1)
-        addValues<1, V>(head, start, count, column, weights, output);
+    addColumns<V>(head.headSize, output, [&](auto& block, int column) HWY_ATTR {
+        multiplyAddBeside(count, head.values + start * head.stride + column, head.stride, weights, block);
+    });
 }
 
 }  // namespace HWY_NAMESPACE
