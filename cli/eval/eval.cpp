@@ -128,7 +128,7 @@ int eval(EvalOptions options) {
     limitMemory(options.common.maxMemory);
     if (scoresFiles(options)) return scoreFiles(options);
     if (options.request.dataset == "coco" ||
-        (!options.join.empty() && pipeline::areDetectionCounts(options.join[0])))
+        (!options.join.empty() && pipeline::areCounts(options.join[0], pipeline::kDetectionCounts)))
         return evalDetector(options);
     const pipeline::EvalSummary summary(measure(options));
     if (summary.names.empty())

@@ -20,36 +20,28 @@ void addCells(const Json& cells, Confusion& confusion) {
         confusion.add({cell.at(0).get<int>(), cell.at(1).get<int>(), cell.at(2).get<std::int64_t>()});
 }
 
-Json reuseJson(const ReuseCounts& reuse) {
-    return {{"forwards", reuse.forwards},
-            {"full", reuse.full},
-            {"suspended", reuse.suspended},
-            {"recomputed", reuse.recomputed}};
+template <class Reuse, class Fields>
+void reuseFields(Reuse& reuse, const Fields& field) {
+    field("forwards", reuse.forwards);
+    field("full", reuse.full);
+    field("suspended", reuse.suspended);
+    field("recomputed", reuse.recomputed);
 }
 
-ReuseCounts reuseFrom(const Json& json) {
-    ReuseCounts reuse;
-    json.at("forwards").get_to(reuse.forwards);
-    json.at("full").get_to(reuse.full);
-    json.at("suspended").get_to(reuse.suspended);
-    json.at("recomputed").get_to(reuse.recomputed);
-    return reuse;
-}
-
-double numberFrom(const Json& json) {
-    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+template <class Image, class Fields>
+void imageFields(Image& image, const Fields& field) {
+    field("objects_right", image.objects.right);
+    field("objects_all", image.objects.all);
+    field("tokens", image.windows);
+    field("kept", image.kept);
+    field("operations", image.operations);
+    field("joins", image.joins);
 }
 
 Json imageJson(const ImageCounts& image) {
-    Json json = {{"band", cellsJson(image.classes.band)},
-                 {"interior", cellsJson(image.classes.interior)},
-                 {"objects_right", image.objects.right},
-                 {"objects_all", image.objects.all},
-                 {"tokens", image.windows},
-                 {"kept", image.kept},
-                 {"operations", finite(image.operations)},
-                 {"joins", image.joins}};
-    if (image.reuse.forwards > 0) json["reuse"] = reuseJson(image.reuse);
+    Json json = {{"band", cellsJson(image.classes.band)}, {"interior", cellsJson(image.classes.interior)}};
+    imageFields(image, FieldWriter{json});
+    if (image.reuse.forwards > 0) reuseFields(image.reuse, FieldWriter{json["reuse"]});
     if (std::isfinite(image.agreement)) json["agreement"] = image.agreement;
     return json;
 }
@@ -58,58 +50,104 @@ ImageCounts imageFrom(const Json& json, int classes, int ignored) {
     ImageCounts image{SplitConfusion(classes, ignored), {}, {}, 0, 0, {}, {}};
     addCells(json.at("band"), image.classes.band);
     addCells(json.at("interior"), image.classes.interior);
-    json.at("objects_right").get_to(image.objects.right);
-    json.at("objects_all").get_to(image.objects.all);
-    json.at("tokens").get_to(image.windows);
-    json.at("kept").get_to(image.kept);
-    image.operations = numberFrom(json.at("operations"));
-    json.at("joins").get_to(image.joins);
-    if (json.contains("reuse")) image.reuse = reuseFrom(json.at("reuse"));
-    image.agreement = numberFrom(json.value("agreement", Json()));
+    imageFields(image, FieldReader{json});
+    if (json.contains("reuse")) reuseFields(image.reuse, FieldReader{json.at("reuse")});
+    if (json.contains("agreement")) FieldReader{json}("agreement", image.agreement);
     return image;
 }
 
-Json rowJson(const GroupRow& row) {
-    Json images = Json::array();
-    for (const ImageCounts& image : row.images)
-        images.push_back(imageJson(image));
-    return {
-        {"device", row.device},        {"precision", row.precision},      {"schedule", row.schedule},
-        {"windows", row.times.images}, {"ms", row.times.network},         {"encoder_ms", row.times.encoder},
-        {"merge_ms", row.times.merge}, {"restore_ms", row.times.restore}, {"pictures", images}};
+template <class Row, class Fields>
+void rowFields(Row& row, const Fields& field) {
+    field("device", row.device);
+    field("precision", row.precision);
+    field("schedule", row.schedule);
+    field("windows", row.times.images);
+    field("ms", row.times.network);
+    field("encoder_ms", row.times.encoder);
+    field("merge_ms", row.times.merge);
+    field("restore_ms", row.times.restore);
 }
 
-GroupRow rowFrom(const Json& json, int classes, int ignored) {
-    GroupRow row;
-    json.at("device").get_to(row.device);
-    json.at("precision").get_to(row.precision);
-    json.at("schedule").get_to(row.schedule);
-    json.at("windows").get_to(row.times.images);
-    json.at("ms").get_to(row.times.network);
-    json.at("encoder_ms").get_to(row.times.encoder);
-    json.at("merge_ms").get_to(row.times.merge);
-    json.at("restore_ms").get_to(row.times.restore);
-    for (const Json& image : json.at("pictures"))
-        row.images.push_back(imageFrom(image, classes, ignored));
-    return row;
+template <class Part, class Fields>
+void groupFields(Part& group, const Fields& field) {
+    field("group", group.index);
+    field("names", group.names);
+    field("left_out", group.leftOut);
+}
+
+template <class Head, class Fields>
+void runFields(Head& head, const Fields& field) {
+    field("mpm", head.mpm);
+    field("opencv", head.opencv);
+    field("cpu", head.cpu);
+    field("cpu_features", head.cpuFeatures);
+    field("threads", head.threads);
+    field("model", head.model);
+}
+
+template <class Head, class Fields>
+void headFields(Head& head, const Fields& field) {
+    field("model_sha256", head.modelSha256);
+    field.at("encoder")("blocks", head.blocks);
+    field.at("encoder")("width", head.width);
+    field.at("encoder")("heads", head.heads);
+    field("dataset", head.dataset);
+    field("split", head.split);
+    field("pictures", head.images);
+    field("pictures_hash", head.imagesHash);
+    field("group", head.group);
+    field("groups", head.groups);
+    field("shard", head.shard);
+    field("classes", head.classes);
+    field("class_count", head.classCount);
+    field("ignored", head.ignored);
+    field("band_radius", head.bandRadius);
+}
+
+template <class Setting, class Fields>
+void settingFields(Setting& setting, const Fields& field) {
+    field("method", setting.method);
+    field("parameters", setting.parameters);
+    field("precision", setting.precision);
+    field("batch", setting.batch);
 }
 
 }  // namespace
 
+void to_json(Json& json, const Shard& shard) {
+    json = {shard.index, shard.count};
+}
+void from_json(const Json& json, Shard& shard) {
+    shard = {json.at(0).get<int>(), json.at(1).get<int>()};
+}
+
+void FieldReader::operator()(const char* name, double& value) const {
+    const Json& number = json.at(name);
+    value = number.is_null() ? std::numeric_limits<double>::quiet_NaN() : number.get<double>();
+}
+
 Json toJson(const Group& group) {
-    Json rows = Json::array();
-    for (const GroupRow& row : group.rows)
-        rows.push_back(rowJson(row));
-    return {{"group", group.index}, {"names", group.names}, {"left_out", group.leftOut}, {"rows", rows}};
+    Json json;
+    groupFields(group, FieldWriter{json});
+    json["rows"] = Json::array();
+    for (const GroupRow& row : group.rows) {
+        Json& rowJson = json["rows"].emplace_back();
+        rowFields(row, FieldWriter{rowJson});
+        rowJson["pictures"] = Json::array();
+        for (const ImageCounts& image : row.images)
+            rowJson["pictures"].push_back(imageJson(image));
+    }
+    return json;
 }
 
 Group groupFrom(const Json& json, int classes, int ignored) {
     Group group;
-    json.at("group").get_to(group.index);
-    json.at("names").get_to(group.names);
-    json.at("left_out").get_to(group.leftOut);
-    for (const Json& row : json.at("rows"))
-        group.rows.push_back(rowFrom(row, classes, ignored));
+    groupFields(group, FieldReader{json});
+    for (const Json& row : json.at("rows")) {
+        rowFields(group.rows.emplace_back(), FieldReader{row});
+        for (const Json& image : row.at("pictures"))
+            group.rows.back().images.push_back(imageFrom(image, classes, ignored));
+    }
     return group;
 }
 
@@ -135,67 +173,31 @@ std::string difference(const Json& one, const Json& other, bool shardToo) {
 }
 
 Json toJson(const MeasureHead& head) {
-    return {{"mpm", head.mpm},
-            {"opencv", head.opencv},
-            {"cpu", head.cpu},
-            {"cpu_features", head.cpuFeatures},
-            {"threads", head.threads},
-            {"model", head.model},
-            {"size", {head.size.height, head.size.width}}};
+    Json json;
+    runFields(head, FieldWriter{json});
+    json["size"] = {head.size.height, head.size.width};
+    return json;
 }
 
 Json toJson(const EvalHead& head) {
     Json json = {{"mpm_counts", 1}};
     json.update(toJson(head.run));
-    json["model_sha256"] = head.modelSha256;
-    json["encoder"] = {{"blocks", head.blocks}, {"width", head.width}, {"heads", head.heads}};
-    json["dataset"] = head.dataset;
-    json["split"] = head.split;
-    json["pictures"] = head.images;
-    json["pictures_hash"] = head.imagesHash;
-    json["group"] = head.group;
-    json["groups"] = head.groups;
-    json["shard"] = {head.shard.index, head.shard.count};
-    json["classes"] = head.classes;
-    json["class_count"] = head.classCount;
-    json["ignored"] = head.ignored;
-    json["band_radius"] = head.bandRadius;
-    for (const SettingHead& setting : head.settings)
-        json["settings"].push_back({{"method", setting.method},
-                                    {"parameters", setting.parameters},
-                                    {"precision", setting.precision},
-                                    {"batch", setting.batch},
-                                    {"night", setting.night ? Json(*setting.night) : Json(nullptr)}});
+    headFields(head, FieldWriter{json});
+    for (const SettingHead& setting : head.settings) {
+        Json& settingJson = json["settings"].emplace_back();
+        settingFields(setting, FieldWriter{settingJson});
+        settingJson["night"] = setting.night ? Json(*setting.night) : Json(nullptr);
+    }
     return json;
 }
 
 EvalHead headFrom(const Json& json) {
     EvalHead head;
-    json.at("mpm").get_to(head.run.mpm);
-    json.at("opencv").get_to(head.run.opencv);
-    json.at("cpu").get_to(head.run.cpu);
-    json.at("cpu_features").get_to(head.run.cpuFeatures);
-    json.at("threads").get_to(head.run.threads);
-    json.at("model").get_to(head.run.model);
+    runFields(head.run, FieldReader{json});
     head.run.size = {json.at("size").at(1).get<int>(), json.at("size").at(0).get<int>()};
-    json.at("model_sha256").get_to(head.modelSha256);
-    json.at("encoder").at("blocks").get_to(head.blocks);
-    json.at("encoder").at("width").get_to(head.width);
-    json.at("encoder").at("heads").get_to(head.heads);
-    json.at("dataset").get_to(head.dataset);
-    json.at("split").get_to(head.split);
-    json.at("pictures").get_to(head.images);
-    json.at("pictures_hash").get_to(head.imagesHash);
-    json.at("group").get_to(head.group);
-    json.at("groups").get_to(head.groups);
-    head.shard = {json.at("shard").at(0).get<int>(), json.at("shard").at(1).get<int>()};
-    json.at("classes").get_to(head.classes);
-    json.at("class_count").get_to(head.classCount);
-    json.at("ignored").get_to(head.ignored);
-    json.at("band_radius").get_to(head.bandRadius);
+    headFields(head, FieldReader{json});
     for (const Json& setting : json.at("settings")) {
-        head.settings.push_back({setting.at("method"), setting.at("parameters"), setting.at("precision"),
-                                 setting.at("batch"), std::nullopt});
+        settingFields(head.settings.emplace_back(), FieldReader{setting});
         const Json& night = setting.at("night");
         if (!night.is_null()) head.settings.back().night = night.get<std::vector<double>>();
     }

@@ -12,17 +12,41 @@ using Json = nlohmann::ordered_json;
 /// A number, or null if it is not finite: JSON has neither NaN nor infinity.
 Json finite(double value);
 
+/// Writing and reading by one list of names and members.
+struct FieldWriter {
+    Json& json;
+
+    template <class T>
+    void operator()(const char* name, const T& value) const {
+        json[name] = value;
+    }
+    void operator()(const char* name, double value) const { json[name] = finite(value); }
+    FieldWriter at(const char* name) const { return {json[name]}; }
+};
+struct FieldReader {
+    const Json& json;
+
+    template <class T>
+    void operator()(const char* name, T& value) const {
+        json.at(name).get_to(value);
+    }
+    void operator()(const char* name, double& value) const;  ///< NaN for null
+    FieldReader at(const char* name) const { return {json.at(name)}; }
+};
+
 /// A line of a counts file, with its line break.
 std::string lineOf(const Json& json);
 
 /// The first entry in which the heads of two counts files differ; empty if both are of the same evaluation.
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
+void to_json(Json& json, const Shard& shard);
 Json toJson(const MeasureHead& head);
 Json toJson(const EvalHead& head);
 Json toJson(const Group& group);
 
 /// They throw nlohmann::json::exception.
+void from_json(const Json& json, Shard& shard);
 EvalHead headFrom(const Json& json);
 Group groupFrom(const Json& json, int classes, int ignored);
 

@@ -286,12 +286,9 @@ std::vector<size_t> Evaluation::missingGroups(const std::vector<Group>& done) co
 
 EvalCounts Evaluation::run(const Watcher& watcher, const LabelsSink& labels) {
     EvalCounts counts;
+    std::optional<CountsFile> file;
+    if (!m_request.countsFile.empty()) file.emplace(m_request.countsFile, toJson(m_head), groupsInto(counts));
     counts.head = m_head;
-    std::unique_ptr<CountsFile> file;
-    if (!m_request.countsFile.empty()) {
-        file = std::make_unique<CountsFile>(m_request.countsFile, counts.head);
-        counts.groups = file->groups();
-    }
     const std::vector<size_t> missing = missingGroups(counts.groups);
     for (size_t i = 0; i < m_settings.size() && !missing.empty(); ++i)
         warmUp(m_settings[i]);
@@ -305,7 +302,7 @@ EvalCounts Evaluation::run(const Watcher& watcher, const LabelsSink& labels) {
                                    (file ? "the same command continues"
                                          : "with --counts FILE the same command would continue"));
         counts.groups.push_back(measure(index, watcher, labels));
-        if (file) file->add(counts.groups.back());
+        if (file) file->add(toJson(counts.groups.back()));
         watcher.report(done += static_cast<std::int64_t>(m_head.group), total);
     }
     if (file) file->finish();

@@ -185,11 +185,8 @@ DetectionCounts DetectionEvaluation::measure(int row, std::int64_t image, const 
 DetectionEval DetectionEvaluation::run(const std::function<ModelCost(const Network&)>& costOf,
                                        const Watcher& watcher, const Sink& save) {
     DetectionEval eval;
-    std::optional<DetectionCountsFile> file;
-    if (!m_request.countsFile.empty()) {
-        file.emplace(m_request.countsFile, m_head);
-        eval.counts = file->counts();
-    }
+    std::optional<CountsFile> file;
+    if (!m_request.countsFile.empty()) file.emplace(m_request.countsFile, m_head, detectionsInto(eval));
     std::set<std::pair<int, std::int64_t>> done;
     for (const DetectionCounts& one : eval.counts)
         done.emplace(one.row, one.image);
@@ -219,10 +216,11 @@ DetectionEval DetectionEvaluation::run(const std::function<ModelCost(const Netwo
                 counts.image = image;
                 counts.leftOut = m_truth.images.at(image).file;
             }
-            if (file) file->add(counts);
+            if (file) file->add(toJson(counts));
             eval.counts.push_back(std::move(counts));
         }
     }
+    if (file) file->finish();
     watcher.report(total, total);
     eval.head = m_head;
     return eval;

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "base/row_file.hpp"
 #include "pipeline/dataset/coco_files.hpp"
-#include "pipeline/measure/counts_json.hpp"
+#include "pipeline/measure/counts_file.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/flops.hpp"
 #include "pipeline/segment/segmenter.hpp"
@@ -85,27 +83,15 @@ private:
     Json m_head;
 };
 
-/// Whether the file was written by --counts of a detector.
-bool areDetectionCounts(const std::string& path);
+constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of their file
 
-/// Throws MeasureError if a file is damaged or not finished, a shard is missing or there twice, or they are
-/// of different evaluations.
-DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);
+Json toJson(const DetectionCounts& counts);
+
+/// Files of counts, a row a line.
+CountsFormat detectionsInto(DetectionEval& eval);
+DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< as joinShards()
 
 /// The table's rows, with the figures of COCO, cost and speed.
 Json detectionRows(const DetectionEval& eval);
-
-class DetectionCountsFile {
-public:
-    /// Continues an existing file. Throws MeasureError if it is of another evaluation or damaged.
-    DetectionCountsFile(const std::string& path, const Json& head);
-
-    const std::vector<DetectionCounts>& counts() const { return m_counts; }  ///< those that were there
-    void add(const DetectionCounts& counts);
-
-private:
-    std::vector<DetectionCounts> m_counts;
-    std::unique_ptr<RowFile> m_file;
-};
 
 }  // namespace mpm::pipeline
