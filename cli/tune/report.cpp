@@ -9,26 +9,7 @@
 
 namespace mpm::cli {
 
-namespace {
-
-using pipeline::AgreementKind;
 using pipeline::TuneRow;
-
-const char* wordsFor(AgreementKind kind) {
-    switch (kind) {
-        case AgreementKind::Labels:
-            return "share of labels equal to those of all tokens";
-        case AgreementKind::Boxes:
-            return "share of boxes that match those of all tokens";
-        case AgreementKind::Map:
-            return "1 - mean difference from the map of all tokens, relative to its mean deviation";
-        case AgreementKind::Rows:
-            break;
-    }
-    return "mean cosine to the rows of all tokens, after subtracting their mean";
-}
-
-}  // namespace
 
 std::string tuneTable(const pipeline::ModelTuning& tuning) {
     const pipeline::TuneResult& result = tuning.result;
@@ -41,7 +22,7 @@ std::string tuneTable(const pipeline::ModelTuning& tuning) {
                          fixedCell(row.agreement(), 4), fixedCell(row.worst(), 4), fixedCell(row.speed(), 2),
                          fixedCell(row.medianMs(), 1), fixedCell(100 * mean(row.kept), 0) + " %"});
     }
-    return markdownTable(cells) + "\nAgreement: " + wordsFor(tuning.kind) + "; " +
+    return markdownTable(cells) + "\nAgreement: " + textOf(tuning.kind).words + "; " +
            std::to_string(tuning.images) + " images.\n";
 }
 

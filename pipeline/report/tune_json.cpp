@@ -37,7 +37,7 @@ Json rowJson(const ModelTuning& tuning, size_t index) {
 Json tuneJson(const MeasureHead& head, const ModelTuning& tuning, const TuneGoal& goal) {
     Json report = toJson(head);
     report["goal"] = {{"keep", orNull(goal.keep)}, {"faster", orNull(goal.faster)}};
-    report["agreement"] = agreementName(tuning.kind);
+    report["agreement"] = textOf(tuning.kind).name;
     report["images"] = tuning.images;
     report["ms_all_tokens"] = finite(tuning.result.fullMs);
     report["complete"] = tuning.result.complete;

@@ -44,20 +44,6 @@ double without(bool first, bool second) {
 
 }  // namespace
 
-const char* agreementName(AgreementKind kind) {
-    switch (kind) {
-        case AgreementKind::Labels:
-            return "labels";
-        case AgreementKind::Boxes:
-            return "boxes";
-        case AgreementKind::Map:
-            return "map";
-        case AgreementKind::Rows:
-            break;
-    }
-    return "rows";
-}
-
 double labelAgreement(const cv::Mat& full, const cv::Mat& other) {
     if (full.size() != other.size()) return 0;
     cv::Mat a, b, equal;

@@ -8,15 +8,21 @@
 
 namespace mpm::pipeline {
 
-/// Each kind of model has a separate measure.
-enum class AgreementKind {
-    Labels,  ///< share of equal labels
-    Boxes,   ///< of a detector: share of boxes that match, with the same label
-    Map,  ///< one channel, as depth: 1 - mean absolute difference / mean absolute deviation of the full map
-    Rows  ///< mean cosine of the rows, after the mean of the full rows has been subtracted
-};
+/// Each kind of model has a separate measure; kAgreements describes it. Boxes are of a detector and match
+/// with the same label, a map has one channel, as depth has.
+enum class AgreementKind { Labels, Boxes, Map, Rows };
 
-const char* agreementName(AgreementKind kind);  ///< "labels", "boxes", "map", "rows"
+struct AgreementText {
+    const char *name, *words;
+};
+inline constexpr AgreementText kAgreements[] = {
+    {"labels", "share of labels equal to those of all tokens"},
+    {"boxes", "share of boxes that match those of all tokens"},
+    {"map", "1 - mean difference from the map of all tokens, relative to its mean deviation"},
+    {"rows", "mean cosine to the rows of all tokens, after subtracting their mean"}};
+inline const AgreementText& textOf(AgreementKind kind) {
+    return kAgreements[static_cast<int>(kind)];
+}
 
 /// Of one image, between 0 and 1 in general; a map or rows may be worse than 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
