@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/activation.hpp"
 #include "mpm_layer/cuda/interface/entry.h"
 
 namespace {
@@ -171,7 +172,12 @@ bool smoke(const MpmCudaEntry& entry, const Shape& shape, int precision, const W
     check(entry.create_encoder(0, &model.description(), &encoder, &error), error, "create_encoder");
     const int rows = shape.special + shape.tokens, dim = shape.heads * shape.headSize;
     MpmCudaInput input{};
-    input.options = {shape.special, shape.gated ? MPM_CUDA_SILU : MPM_CUDA_GELU, 1, 1e-6f, 1e-6f, 1e-6f};
+    input.options = {shape.special,
+                     static_cast<int32_t>(shape.gated ? mpm::Activation::Silu : mpm::Activation::Gelu),
+                     1,
+                     1e-6f,
+                     1e-6f,
+                     1e-6f};
     input.tokens = model.values(static_cast<size_t>(shape.images) * rows * dim, 1.0f);
     input.images = shape.images;
     input.rows_per_image = rows;

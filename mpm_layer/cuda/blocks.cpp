@@ -127,13 +127,13 @@ private:
     /// If the product's epilogue has the function, it saves a pass over the widest rows. It does not have
     /// GELU by the error function, which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
-        const int32_t activation = options().activation;
-        if (activation == MPM_CUDA_NONE) return !block.gate.present();
+        const auto activation = static_cast<Activation>(options().activation);
+        if (activation == Activation::None) return !block.gate.present();
         // With fixed kernels the choice must not depend on the number of rows.
         if (block.gate.present() || fixedKernels()) return false;
-        if (activation != MPM_CUDA_GELU_TANH && activation != MPM_CUDA_RELU) return false;
+        if (activation != Activation::GeluTanh && activation != Activation::Relu) return false;
         Product within = expand;
-        within.epilogue = activation == MPM_CUDA_RELU ? Epilogue::Relu : Epilogue::GeluTanh;
+        within.epilogue = activation == Activation::Relu ? Epilogue::Relu : Epilogue::GeluTanh;
         if (!executor().products.has(within)) return false;
         expand = within;
         return true;

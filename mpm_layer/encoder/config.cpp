@@ -134,19 +134,10 @@ void checkConfig(const EncoderConfig& config) {
 }
 
 kernels::Activation activationFrom(const std::string& name) {
-    using kernels::Activation;
-    static const std::map<std::string, Activation> kNames = {{"gelu", Activation::Gelu},
-                                                             {"gelu_tanh", Activation::GeluTanh},
-                                                             {"gelu_quick", Activation::GeluQuick},
-                                                             {"silu", Activation::Silu},
-                                                             {"relu", Activation::Relu}};
-    const auto found = kNames.find(name);
-    if (found == kNames.end()) {
-        CV_Error(cv::Error::StsBadArg,
-                 "mpm: activation '" + printable(name, 80) +
-                     "' is not known; expected gelu, gelu_tanh, gelu_quick, silu or relu");
-    }
-    return found->second;
+    for (const ActivationEntry& entry : kActivations)
+        if (name == entry.name) return entry.activation;
+    CV_Error(cv::Error::StsBadArg, "mpm: activation '" + printable(name, 80) +
+                                       "' is not known; expected one of " + activationNames());
 }
 
 void NamedWeights::add(const std::string& name, const cv::Mat& value) {

@@ -18,13 +18,6 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-float geluOf(float x, bool tanh) {
-    const std::string wanted = tanh ? "gelu_tanh" : "gelu";
-    for (const auto& [name, f] : activations())
-        if (name == wanted) return f(x);
-    return x;
-}
-
 // Nodes that compute each element from the same element of one value.
 class Activations {
 public:
@@ -104,7 +97,7 @@ private:
         const std::optional<Tensor> result = valueOf(output, values, 3 * kSteps);
         if (!result || result->size() != count) return false;
         for (int64_t k = 0; k < count; ++k) {
-            const float expected = geluOf(activationProbes()[k], tanh);
+            const float expected = kActivations[tanh ? 1 : 0].of(activationProbes()[k]);
             // Closer than constants that were rounded to half precision: those stay as they are.
             if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
                 return false;

@@ -37,4 +37,9 @@ std::string describe(const NormRule& rule) {
     return std::string(namesOf(rule.kind).title) + ", epsilon " + std::string(text, end);
 }
 
+const List<float>& activationProbes() {
+    static const List<float> all{-3.7f, -2.2f, -1.3f, -0.6f, -0.1f, 0.f, 0.3f, 0.9f, 1.4f, 2.1f, 2.9f, 4.2f};
+    return all;
+}
+
 }  // namespace mpm::models

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/activation.hpp"
 #include "base/norm_rule.hpp"
 #include "models/onnx/ir/graph.hpp"
 #include "models/onnx/ir/list.hpp"
@@ -28,11 +29,7 @@ void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const
 /// "LayerNorm, epsilon 1e-06"
 std::string describe(const NormRule& rule);
 
-using ActivationFunction = float (*)(float);
-
-/// By the names that MpmEncoder has for them.
-const List<std::pair<const char*, ActivationFunction>>& activations();
-/// Inputs at which the activations differ.
+/// Inputs at which the activations of kActivations differ.
 const List<float>& activationProbes();
 
 }  // namespace mpm::models

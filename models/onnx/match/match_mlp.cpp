@@ -50,7 +50,7 @@ private:
             // Behind a Split, for example, the bias is a separate sum.
             const List<int> shifted = shiftedLayers();
             if (shifted.empty() || !readActivation(branch, shifted))
-                fail("its activation is none of gelu, gelu_tanh, gelu_quick, silu, relu (gated or not)");
+                fail("its activation is none of " + activationNames() + " (gated or not)");
         }
     }
 
@@ -241,7 +241,7 @@ private:
         const List<float> result = runProbes(traced);
         const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
-        for (const auto& [name, f] : activations()) {
+        for (const auto& [name, activation, f] : kActivations) {
             for (int gate = 0; gate < (m_gated ? 2 : 1); ++gate) {
                 bool fits = true;
                 for (size_t k = 0; k < result.size(); ++k) {

@@ -22,15 +22,6 @@ typedef struct MpmCudaError {
 
 enum { MPM_CUDA_F32 = 0, MPM_CUDA_TF32 = 1, MPM_CUDA_BF16 = 2, MPM_CUDA_F16 = 3 };
 
-enum {
-    MPM_CUDA_NONE = 0,
-    MPM_CUDA_GELU = 1,
-    MPM_CUDA_GELU_TANH = 2,
-    MPM_CUDA_GELU_QUICK = 3,
-    MPM_CUDA_SILU = 4,
-    MPM_CUDA_RELU = 5
-};
-
 /* Absent parts are null; a norm without weight and bias may still be present. */
 typedef struct MpmCudaNorm {
     const float* weight;
@@ -79,7 +70,7 @@ typedef struct MpmCudaNormRule {
 
 /* Options that may differ between encoders with the same weights. */
 typedef struct MpmCudaOptions {
-    int32_t special_tokens, activation, rotary_halves;
+    int32_t special_tokens, activation /* mpm::Activation */, rotary_halves;
     int32_t parallel; /* attention and MLP of a block read the same rows */
     MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;

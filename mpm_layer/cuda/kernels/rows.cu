@@ -34,17 +34,17 @@ __device__ float sigmoid(float x) {
 }
 
 __device__ float activated(float x, int32_t activation) {
-    switch (activation) {
-        case MPM_CUDA_GELU:
+    switch (static_cast<Activation>(activation)) {
+        case Activation::Gelu:
             return 0.5f * x * (1.0f + erff(x * 0.70710678f));
-        case MPM_CUDA_GELU_TANH:
+        case Activation::GeluTanh:
             // 0.5 (1 + tanh(u)) = sigmoid(2 u)
             return x * sigmoid(1.59576912f * x * fmaf(0.044715f * x, x, 1.0f));
-        case MPM_CUDA_GELU_QUICK:
+        case Activation::GeluQuick:
             return x * sigmoid(1.702f * x);
-        case MPM_CUDA_SILU:
+        case Activation::Silu:
             return x * sigmoid(x);
-        case MPM_CUDA_RELU:
+        case Activation::Relu:
             return fmaxf(x, 0.0f);
         default:
             return x;

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include "base/activation.hpp"
 #include "base/norm_rule.hpp"
 
 namespace mpm::cuda {

@@ -9,29 +9,10 @@
 namespace mpm::cuda {
 namespace {
 
-int32_t codeOf(kernels::Activation activation) {
-    using kernels::Activation;
-    switch (activation) {
-        case Activation::Gelu:
-            return MPM_CUDA_GELU;
-        case Activation::GeluTanh:
-            return MPM_CUDA_GELU_TANH;
-        case Activation::GeluQuick:
-            return MPM_CUDA_GELU_QUICK;
-        case Activation::Silu:
-            return MPM_CUDA_SILU;
-        case Activation::Relu:
-            return MPM_CUDA_RELU;
-        case Activation::None:
-            break;
-    }
-    return MPM_CUDA_NONE;
-}
-
 MpmCudaOptions optionsOf(const EncoderConfig& config) {
     MpmCudaOptions options{};
     options.special_tokens = config.specialTokens;
-    options.activation = codeOf(config.activation);
+    options.activation = static_cast<int32_t>(config.activation);
     options.rotary_halves = config.rotary == Rotary::Halves;
     options.parallel = config.parallel;
     const auto plain = [](const NormRule& rule) {

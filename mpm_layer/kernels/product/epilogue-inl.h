@@ -57,30 +57,26 @@ struct Relu {
     static HWY_INLINE Float of(Float x) { return hn::Max(hn::Zero(FloatTag()), x); }
 };
 
-template <class Function>
-HWY_INLINE void applyTo(Block<kGroup>& block) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kGroup; ++r) {
-        block.sum[r][0] = Function::of(block.sum[r][0]);
-        block.sum[r][1] = Function::of(block.sum[r][1]);
-    }
-}
+struct Unchanged {
+    static HWY_INLINE Float of(Float x) { return x; }
+};
 
-template <class ErfGelu>
-HWY_INLINE void activate(Activation activation, Block<kGroup>& block) {
+/// visit(function) for the function of an activation; ErfGelu is the one for Gelu.
+template <class ErfGelu = Gelu, class Visit>
+HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     switch (activation) {
         case Activation::None:
-            return;
+            return visit(Unchanged());
         case Activation::Gelu:
-            return applyTo<ErfGelu>(block);
+            return visit(ErfGelu());
         case Activation::GeluTanh:
-            return applyTo<GeluTanh>(block);
+            return visit(GeluTanh());
         case Activation::GeluQuick:
-            return applyTo<GeluQuick>(block);
+            return visit(GeluQuick());
         case Activation::Silu:
-            return applyTo<Silu>(block);
+            return visit(Silu());
         case Activation::Relu:
-            return applyTo<Relu>(block);
+            return visit(Relu());
     }
 }
 
@@ -137,7 +133,14 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
         }
     }
     if (e.residual && !e.residualLast) addResidual(e, row, rows, column, columns, block);
-    activate<ErfGelu>(e.activation, block);
+    withFunction<ErfGelu>(
+        e.activation, [&block](auto function) HWY_ATTR __attribute__((always_inline)) {
+#pragma GCC unroll 16
+            for (int r = 0; r < kGroup; ++r) {
+                block.sum[r][0] = function.of(block.sum[r][0]);
+                block.sum[r][1] = function.of(block.sum[r][1]);
+            }
+        });
     if (e.gate) {
 #pragma GCC unroll 16
         for (int r = 0; r < kGroup; ++r) {

@@ -15,10 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-struct Unchanged {
-    static HWY_INLINE Float of(Float x) { return x; }
-};
-
 /// As FloatTarget::finish; read(r, sums) gives the two vectors of row r. kWhole: all columns are there.
 template <class Function, bool kWhole, class Read>
 HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
@@ -52,33 +48,18 @@ HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int r
     }
 }
 
-template <class Function, class Read>
-HWY_INLINE void finishRowsBy(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
-                             const FloatTarget& target) {
-    if (columns >= static_cast<int>(panelWidth())) {
-        finishRows<Function, true>(read, e, row, rows, column, columns, target);
-    } else {
-        finishRows<Function, false>(read, e, row, rows, column, columns, target);
-    }
-}
-
 template <class Read>
 HWY_INLINE void finishStored(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
                              const FloatTarget& target) {
-    switch (e.activation) {
-        case Activation::None:
-            return finishRowsBy<Unchanged>(read, e, row, rows, column, columns, target);
-        case Activation::Gelu:
-            return finishRowsBy<Gelu>(read, e, row, rows, column, columns, target);
-        case Activation::GeluTanh:
-            return finishRowsBy<GeluTanh>(read, e, row, rows, column, columns, target);
-        case Activation::GeluQuick:
-            return finishRowsBy<GeluQuick>(read, e, row, rows, column, columns, target);
-        case Activation::Silu:
-            return finishRowsBy<Silu>(read, e, row, rows, column, columns, target);
-        case Activation::Relu:
-            return finishRowsBy<Relu>(read, e, row, rows, column, columns, target);
-    }
+    withFunction(
+        e.activation, [&](auto function) HWY_ATTR __attribute__((always_inline)) {
+            using Function = decltype(function);
+            if (columns >= static_cast<int>(panelWidth())) {
+                finishRows<Function, true>(read, e, row, rows, column, columns, target);
+            } else {
+                finishRows<Function, false>(read, e, row, rows, column, columns, target);
+            }
+        });
 }
 
 /// FloatTarget::finish in the better way of this instruction set.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/activation.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 
 namespace mpm::kernels {
@@ -50,7 +51,7 @@ private:
     Buffer m_data;
 };
 
-enum class Activation { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
+using mpm::Activation;
 
 /// Applied to a sum before it is stored, in this order. Null members do nothing; all pointers are per
 /// column but `rowBias` and the matrices, `residual` and `gate`.

@@ -13,35 +13,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-namespace {
-
-template <class Function>
-HWY_INLINE void applyToAll(const float* in, size_t count, float* out) {
-    const size_t lanes = hn::Lanes(FloatTag());
-    for (size_t k = 0; k < count; k += lanes) {
-        const int here = static_cast<int>(std::min(lanes, count - k));
-        storePart(Function::of(loadPart(in + k, here)), out + k, here);
-    }
-}
-
-}  // namespace
 
 void Activate(Activation activation, const float* in, size_t count, float* out) {
-    switch (activation) {
-        case Activation::None:
-            std::copy_n(in, in == out ? 0 : count, out);
-            return;
-        case Activation::Gelu:
-            return applyToAll<Gelu>(in, count, out);
-        case Activation::GeluTanh:
-            return applyToAll<GeluTanh>(in, count, out);
-        case Activation::GeluQuick:
-            return applyToAll<GeluQuick>(in, count, out);
-        case Activation::Silu:
-            return applyToAll<Silu>(in, count, out);
-        case Activation::Relu:
-            return applyToAll<Relu>(in, count, out);
-    }
+    const size_t lanes = hn::Lanes(FloatTag());
+    withFunction(activation, [=](auto function) HWY_ATTR {
+        for (size_t k = 0; k < count; k += lanes) {
+            const int here = static_cast<int>(std::min(lanes, count - k));
+            storePart(function.of(loadPart(in + k, here)), out + k, here);
+        }
+    });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,0 +1,42 @@
+// The activations of MLPs and convolutions: what attributes call them, and their formulas.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace mpm {
+
+/// CUDA's library gets these numbers.
+enum class Activation : int { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
+
+struct ActivationEntry {
+    const char* name;
+    Activation activation;
+    float (*of)(float);
+};
+
+inline float sigmoidOf(float x) {
+    return 1 / (1 + std::exp(-x));
+}
+inline float geluTanhOf(float x) {
+    return 0.5f * x * (1 + std::tanh(std::sqrt(2 / 3.14159265f) * (x + 0.044715f * x * x * x)));
+}
+
+inline constexpr std::array<ActivationEntry, 5> kActivations = {
+    {{"gelu", Activation::Gelu, [](float x) { return 0.5f * x * (1 + std::erf(x / std::sqrt(2.f))); }},
+     {"gelu_tanh", Activation::GeluTanh, geluTanhOf},
+     {"gelu_quick", Activation::GeluQuick, [](float x) { return x * sigmoidOf(1.702f * x); }},
+     {"silu", Activation::Silu, [](float x) { return x * sigmoidOf(x); }},
+     {"relu", Activation::Relu, [](float x) { return std::max(0.f, x); }}}};
+
+/// "gelu, gelu_tanh, ..."
+inline std::string activationNames() {
+    std::string names;
+    for (const ActivationEntry& entry : kActivations)
+        names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    return names;
+}
+
+}  // namespace mpm
