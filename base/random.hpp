@@ -39,22 +39,6 @@ public:
         return radius * std::cos(6.283185307179586 * uniform());
     }
 
-    /// A random number of events with this mean.
-    int poisson(double mean) {
-        // Knuth's product draws a number for each event; for large means the normal distribution is exact to
-        // a count.
-        if (mean > 60.0)
-            return static_cast<int>(std::fmax(0.0, std::floor(mean + std::sqrt(mean) * normal() + 0.5)));
-        const double limit = std::exp(-mean);
-        double product = uniform();
-        int events = 0;
-        while (product > limit) {
-            product *= uniform();
-            ++events;
-        }
-        return events;
-    }
-
 private:
     uint64_t m_state;
 };

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <opencv2/imgproc.hpp>
-
-#include "base/number.hpp"
-#include "pipeline/draw/text.hpp"
 
 namespace mpm::pipeline {
 
@@ -124,27 +120,6 @@ std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Ma
     for (size_t id = 0; id < std::min(shares.size(), counts.size()); ++id)
         shares[id] = labels.empty() ? 0 : double(counts[id]) / double(all);
     return shares;
-}
-
-cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::string>& names,
-                   const Palette& palette, cv::Size size) {
-    cv::Mat legend(size, CV_8UC3, cv::Scalar(255, 255, 255));
-    std::vector<size_t> order(shares.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shares[a] > shares[b]; });
-    const TextStyle style;
-    const int step = 24;
-    for (int row = 0; row < static_cast<int>(order.size()) && (row + 1) * step <= size.height; ++row) {
-        const size_t id = order[row];
-        const int base = row * step + 17;
-        const cv::Rect swatch(8, base - 12, 14, 14);
-        cv::rectangle(legend, swatch, id < palette.size() ? bgr(palette[id]) : cv::Scalar(), cv::FILLED);
-        cv::rectangle(legend, swatch, cv::Scalar(120, 120, 120), 1);
-        drawText(legend, id < names.size() ? names[id] : "class " + std::to_string(id), {30, base}, style);
-        const std::string share = fixedText(100 * shares[id], 1) + " %";
-        drawText(legend, share, {size.width - 8 - textSize(share, style).width, base}, style);
-    }
-    return legend;
 }
 
 }  // namespace mpm::pipeline

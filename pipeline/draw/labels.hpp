@@ -30,8 +30,4 @@ void drawMasked(cv::Mat& image, const cv::Mat& seen);
 /// same size, 0 for a pixel that does not count; empty: all count. If none counts, there are no shares.
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});
 
-/// The largest shares as a column of swatches with names, as many as `size` holds.
-cv::Mat drawLegend(const std::vector<double>& shares, const std::vector<std::string>& names,
-                   const Palette& palette, cv::Size size);
-
 }  // namespace mpm::pipeline

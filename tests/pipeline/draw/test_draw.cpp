@@ -354,11 +354,9 @@ TEST(Timeline, DrawsAnyNumberOfPoints) {
 
 TEST(Numbers, AreDrawnTheSameInALocaleWithADecimalComma) {
     const auto timeline = [] { return drawTimeline(dayAndNight()); };
-    const auto legend = [] { return drawLegend({0.125, 0.875}, {"road", "tree"}, Palette(2), {240, 60}); };
-    const cv::Mat timelineBefore = timeline(), legendBefore = legend();
+    const cv::Mat before = timeline();
     const test::CommaLocale comma;
-    EXPECT_TRUE(same(timeline(), timelineBefore));
-    EXPECT_TRUE(same(legend(), legendBefore));
+    EXPECT_TRUE(same(timeline(), before));
 }
 
 TEST(Timeline, ASingleMomentHasAnAxisOfWholeUnitsAndNoNameIsClipped) {
