@@ -28,8 +28,8 @@ private:
     const Body& m_body;
 };
 
-/// body(range) for ranges that together are 0..count, in any order, on OpenCV's threads. `grain` neighbours
-/// stay together if given.
+/// Calls body(range) on OpenCV's threads, in any order, for ranges that cover 0..count. Ranges have
+/// about `grain` entries, if given.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);

@@ -68,7 +68,7 @@ void removeAbandoned(const std::string& folder) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!seen.insert(folder).second) return;
     }
-    // Not the standard library's iterator: it ends the program if it gets no memory for the next step.
+    // The standard library's iterator is not used: it ends the program if an allocation fails.
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
     while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
         if (isHiddenName(entry->d_name)) removeIfAbandoned(folder + '/' + entry->d_name);

@@ -54,7 +54,7 @@ struct RunDescription {
 /// The classes or features of a frame over its image.
 cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 
-/// Draws and writes the chosen images of one frame, each atomically. Throws Error(kFailed).
+/// Draws and writes the chosen images of a frame, each atomically. Throws Error(kFailed).
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
                  const SaveChoice& save);
 

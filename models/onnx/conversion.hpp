@@ -41,7 +41,7 @@ struct Conversion {
     bool byDefault = false;  ///< neither the options nor the file named method or schedule
     Pixels pixels;
     double parameters = 0;
-    double gflops = 0;        ///< of one image, nothing merged
+    double gflops = 0;        ///< of an image, nothing merged
     double gflopsMerged = 0;  ///< with the tokens that the method usually leaves; NaN if that is not known
     std::vector<double>
         usualTokens;  ///< of the image, in each block and behind the last, likewise; else empty

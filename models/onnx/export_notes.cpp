@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // lightly-train's classes are in the order of their ids
 
-// Null if the key is absent or the text is no JSON, or nested deeper than any note is.
+// Null if the key is absent, or the text is not JSON or nested too deeply for a note.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;

@@ -53,7 +53,7 @@ Merging mergingFor(const ConvertOptions& options, int blocks);
 /// Image tokens that are usually left of `tokens` after one merge; none if that is not known.
 std::optional<double> usuallyLeft(const std::string& method, double tokens);
 
-/// Whether the graph picks several places by their scores, as detectors do.
+/// Whether the graph selects several positions by score, as detectors do.
 bool choosesByScore(const Graph& graph);
 
 /// The text of metadata mpm.detections as the export's declarations and its results on one random image

@@ -45,7 +45,7 @@ public:
             write(m_data + first * m_stride, m_stride);
         }
     }
-    /// One row, of padding too.
+    /// A row, of padding too.
     void put(int key, const float* row);
 
     int count() const { return m_count; }

@@ -13,7 +13,7 @@
 
 namespace mpm::cpu {
 
-/// One window's place in the run: `special` rows, then image tokens, then `trailing` rows. An image without
+/// A window's place in the run: `special` rows, then image tokens, then `trailing` rows. An image without
 /// windows is one window.
 struct Window {
     int first = 0;      ///< row of the run

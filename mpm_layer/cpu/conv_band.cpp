@@ -14,7 +14,7 @@ using kernels::Cell;
 // Cells that may be read before and behind those that there are: a few vectors of the widest kind.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
-// A band stays in the level-2 cache, but is worth a turn of a thread.
+// A band is small enough for the level-2 cache and large enough for a task of a thread.
 constexpr size_t kBandCells = size_t{1} << 17;
 constexpr int kBandPixels = 128, kBands = 8;
 
@@ -31,7 +31,7 @@ int bandRowsOf(const ConvShape& shape, int stride, size_t planes, size_t row) {
 }  // namespace
 
 ConvLayout::ConvLayout(const ConvShape& shape, int planes)
-    // The stride between windows of one row or column is of no use.
+    // The stride between windows of a row or column is of no use.
     : m_strideX(shape.x.outputs() > 1 ? shape.x.stride : 1),
       m_strideY(shape.y.outputs() > 1 ? shape.y.stride : 1),
       m_reachY(shape.y.reach()) {

@@ -83,7 +83,7 @@ public:
     }
 
 private:
-    // Outputs of one row of the image are neighbours.
+    // Outputs of a row of the image are neighbours.
     void placeRuns(int pixel) {
         const int lanes = kernels::panelColumns() / 2;
         for (int v = 0; v < 2; ++v) {

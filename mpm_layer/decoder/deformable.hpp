@@ -22,7 +22,7 @@ public:
     /// Throws if the levels' positions do not fit an int.
     explicit Deformable(const DeformableShape& shape);
 
-    /// One image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],
+    /// An image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],
     /// logits [queries, heads, levels, points], reference [queries, 1 or levels, 2].
     struct Image {
         const float *values, *offsets, *logits, *reference;
@@ -65,7 +65,7 @@ struct GridSampling {
     bool alignCorners = false;  ///< -1 and 1 are centres of pixels; else edges of the map
 };
 
-/// One image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. A place that is
+/// An image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. A place that is
 /// NaN counts as 0; with `border` it is row or column 0.
 void gridSample(const GridSampling& sampling, const float* map, int channels, cv::Size size,
                 const float* grid, int points, float* out);

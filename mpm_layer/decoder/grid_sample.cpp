@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTile = 256;  // points whose corners are computed before the channels are read
 
-// Two neighbours along one axis. A weight of 0 stands for a pixel outside, whose place is one inside.
+// Two neighbours along an axis. A weight of 0 stands for a pixel outside, whose place is one inside.
 struct Neighbours {
     int low = 0, high = 0;
     float lowWeight = 0, highWeight = 0;

@@ -24,7 +24,7 @@ public:
     /// Takes a piece of a row of the image.
     using Write = std::function<void(int row, int column, int count, const int* labels, const float* scores)>;
 
-    /// masks [queries, rows, columns] and logits [queries, classes + 1] of one image. Pieces come in any
+    /// masks [queries, rows, columns] and logits [queries, classes + 1] of an image. Pieces come in any
     /// order and on several threads.
     void run(const float* masks, const float* logits, const Write& write);
 
@@ -44,7 +44,7 @@ private:
     Tile tile(int index) const;
     Columns columnsOf(const Tile& tile) const;
     void setProbabilities(const float* logits);
-    /// Labels and scores of one row of a tile, in the scratch memory.
+    /// Labels and scores of a row of a tile, in the scratch memory.
     void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
     /// What all rows between the same two rows of the masks share: masks stretched across, or scores.
     const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;

@@ -56,7 +56,7 @@ Transpose::Transpose(const std::vector<int>& sizes, const std::vector<int>& orde
     addAxes(sizes, order);
 }
 
-// Axes of one entry are left out, and axes that stay neighbours become one.
+// Leaves out axes of size 1 and joins axes that stay neighbours.
 void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& order) {
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)

@@ -124,7 +124,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Where the data are among the operands: a constant follows the runtime input.
+    /// The index of the data among the operands: a constant follows the runtime input.
     size_t dataAt(const std::vector<Shape>& in) const;
 };
 

@@ -68,7 +68,7 @@ protected:
     virtual int outputType(int /*index*/) const {
         return CV_32F;
     }
-    /// Output shapes follow the values where the engine allows it.
+    /// Output shapes may depend on values, if the engine supports that.
     virtual bool shapesDependOnData() const {
         return false;
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRowsPerTask = 16;
 
-// One row of one class between two source rows.
+// A row of one class between two source rows.
 void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
     const float* low = plane + static_cast<size_t>(tap.index) * width;
     const float* high = plane + static_cast<size_t>(tap.next) * width;

@@ -24,7 +24,7 @@ public:
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
-/// One reduction of the whole batch.
+/// A reduction of the whole batch.
 struct StageRequest {
     const Reducer* reducer = nullptr;                ///< decides, unless maps are imposed
     const std::vector<MergeMap>* imposed = nullptr;  ///< one map for each image, or one for all
@@ -65,11 +65,11 @@ struct SessionInput {
     void* stream = nullptr;
 };
 
-/// The memory of one stream: keys and values of each block, and the outputs.
+/// The memory of a stream: keys and values of each block, and the outputs.
 class StreamMemory {
 public:
     virtual ~StreamMemory() = default;
-    /// All rows of the output of one tap, as they were computed last.
+    /// All rows of the output of a tap, as they were computed last.
     virtual void recall(int tap, float* to) const = 0;
 };
 
@@ -105,7 +105,7 @@ public:
                                                 const SessionInput& input,
                                                 const std::vector<RememberedImage>& images) const = 0;
 
-    /// One merge by mutual pairs of each image of f32 [B, special+N, D], continuous.
+    /// A merge by mutual pairs of each image of f32 [B, special+N, D], continuous.
     virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;
     /// The way back, special rows included: merged [B, special+M, D] to `out` [B, special+N, D], both
     /// continuous. The maps fit.

@@ -1,5 +1,4 @@
-// Settings and last report of one encoder, which the handle, the C interface and the environment write and
-// read.
+// Settings and last report of an encoder. The handle, the C interface and the environment set them.
 #pragma once
 
 #include <functional>
@@ -18,7 +17,7 @@
 
 namespace mpm {
 
-/// The settings of one level; absent entries are taken from the next level.
+/// The settings of a level; absent entries are taken from the next level.
 struct Settings {
     std::optional<std::vector<int>> schedule;
     std::string scheduleOrigin;  ///< its setter in the process, for later error messages; else empty

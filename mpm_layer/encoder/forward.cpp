@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// The stages of one forward of a whole chain: numbers of the blocks, and maps imposed there.
+// The stages of a forward of a whole chain: numbers of the blocks, and maps imposed there.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)

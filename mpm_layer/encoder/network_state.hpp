@@ -1,4 +1,4 @@
-// What the layers of one network share. OpenCV creates layers one by one and does not say to which network a
+// What the layers of a network share. OpenCV creates layers one by one and does not say to which network a
 // layer belongs, so the layers that one thread creates in a row are candidates. Which of them belong together
 // is known when OpenCV allocates the network, before the first forward. If in doubt, a layer does not follow
 // another one: that is slower, never wrong.
@@ -20,13 +20,13 @@ namespace mpm {
 
 class EncoderControl;
 
-/// What the encoder that decides tells the encoders behind it, in one forward.
+/// What the encoder that decides tells the encoders behind it, in a forward.
 struct LeadFrame {
     std::vector<int> streams;      ///< of each image
     std::vector<FramePlan> plans;  ///< of each image
 };
 
-/// One layer as its network knows it.
+/// A layer as its network knows it.
 struct NetworkLayer {
     std::string name;                        ///< empty if unknown
     const void* const* engine = nullptr;     ///< where OpenCV 5's new engine keeps its pointer to the network
@@ -41,7 +41,7 @@ struct NetworkLayer {
 
 class NetworkState {
 public:
-    /// @param marked the calls beginReading() and endReading() enclose the layers of one network
+    /// @param marked the calls beginReading() and endReading() enclose the layers of a network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
     /// Of a layer that the calling thread creates now: of the network between the marks; without marks of the

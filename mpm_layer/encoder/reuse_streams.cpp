@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostStreams = 64;
 
-// The key biases of one image, however they came.
+// The key biases of an image, however they came.
 std::vector<float> keyBiasOf(const SessionInput& input, int image) {
     if (input.keyBias.empty()) return {};
     const size_t row = input.tokens.size[1];

@@ -12,14 +12,14 @@
 
 namespace mpm {
 
-/// One forward of an encoder.
+/// A forward of an encoder.
 struct EncoderForward {
     const EncoderConfig& config;
     const Backend& backend;
     std::shared_ptr<const PackedEncoder> weights;
     SessionInput input;
 
-    /// The rows of one image.
+    /// The rows of an image.
     FrameRows frame(int image) const;
 };
 

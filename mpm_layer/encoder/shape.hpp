@@ -17,7 +17,7 @@ struct EncoderShape {
 
 EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights);
 
-/// Rotary tables of one block: its own where it has some, else those of all blocks.
+/// Rotary tables of a block: the tables of the block if it has some, else those of all blocks.
 struct RotaryShape {
     std::string name;  ///< weights name + "cos" and name + "sin"
     int tables = 0;    ///< 0 if there are none, else 1 or one for each head

@@ -62,7 +62,7 @@ void Basis::centre(Sample& sample) {
         kernels::addScaledRow(-1, origin, m_width, sample.row(i));
 }
 
-/// One direction after the other: near the one in which the sample is widest, by one step of the power method
+/// A direction after the other: near the one in which the sample is widest, by one step of the power method
 /// from the row which is furthest from all before.
 void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);

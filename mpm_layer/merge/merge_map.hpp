@@ -47,7 +47,7 @@ private:
     std::vector<int> m_starts, m_members;
 };
 
-/// Rows of one matrix in memory.
+/// Rows of a matrix in memory.
 struct RowsView {
     const float* data = nullptr;
     size_t stride = 0;  ///< floats from one row to the next

@@ -8,7 +8,8 @@
 
 namespace mpm {
 
-/// Mutual pairs become one cluster, ids count representatives (the lower index) from left to right.
+/// Each mutual pair becomes a cluster. Ids number the representatives (the lower index) from left to
+/// right.
 MergeMap pairUp(const std::vector<int>& nearest);
 
 /// Dissolves all mutual pairs of `nearest` but the most similar ones; of equal similarities, the pair with

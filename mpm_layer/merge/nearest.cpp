@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Rows of one task: the more, the less is done twice where tasks meet; few enough to share the work out.
+/// Rows of a task: the more, the less is done twice where tasks meet; few enough to share the work out.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
@@ -47,7 +47,7 @@ void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Lea
         1);
 }
 
-/// First near rows, which tend to be the most similar ones; then those far ones that may be more similar.
+/// Near rows first, which tend to be the most similar; then the far rows that may be more similar.
 std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     std::vector<kernels::Leads> leads;
     for (const ScreenedRows& image : images)
@@ -65,7 +65,8 @@ std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     return leads;
 }
 
-/// Rows of one image whose leads do not tell which column is the most similar one: none below `least` is.
+/// Rows of an image whose most similar column does not follow from the leads; columns below `least` are
+/// excluded.
 struct Doubt {
     int image;
     std::vector<int> rows;

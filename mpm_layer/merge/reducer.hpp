@@ -22,7 +22,7 @@ enum class Metric {
     LastKeys  ///< of the block before, which cost no product; `Keys` if this encoder has not computed them
 };
 
-/// One image at one stage. Rows are image tokens only, in their present order.
+/// An image at one stage. Rows are image tokens only, in their present order.
 struct StageContext {
     RowsView tokens;
     RowsView metric;                     ///< the rows that Reducer::metric() names

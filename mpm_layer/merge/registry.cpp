@@ -6,7 +6,7 @@
 
 namespace mpm {
 
-// One function a reducer, defined in the reducer's own file.
+// A function a reducer, defined in the reducer's own file.
 ReducerEntry mutualPairsEntry();
 ReducerEntry gentleEntry();
 ReducerEntry tomeEntry();

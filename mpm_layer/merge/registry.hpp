@@ -19,7 +19,7 @@ struct ReducerEntry {
     std::string description;  ///< one line
     std::vector<Parameter> parameters;
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
-    /// Operations of one stage that decide which tokens merge.
+    /// Operations of a stage that decide which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
     /// Blocks of an encoder before which it merges without a schedule; absent: none.
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;

@@ -54,7 +54,8 @@ ScreenedRows::ScreenedRows(const RowsView& tokens)
     m_margin = kernels::screenMargin(reach, error, m_width, m_words);
 }
 
-/// By their first places, sorted into many equal parts of the range. Tokens of one part stay as they were.
+/// Sorts tokens by their first coordinate, in many equal parts of its range. Tokens in the same part keep
+/// their order.
 void ScreenedRows::sortTokens(const std::vector<kernels::PlacedRow>& placed) {
     const auto before = [](const kernels::PlacedRow& a, const kernels::PlacedRow& b) {
         return a.place[0] < b.place[0];

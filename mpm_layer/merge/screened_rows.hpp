@@ -1,4 +1,4 @@
-// The tokens of one image as rows of a screen (kernels/tokens/screen.hpp), in the order of their places in
+// The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), in the order of their places in
 // the basis's first direction. Rows are counted in this order.
 #pragma once
 

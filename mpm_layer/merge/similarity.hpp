@@ -35,7 +35,7 @@ private:
 /// Rows as columns of panels.
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
-/// Rows of one task: enough to read each panel from the cache several times, few enough to share the work
+/// Rows of a task: enough to read each panel from the cache several times, few enough to share the work
 /// out.
 int similarityChunk();
 

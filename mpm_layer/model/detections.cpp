@@ -23,7 +23,7 @@ std::string shapeText(const cv::Mat& mat) {
     return text;
 }
 
-/// One image of an output, as f32.
+/// An image of an output, as f32.
 class Output {
 public:
     /// @param tail number of dimensions behind the images

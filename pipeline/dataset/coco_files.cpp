@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kLongestFile = uint64_t{2} << 30;
 constexpr int kDeepest = 16;
-constexpr int kMostValues = 4 << 20;    // of one entry
+constexpr int kMostValues = 4 << 20;    // of an entry
 constexpr double kLargestNumber = 1e9;  // of a box
 constexpr double kLargestArea = 1e15;
 constexpr int kLongestSide = 65535;  // of an image whose masks are read

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kBold = 1.3;  // weights from here on are bold
 
-/// Without any installed font: OpenCV's strokes. They are jagged at small sizes, so they are drawn large and
+/// If no font is installed: OpenCV's stroke font. It is jagged at small sizes, so text is drawn large and
 /// scaled down.
 namespace strokes {
 

@@ -56,8 +56,8 @@ struct BenchRow {
     Rate imagesPerSecond() const;  ///< the error is over rounds
 };
 
-/// How many times faster than `base`. Frames of a method that reuses differ on purpose, so their mean counts;
-/// for others the median.
+/// How many times faster than `base`: by mean times if the method reuses (the work differs from frame to
+/// frame), else by medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
 /// The row of all tokens ("none") at the batch size of `row`; null if that was not measured.

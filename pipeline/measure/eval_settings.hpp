@@ -35,7 +35,7 @@ struct Setting {
     std::optional<street::NightParameters> night;
 };
 
-/// "singles" and "pairs": mutual pairs before each block, and before every two.
+/// "singles": mutual pairs before each block; "pairs": before every second block.
 bool isSweep(const Method& method);
 
 /// Methods times precisions times batches times day and nights. `blocks`: of the encoder, for the sweeps.

@@ -29,7 +29,7 @@ private:
     void assign(int start) {
         std::fill(m_length.begin(), m_length.end(), std::numeric_limits<double>::infinity());
         std::vector<int> rows, columns;  // reached so far
-        // Equal costs: the last column first, and a free one before one that is taken.
+        // Equal costs: a free column before a taken column, then the last column.
         std::vector<int> open(m_costs.cols);
         std::iota(open.rbegin(), open.rend(), 0);
         int row = start, free = -1;

@@ -87,13 +87,13 @@ private:
     std::vector<int> m_order;  ///< the truth, ignored objects last
 };
 
-/// One detection among all of a category.
+/// A detection among all of a category.
 struct Ranked {
     double score;
     uint64_t matched, ignored;
 };
 
-/// Precision and recall of one category; none if the truth has no object.
+/// Precision and recall of a category; none if the truth has no object.
 struct Curve {
     double recall = 0;
     std::array<double, kRecalls> precision{};

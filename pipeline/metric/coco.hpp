@@ -50,7 +50,7 @@ struct CocoObject {
     RunLengths mask;     ///< empty if boxes are compared
 };
 
-/// The detections of one category in one image, compared with its true objects.
+/// The detections of a category in an image, compared with its true objects.
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95

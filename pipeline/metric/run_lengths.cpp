@@ -38,7 +38,7 @@ RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     return mask;
 }
 
-/// One side of a polygon in fifths of a pixel.
+/// A side of a polygon in fifths of a pixel.
 struct Side {
     int64_t fromX, fromY, toX, toY;
 };

@@ -42,7 +42,7 @@ auto readMetadata(const std::string& path, const Read& read) {
     try {
         return read(path);
     } catch (const cv::Exception& error) {
-        // The layer names itself and the path, and so does the caller.
+        // The message of the layer repeats its name and the path, which the caller adds.
         std::string said = error.err;
         for (const std::string& known : {std::string("mpm: "), path + " is ", path + ": "})
             if (said.rfind(known, 0) == 0) said.erase(0, known.size());

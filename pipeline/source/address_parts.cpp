@@ -87,7 +87,7 @@ bool isPlainSegment(std::string_view segment, bool file) {
     return !looksGrouped(text);
 }
 
-/// The path up to the first segment that holds more than a name: parameters hide there too
+/// The path before the first segment that is more than a name; such a segment may hold parameters
 /// ("/user=admin_password=..._channel=1"). `most` segments at most.
 void showPath(const std::string& path, AddressParts& parts, bool file, int most) {
     size_t from = 0;

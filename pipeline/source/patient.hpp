@@ -1,4 +1,4 @@
-// A source whose reader may give up: a read can hang in a driver, a server or a file system for ever.
+// A source with a time limit for reads: a read may hang forever in a driver, a server or a file system.
 #pragma once
 
 #include <functional>

@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Holds no password: `source` is the address as it may be shown.
+/// `source` is the address without passwords.
 struct SourceProblem {
     enum class Kind {
         None,

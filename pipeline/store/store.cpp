@@ -356,8 +356,8 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                               const std::vector<std::string>& classes) const {
-    // Schedules change while measuring: the widest row decides how many columns there are. Lists that an
-    // older program spoilt with decimal commas are not always JSON, and must not block the others.
+    // A schedule may change during a measurement: the widest row sets the number of columns. Lists
+    // with decimal commas, from an older program, may be invalid JSON and are skipped.
     std::string sql =
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0)";

@@ -31,7 +31,7 @@ double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// the shares of both sides. One if neither has boxes.
 double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other);
 
-/// Rows of one image. `special` rows are in front and `image` rows behind them; more may follow.
+/// Rows of an image. `special` rows are in front and `image` rows behind them; more may follow.
 struct TokenRows {
     cv::Mat rows;  ///< CV_32F
     int special = 0, image = 0;

@@ -20,7 +20,7 @@ struct TuneGoal {
     std::optional<double> faster;  ///< the most agreement of those that are so many times as fast
 };
 
-/// A candidate on one image.
+/// A candidate on an image.
 struct Trial {
     double ms = 0, agreement = 0;
     double kept = 1;          ///< share of the image tokens that the last merge leaves

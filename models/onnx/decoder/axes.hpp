@@ -22,7 +22,7 @@ public:
     Layout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// The first index of the section that slices have cut out of a part.
+    /// The first index that the slices have left of a part.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }

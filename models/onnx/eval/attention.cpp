@@ -47,7 +47,7 @@ struct Mask {
     }
 };
 
-// One row of the result: softmax of the scores of one query, times the values. `row` has room for the scores.
+// A row of the result: softmax of the scores of one query, times the values. `row` has room for the scores.
 void attendRow(const float* query, const Tensor& keys, const Tensor& values, const Heads& k, const Heads& v,
                const Position& at, double scale, const Mask& mask, std::vector<double>& row, float* to) {
     double top = -INFINITY, sum = 0;

@@ -57,7 +57,7 @@ Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
     return w;
 }
 
-// Visits the columns, (channels * kernel) x (out pixels), of one image.
+// Visits the columns, (channels * kernel) x (out pixels), of an image.
 template <typename Visit>
 void overWindows(const Window& w, int64_t channels, const Visit& visit) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);

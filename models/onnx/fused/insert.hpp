@@ -97,8 +97,8 @@ void outputLabels(Graph& graph);
 /// proof compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// GELU that is spelled out, with erf or with tanh, becomes one Gelu. By its values at some inputs, whatever
-/// the order of its operators. Before the graph is lowered.
+/// A GELU written in several nodes (erf or tanh) becomes a single Gelu. Values at some inputs identify
+/// it, so the order of the nodes does not matter. Call it before the graph is lowered.
 void joinActivations(Graph& graph, const Shapes& shapes);
 
 /// In a lowered graph: a norm between two transposes normalises the channels where they are, and a

@@ -334,8 +334,8 @@ void Lowering::reduce() {
     if (m_selects && m_shapes.dynamic && rank > 2 && axes == List<int64_t>{rank - 1} && sumsRows()) return;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
-        // For a matrix OpenCV 4.6 keeps the batch that the model was imported with, for more axes it does
-        // not.
+        // OpenCV 4.6 keeps the batch of the import if the value is a matrix, not if it has more
+        // axes.
         value = m_graph.addValue(m_graph.values[out()].name + ".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};

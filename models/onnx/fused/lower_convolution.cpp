@@ -16,7 +16,7 @@ struct OwnKind {
     int64_t leastChannels, leastOuts;  // of a group
 };
 constexpr OwnKind kOwnKinds[] = {{1, 1, 16, 1}, {3, 2, 8, 8}, {5, 2, 8, 8}, {7, 2, 8, 8}};
-constexpr int64_t kLeastProducts = int64_t{1} << 21;  // of one image
+constexpr int64_t kLeastProducts = int64_t{1} << 21;  // of an image
 
 List<int64_t> listOr(const Node& node, const char* name, const List<int64_t>& usual) {
     return node.has(name) ? node.getInts(name) : usual;

@@ -103,7 +103,7 @@ bool Lowering::isTable(const Shape& picked) const {
            picked == shapeOf(out()) && m_node->getInt("batch_dims", 0) == 0;
 }
 
-// The table is an image of one row, which is sampled at the pixels that the indices name.
+// The table is an image with a single row, which is sampled at the pixels that the indices name.
 void Lowering::lookUp() {
     const Tensor table = m_graph.constant(in(0));
     const float last = static_cast<float>(table.size() - 1);

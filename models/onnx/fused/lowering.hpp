@@ -55,7 +55,7 @@ private:
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
     void layerNorm();
-    // Whether the order of the elements stays: only axes of one entry move.
+    // Whether the elements keep their order, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
     // A transpose of a lowered graph by the operator of version 2, or as a Reshape.

@@ -171,7 +171,7 @@ private:
 
     static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
 
-    // One image's data if all images have the same, as anchors do.
+    // An image's data if all images have the same, as anchors do.
     std::optional<Tensor> sharedData(int value, size_t batches) const {
         const Tensor& data = tensorOf(value);
         if (!data.known() || batches != 1 || data.rank() < 2 || data.dim(0) < 1) return std::nullopt;

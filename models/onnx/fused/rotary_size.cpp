@@ -21,19 +21,20 @@ constexpr int64_t kLargestReference = 1024;  // rows of a grid that positions ar
                   ": export the model at that size instead");
 }
 
-// Positions along one axis: first + step * index.
+// Positions along an axis: first + step * index.
 struct AxisPositions {
     double first = 0, step = 1;
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// The known formulas. An angle is a position along one axis times the frequency of the channel; the first
+// The known formulas. An angle is a position along an axis times the frequency of the channel; the first
 // frequency of an axis is fixed, and each of the others is the same share of the one before.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size: Perception Encoder, Llama
         Reference,  // (i + offset) / length * reference: EVA-02
-        // 2 * (i + 0.5) / length - 1, DINOv3; the length is that of the axis, or of one axis for both
+        // 2 * (i + 0.5) / length - 1, DINOv3; the length is that of the axis, or that of the
+        // longer or shorter axis for both
         Separate,
         Longer,
         Shorter

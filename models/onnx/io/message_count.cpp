@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// More than any of ONNX's messages needs, with the overhead of the allocator.
+// An upper bound of the bytes of any ONNX message, allocator included.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {

@@ -12,7 +12,7 @@
 namespace mpm::models {
 namespace {
 
-// Whether each row of a decoder's input depends on one image token of the backbone, in their order. Shown by
+// Whether each row of a decoder's input depends on an image token of the backbone, in their order. Shown by
 // evaluation: if the tokens with one bit in their number are replaced, exactly their rows may change.
 class RowFollower {
 public:

@@ -152,7 +152,7 @@ HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// The tables of these groups (the heads of one image); one table if all heads share it.
+/// The tables of these groups (the heads of an image); one table if all heads share it.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
 /// Values of the graph. With an MLP beside attention the sum has three terms, in any order.

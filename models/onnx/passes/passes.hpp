@@ -25,9 +25,9 @@ void fuseNorms(Graph& graph, const Inferred& inferred);
 /// its own, which its weights take in. Elsewhere it costs one multiplication.
 void splitScales(Graph& graph);
 
-/// ONNX Runtime moves the Transpose of the tokens behind the first steps of their norm: x - mean(x) is taken
-/// along another axis, and transposed like x. Such a norm reads the transposed tokens again. False if there
-/// is none.
+/// ONNX Runtime moves the Transpose of the tokens behind the first steps of their norm: x - mean(x) is
+/// taken along another axis, and transposed like x. The pass makes such a norm read the transposed tokens
+/// again. Returns false if there is none.
 bool turnMeans(Graph& graph);
 
 /// Tokens that are reshaped between the sums of a block ([B, rows, columns, D] and [B, N, D]) keep the shape

@@ -21,7 +21,7 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
-/// Two thirds by day, a third from dusk till dawn.
+/// Two thirds of the images by day, a third between dusk and dawn.
 static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }

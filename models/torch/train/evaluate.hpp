@@ -12,7 +12,7 @@
 
 namespace mpm::models {
 
-/// Ids (CV_8U) of an image (CV_8UC3), in the size of the image.
+/// Class ids (CV_8U) of the pixels of an image (CV_8UC3).
 cv::Mat predict(Segmenter& model, const cv::Mat& image);
 
 struct Evaluation {

@@ -15,7 +15,7 @@ Reuse reuseOfFile(const std::string& text);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
 
-/// One frame's rows: special rows, image tokens, rows behind them.
+/// A frame's rows: special rows, image tokens, rows behind them.
 struct FrameRows {
     const float* data = nullptr;
     int special = 0, tokens = 0, trailing = 0, dim = 0;

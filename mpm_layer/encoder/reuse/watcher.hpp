@@ -1,4 +1,4 @@
-// Decides, frame by frame of one stream, which image tokens are computed again. Knows no device.
+// Decides, frame by frame of a stream, which image tokens are computed again. Knows no device.
 #pragma once
 
 #include <cstddef>

@@ -118,8 +118,8 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
 
 #endif
 
-/// In tiles where the processor has them and they divide the depth; the choice is the weights', never the
-/// rows', so that a row's bits do not depend on how many there are.
+/// In tiles if the processor has them and they divide the depth. The choice depends on the weights only,
+/// so that a row's bits do not depend on the number of rows.
 template <class Target>
 HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                          const Epilogue& epilogue, const Target& target) {

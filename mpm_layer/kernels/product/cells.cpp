@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 using CellTag = hn::RebindToUnsigned<FloatTag>;
 
-/// One vector of columns of all rows. `load` reads it from the cells of a row.
+/// A vector of columns of all rows; `load` reads it from the cells of a row.
 template <class Load>
 HWY_INLINE void gatherVector(const CellGrid& grid, const Load& load, Cell* HWY_RESTRICT to) {
     const CellTag d;

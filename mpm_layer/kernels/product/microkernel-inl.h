@@ -65,8 +65,8 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
 /// Sums of R rows and V vectors of columns: both of a panel, or its first.
 template <int R, int V = 2>
 struct Block {
-    // Spelled out: GCC makes the implicit one outside of this instruction set, where vectors cannot be
-    // inlined.
+    // Explicit, because GCC compiles the implicit constructor without this instruction set and then
+    // cannot inline vectors.
     HWY_INLINE Block() {}
 
     Float sum[R][V];
@@ -190,7 +190,7 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
     }
 }
 
-/// All of one column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
+/// All of a column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
 /// whole groups: rows past the last one must be readable. `multiply(group, block, ahead)` adds the products
 /// of a group, whose blocks have two heights.
 ///

@@ -195,9 +195,9 @@ struct LinesAhead {
 // than the next one gives.
 constexpr int kCellBlock = 192;
 
-/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows. done(row)
-/// takes the sums of each row group. While the tiles multiply one block of rows, the groups before are done,
-/// one at each step.
+/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows.
+/// done(row) gets the sums of each row group. While the tiles multiply a block of rows, each step
+/// finishes a row group of the block before.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, Sum* sums, const Done& done) {

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Scores that take part, minus infinity for the others and behind the end.
+// Scores of visible keys; minus infinity for hidden keys and past the end.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;

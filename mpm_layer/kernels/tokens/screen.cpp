@@ -106,7 +106,7 @@ HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     return hn::GetLane(best);
 }
 
-/// Merges the leads of rows from `first` on, which were kept lane by lane.
+/// Joins the leads of each lane, for rows from `first` on.
 HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);

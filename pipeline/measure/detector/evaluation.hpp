@@ -25,7 +25,7 @@ struct DetectionRequest {
     std::string countsFile;  ///< written while measuring and continued; empty: none
 };
 
-/// A row on one image.
+/// The counts of a row of the table on an image.
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
