@@ -20,11 +20,6 @@
 
 namespace mpm::test {
 
-struct Ran {
-    std::vector<cv::Mat> outputs;
-    Report report;
-};
-
 /// A device in a precision, and the allowed distance to the oracle.
 struct Target {
     const char* name;
@@ -35,28 +30,21 @@ struct Target {
     bool decidesAlike;
 };
 
-inline Ran run(
-    const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
-    const cv::Mat& keyBias = cv::Mat(), const std::function<void(Settings&)>& change = [](Settings&) {}) {
-    const auto control = std::make_shared<EncoderControl>(encoder.config);
-    control->change([&](Settings& s) {
-        s.device = target.device;
-        s.precision = target.precision;
-    });
-    control->change(change);
-    EncoderRunner runner(control);
-    runner.setWeights(encoder.weights);
-    Ran ran;
-    ran.outputs.resize(encoder.config.taps.size());
-    for (cv::Mat& out : ran.outputs)
-        out.create(batch.dims, batch.size.p, CV_32F);
-    runner.run(batch, keyBias, ran.outputs);
-    ran.report = control->report();
-    return ran;
+/// Settings of a target, then the changes.
+inline ChangeSettings on(const Target& target, const ChangeSettings& change = {}) {
+    return [device = target.device, precision = target.precision, change](Settings& s) {
+        s.device = device;
+        s.precision = precision;
+        if (change) change(s);
+    };
 }
 
-inline std::vector<int> ids(const cv::Mat& map) {
-    return {map.ptr<int>(), map.ptr<int>() + map.total()};
+inline Ran run(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
+               const cv::Mat& keyBias = cv::Mat(), const ChangeSettings& change = {}) {
+    SessionInput input;
+    input.tokens = batch;
+    input.keyBias = keyBias;
+    return runEncoder(encoder, input, on(target, change));
 }
 
 // The oracle with the maps the encoder found, which must be the oracle's if margins decide.

@@ -166,7 +166,7 @@ void expectSameBits(const Target& target, const EncoderOptions& o, const cv::Mat
         ran.report = control->report();
     }
     for (const std::vector<int>& cuts : cutsOfTwelve()) {
-        ChainRun chain(target, whole, cuts);
+        ChainRun chain(whole, cuts, on(target));
         for (const std::vector<int>& schedule : schedules) {
             chain.control().change([&](Settings& s) { s.schedule = schedule; });
             EXPECT_TRUE(sameBits(chain.forward(batch), expected[schedule].outputs[0]))
@@ -225,7 +225,7 @@ TEST_P(Chains, GiveTheSameBitsForEveryMethodBiasAndImposedMap) {
           std::function<void(Settings&)>(method("mpm:mean=weighted,attention=proportional"))}) {
         const Ran expected = run(GetParam(), whole, batch, bias, change);
         for (const std::vector<int>& cuts : {std::vector<int>{3}, {1, 2, 4, 5}}) {
-            ChainRun chain(GetParam(), whole, cuts);
+            ChainRun chain(whole, cuts, on(GetParam()));
             chain.control().change(change);
             EXPECT_TRUE(sameBits(chain.forward(batch, {}, bias), expected.outputs[0]))
                 << chain.control().effective().method.value_or("?");
@@ -242,7 +242,7 @@ TEST_P(Chains, AddTheMeanOfWhatIsInjected) {
     std::map<int, cv::Mat> injected;
     for (int block : {2, 3, 5})
         injected[block] = makeBatch(o, 5, 40, 50 + block);
-    ChainRun chain(GetParam(), whole, {2, 3, 5});
+    ChainRun chain(whole, {2, 3, 5}, on(GetParam()));
     const cv::Mat out = chain.forward(batch, injected);
     for (int i = 0; i < 5; ++i) {
         const Report report = chain.control().report();
@@ -296,7 +296,7 @@ TEST(Chain, AllocatesNothingOnceWarm) {
     EncoderOptions o = small();
     o.headSize = 64, o.imageTokens = 200;
     const EncoderCase whole = makeEncoder(o);
-    ChainRun chain(kF32, whole, {2, 4});
+    ChainRun chain(whole, {2, 4}, on(kF32));
     for (unsigned seed = 0; seed < 20; ++seed)
         chain.forward(makeBatch(o, 1, 200, seed));
     const size_t before = kernels::systemAllocations();
@@ -310,7 +310,7 @@ TEST(Chain, ReusesAsOneEncoderDoes) {
     EncoderOptions o = small();
     o.trailing = 2;
     const EncoderCase whole = makeEncoder(o);
-    ChainRun chain(kF32, whole, {2, 4});
+    ChainRun chain(whole, {2, 4}, on(kF32));
     Reuse reuse;
     reuse.exact = true;
     chain.control().change([&](Settings& s) { s.reuse = reuse; });
@@ -379,7 +379,7 @@ TEST(Chain, WrongUse) {
             with({identityMap(24), identityMap(23)});
         },
         "of 23 image tokens, but there are 24");
-    ChainRun chain(kF32, whole, {2, 4});
+    ChainRun chain(whole, {2, 4}, on(kF32));
     chain.control().change([](Settings& s) { s.schedule = {{6}}; });
     expectRejection([&] { chain.forward(batch); }, "this encoder has blocks 0..5");
     chain.control().change([](Settings& s) {

@@ -120,48 +120,6 @@ TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
     EXPECT_EQ(stateOf(15), ReuseState::Full);
 }
 
-// Consecutive segments, as a network runs them.
-class Chain {
-public:
-    Chain(const EncoderCase& whole, const std::vector<int>& cuts, const Reuse& reuse, Precision precision)
-        : m_segments(cutEncoder(whole, cuts)) {
-        const ReadingNetwork reading;
-        for (const EncoderCase& segment : m_segments) {
-            const auto place = std::make_shared<NetworkPlace>();
-            m_control = place->join(segment.config);
-            m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config, place));
-            m_runners.back()->setWeights(segment.weights);
-        }
-        m_control->change([&](Settings& s) {
-            s.device = Device::Cpu;
-            s.precision = precision;
-            s.reuse = reuse;
-        });
-    }
-
-    cv::Mat see(const cv::Mat& frame) {
-        SessionInput input;
-        input.tokens = frame;
-        for (const auto& runner : m_runners) {
-            std::vector<cv::Mat> out(1);
-            out[0].create(frame.dims, frame.size.p, CV_32F);
-            const std::vector<cv::Mat> maps = runner->run(input, out);
-            input.tokens = out[0];
-            input.maps.clear();
-            for (const cv::Mat& map : maps)
-                input.maps.push_back(toMergeMap(map, "the map between two segments"));
-        }
-        return input.tokens;
-    }
-
-    ReuseReport reuse() const { return m_control->report().images[0].reuse; }
-
-private:
-    std::vector<EncoderCase> m_segments;
-    std::shared_ptr<EncoderControl> m_control;
-    std::vector<std::unique_ptr<EncoderRunner>> m_runners;
-};
-
 // Two segments with nothing between them compute the rows of an uncut encoder, to the bit, in every frame.
 TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     const EncoderOptions o =
@@ -174,7 +132,11 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
         const EncoderOptions& own = n % 2 ? windows : o;
         const EncoderCase whole = makeEncoder(own);
         Camera one(whole, exactly(4, 0.4), precision);
-        Chain chain(whole, {2, 3}, exactly(4, 0.4), precision);
+        ChainRun chain(whole, {2, 3}, [&](Settings& s) {
+            s.device = Device::Cpu;
+            s.precision = precision;
+            s.reuse = exactly(4, 0.4);
+        });
         std::mt19937 random(17);
         cv::Mat frame = makeBatch(own, 1, kTokens, 5);
         for (int f = 0; f < 60; ++f) {
@@ -183,9 +145,9 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
             for (int i = 0; i < most; ++i)
                 tokens.push_back(static_cast<int>(random() % kTokens));
             frame = changed(frame, own.specialRows(), tokens, 300 + f);
-            const cv::Mat expected = one.see(frame)[0], seen = chain.see(frame);
+            const cv::Mat expected = one.see(frame)[0], seen = chain.forward(frame);
             ASSERT_TRUE(sameBits(seen, expected)) << "frame " << f;
-            const ReuseReport report = chain.reuse();
+            const ReuseReport report = chain.control().report().images[0].reuse;
             ASSERT_EQ(report.state, one.state()) << "frame " << f;
             ASSERT_EQ(report.recomputed, one.reuse().recomputed) << "frame " << f;
         }

@@ -16,10 +16,6 @@ namespace mpm::test {
 
 constexpr int kTokens = 60;
 
-inline std::vector<int> ids(const cv::Mat& map) {
-    return {map.ptr<int>(), map.ptr<int>() + map.total()};
-}
-
 /// An encoder that sees frame after frame.
 class Camera {
 public:

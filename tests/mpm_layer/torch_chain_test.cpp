@@ -18,7 +18,7 @@ void expectInjectedParity(const EncoderOptions& o, const std::vector<int>& cuts)
     std::map<int, cv::Mat> injected;
     for (int block : cuts)
         injected[block] = makeBatch(o, kImages, o.imageTokens, 50 + block);
-    ChainRun chain({"F32", Device::Cpu, Precision::F32, 1e-5, true}, whole, cuts);
+    ChainRun chain(whole, cuts, on({"F32", Device::Cpu, Precision::F32, 1e-5, true}));
     const cv::Mat out = chain.forward(batch, injected);
     const Report report = chain.control().report();
     for (int i = 0; i < kImages; ++i) {

@@ -10,24 +10,12 @@
 namespace mpm::test {
 namespace {
 
-struct Ran {
-    std::vector<cv::Mat> outputs;
-    Report report;
-};
-
 Ran run(const EncoderCase& encoder, const cv::Mat& batch, const cv::Mat& bias,
         const std::map<int, std::vector<MergeMap>>& imposed = {}, Precision precision = Precision::F32) {
-    const auto control = std::make_shared<EncoderControl>(encoder.config);
-    control->change([&](Settings& s) { s.imposed = imposed, s.precision = precision; });
-    EncoderRunner runner(control);
-    runner.setWeights(encoder.weights);
-    Ran ran;
-    ran.outputs.resize(encoder.config.taps.size());
-    for (cv::Mat& out : ran.outputs)
-        out.create(batch.dims, batch.size.p, CV_32F);
-    runner.run(batch, bias, ran.outputs);
-    ran.report = control->report();
-    return ran;
+    SessionInput input;
+    input.tokens = batch;
+    input.keyBias = bias;
+    return runEncoder(encoder, input, [&](Settings& s) { s.imposed = imposed, s.precision = precision; });
 }
 
 void expectParity(const EncoderOptions& options, const cv::Mat& bias = cv::Mat()) {

@@ -110,7 +110,7 @@ TEST_P(WindowMaps, ChainsGiveTheBitsOfOneEncoder) {
           std::function<void(Settings&)>(backwards)}) {
         const Ran expected = run(GetParam(), whole, batch, bias, change);
         for (const std::vector<int>& cuts : {std::vector<int>{3}, {1, 2, 4, 5}}) {
-            ChainRun chain(GetParam(), whole, cuts);
+            ChainRun chain(whole, cuts, on(GetParam()));
             chain.control().change(change);
             EXPECT_TRUE(sameBits(chain.forward(batch, {}, bias), expected.outputs[0]))
                 << chain.control().effective().method.value_or("?");

@@ -171,4 +171,49 @@ cv::Mat batchOfOne(const cv::Mat& batch, int image) {
     return imageOf(batch, image).reshape(1, 3, sizes);
 }
 
+Ran runEncoder(const EncoderCase& encoder, const SessionInput& input, const ChangeSettings& change) {
+    const auto control = std::make_shared<EncoderControl>(encoder.config);
+    control->change(change);
+    EncoderRunner runner(control);
+    runner.setWeights(encoder.weights);
+    Ran ran;
+    ran.outputs.resize(encoder.config.taps.size());
+    for (cv::Mat& out : ran.outputs)
+        out.create(input.tokens.dims, input.tokens.size.p, CV_32F);
+    runner.run(input, ran.outputs);
+    ran.report = control->report();
+    return ran;
+}
+
+ChainRun::ChainRun(const EncoderCase& whole, const std::vector<int>& cuts, const ChangeSettings& change)
+    : m_segments(cutEncoder(whole, cuts)) {
+    const ReadingNetwork reading;
+    for (const EncoderCase& segment : m_segments) {
+        const auto place = std::make_shared<NetworkPlace>();
+        m_control = place->join(segment.config);
+        m_runners.push_back(std::make_unique<EncoderRunner>(m_control, segment.config, place));
+        m_runners.back()->setWeights(segment.weights);
+    }
+    m_control->change(change);
+}
+
+cv::Mat ChainRun::forward(const cv::Mat& batch, const std::map<int, cv::Mat>& injected,
+                          const cv::Mat& keyBias) {
+    SessionInput input;
+    input.tokens = batch.clone();
+    input.keyBias = keyBias;
+    for (size_t s = 0; s < m_segments.size(); ++s) {
+        const auto addend = injected.find(m_segments[s].config.firstBlock);
+        if (addend != injected.end()) input.tokens += addend->second;
+        std::vector<cv::Mat> out(1);
+        out[0].create(batch.dims, batch.size.p, CV_32F);
+        const std::vector<cv::Mat> maps = m_runners[s]->run(input, out);
+        input.tokens = out[0];
+        input.maps.clear();
+        for (const cv::Mat& map : maps)
+            input.maps.push_back(toMergeMap(map, "the map between two segments"));
+    }
+    return input.tokens;
+}
+
 }  // namespace mpm::test

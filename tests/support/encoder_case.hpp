@@ -1,13 +1,15 @@
 // Random encoders with any of the operator's options, for tests.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <mpm/mpm.hpp>
 
-#include "mpm_layer/encoder/config.hpp"
+#include "mpm_layer/encoder/runner.hpp"
 
 namespace mpm::test {
 
@@ -62,5 +64,36 @@ cv::Mat makeBatch(const EncoderOptions& options, int images, int tokens, unsigne
 /// An image of a batch as a matrix, and as a batch of 1.
 cv::Mat imageOf(const cv::Mat& batch, int image);
 cv::Mat batchOfOne(const cv::Mat& batch, int image);
+
+struct Ran {
+    std::vector<cv::Mat> outputs;
+    Report report;
+};
+
+using ChangeSettings = std::function<void(Settings&)>;
+
+/// A forward of a new encoder with these settings.
+Ran runEncoder(const EncoderCase& encoder, const SessionInput& input, const ChangeSettings& change);
+
+/// Runs the segments of cutEncoder in order, as a network does, without cv::dnn.
+class ChainRun {
+public:
+    ChainRun(const EncoderCase& whole, const std::vector<int>& cuts, const ChangeSettings& change);
+
+    EncoderControl& control() { return *m_control; }
+
+    /// `injected` is added to the tokens before segments that start at these blocks.
+    cv::Mat forward(const cv::Mat& batch, const std::map<int, cv::Mat>& injected = {},
+                    const cv::Mat& keyBias = cv::Mat());
+
+private:
+    std::vector<EncoderCase> m_segments;
+    std::shared_ptr<EncoderControl> m_control;
+    std::vector<std::unique_ptr<EncoderRunner>> m_runners;
+};
+
+inline std::vector<int> ids(const cv::Mat& map) {
+    return {map.ptr<int>(), map.ptr<int>() + map.total()};
+}
 
 }  // namespace mpm::test

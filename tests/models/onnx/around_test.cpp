@@ -2,51 +2,15 @@
 // the reasons for rejecting a model.
 #include <functional>
 
-#include <gtest/gtest.h>
-#include <opencv2/dnn.hpp>
-
-#include <mpm/mpm.hpp>
-
-#include "models/onnx/convert.hpp"
-#include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/io/read.hpp"
-#include "models/onnx/io/write.hpp"
-#include "small_export.hpp"
-#include "support/temp_folder.hpp"
+#include "converted_export.hpp"
 
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::Graph;
-using models::GraphBuilder;
-using models::List;
-using models::Tensor;
-using test::SmallExport;
+using namespace mpm::test;
 
 class Around : public testing::Test {
 protected:
-    // Converts the model, and compares OpenCV's outputs with those of the export.
-    models::Conversion convert(const Graph& graph, const cv::Mat& image) {
-        const std::string in = folder / "in.onnx", out = folder / "out.onnx";
-        models::writeModel(graph, in);
-        models::ConvertOptions options;
-        options.blocks = std::vector<int>{};
-        const models::Conversion conversion = models::convertModel(in, out, options);
-        Tensor x = Tensor::floats({image.size[0], image.size[1], image.size[2], image.size[3]});
-        std::copy_n(image.ptr<float>(), image.total(), x.writeF().data());
-        const Tensor expected = models::evaluate(models::readModel(in), {x})[0];
-        registerLayers();
-        cv::dnn::Net net = cv::dnn::readNetFromONNX(out);
-        net.setInput(image);
-        const cv::Mat found = net.forward().reshape(1, 1);
-        const cv::Mat wanted(1, static_cast<int>(expected.size()), CV_32F,
-                             const_cast<float*>(expected.f().data()));
-        EXPECT_EQ(found.total(), wanted.total());
-        EXPECT_LT(cv::norm(found, wanted, cv::NORM_INF), 1e-5 * cv::norm(wanted, cv::NORM_INF));
-        return conversion;
-    }
-
     std::string reasonFor(const Graph& graph) {
         models::writeModel(graph, folder / "in.onnx");
         try {
@@ -57,7 +21,7 @@ protected:
         return "converted";
     }
 
-    test::TempFolder folder;
+    TempFolder folder;
 };
 
 int blocks(SmallExport& m, int x) {
@@ -101,7 +65,8 @@ TEST_F(Around, PatchesByUnfold) {
         const int embedded = m.linear(patches, static_cast<int>(depth), SmallExport::kDim);
         const int special = g.constant(m.random({1, 1, SmallExport::kDim}, 1));
         m.finish(blocks(m, m.joined({special, embedded})));
-        const models::Conversion found = convert(m.graph(), SmallExport::image(1, grid));
+        const models::Conversion found =
+            convertedLike(m.graph(), m.graph(), unmerged(), SmallExport::image(1, grid));
         EXPECT_EQ(found.blocks, 4);
         EXPECT_EQ(found.imageTokens, 90);
         EXPECT_EQ(found.grid, grid);
@@ -117,7 +82,7 @@ TEST_F(Around, ProductsWithAVector) {
         const int vector = g.constant(m.random({left ? m.tokens() : SmallExport::kDim}, 1));
         const int y = g.node("MatMul", left ? List<int>{vector, x} : List<int>{x, vector});
         g.output(y, "y", {1, left ? SmallExport::kDim : m.tokens()});
-        EXPECT_EQ(convert(m.graph(), SmallExport::image(1)).blocks, 4);
+        EXPECT_EQ(converted(m.graph()).blocks, 4);
     }
 }
 
@@ -203,7 +168,7 @@ TEST_F(Around, TokensReshapedBetweenTheSums) {
             x = reshaped(m, g.node("Add", {other, m.mlp(m.norm(other))}), first);
         }
         m.finish(reshaped(m, x, flat));
-        EXPECT_EQ(convert(m.graph(), SmallExport::image(1)).blocks, 4);
+        EXPECT_EQ(converted(m.graph()).blocks, 4);
     }
 }
 

@@ -18,10 +18,8 @@
 namespace {
 
 using namespace mpm;
+using namespace mpm::test;
 using models::Form;
-using models::Node;
-using models::Tensor;
-using test::SmallExport;
 
 using Block = std::function<int(SmallExport& model, int x)>;
 
@@ -86,7 +84,7 @@ protected:
         return {};
     }
 
-    test::TempFolder folder;
+    TempFolder folder;
 };
 
 int nothing(SmallExport&, int x) {

@@ -18,9 +18,8 @@
 namespace {
 
 using namespace mpm;
+using namespace mpm::test;
 using models::ConvertOptions;
-using models::Node;
-using test::SmallExport;
 
 // Between the groups of blocks: the next group's input from the last group's output.
 using Between = std::function<int(SmallExport&, int x)>;
@@ -76,7 +75,7 @@ protected:
         return encoder(net).report();
     }
 
-    test::TempFolder folder;
+    TempFolder folder;
     int files = 0;
 };
 

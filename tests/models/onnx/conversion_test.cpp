@@ -19,13 +19,7 @@
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::Graph;
-using models::GraphBuilder;
-using models::List;
-using models::Shape;
-using models::Tensor;
-using test::SmallExport;
+using namespace mpm::test;
 
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
@@ -68,7 +62,7 @@ protected:
         return "converted";
     }
 
-    test::TempFolder folder;
+    TempFolder folder;
     const std::string in = folder / "in.onnx", out = folder / "out.onnx";
 };
 

@@ -27,18 +27,21 @@ inline models::ConvertOptions unmerged() {
 }
 
 /// `expected` is evaluated on the image (the first input), whose size may differ from the export's.
-inline models::Conversion convertedLike(const models::Graph& given, const models::Graph& expected,
-                                        const models::ConvertOptions& options, const cv::Mat& image) {
+inline models::Conversion convertedLike(const Graph& given, const Graph& expected,
+                                        const models::ConvertOptions& options, const cv::Mat& image,
+                                        Graph* made = nullptr) {
     const TempFolder folder;
     const std::string in = folder / "export.onnx", out = folder / "converted.onnx";
     models::writeModel(given, in);
     const models::Conversion conversion = models::convertModel(in, out, options);
-    models::Tensor blob = models::Tensor::floats(models::Shape(image.size.p, image.size.p + image.dims));
+    Tensor blob = Tensor::floats(Shape(image.size.p, image.size.p + image.dims));
     std::copy_n(image.ptr<float>(), image.total(), blob.writeF().data());
-    const models::List<models::Tensor> wanted = models::evaluate(expected, {blob});
+    const List<Tensor> wanted = models::evaluate(expected, {blob});
     std::vector<cv::String> names;
-    for (const models::Port& port : models::readModel(out).outputs)
+    const Graph graph = models::readModel(out);
+    for (const models::Port& port : graph.outputs)
         names.push_back(port.name);
+    if (made) *made = graph;
     cv::dnn::Net net = readNet(out);
     encoder(net).setSchedule({});
     net.setInput(image);
@@ -58,8 +61,7 @@ inline models::Conversion convertedLike(const models::Graph& given, const models
     return conversion;
 }
 
-inline models::Conversion converted(const models::Graph& graph,
-                                    const models::ConvertOptions& options = unmerged()) {
+inline models::Conversion converted(const Graph& graph, const models::ConvertOptions& options = unmerged()) {
     return convertedLike(graph, graph, options, SmallExport::image(1));
 }
 
@@ -70,9 +72,35 @@ inline std::string notesOf(const models::Conversion& conversion) {
     return all;
 }
 
-inline int transposed(models::GraphBuilder& g, int x, const models::List<int64_t>& order) {
+/// A model that is written, converted without merging and read back.
+class ConvertedExport : public testing::Test {
+protected:
+    int reshaped(int x, const List<int64_t>& shape) { return g.node("Reshape", {x, g.ints(shape)}); }
+
+    models::Conversion convert(models::ConvertOptions options = {}) {
+        const std::string in = m_folder / "in.onnx", out = m_folder / "out.onnx";
+        models::writeModel(m.graph(), in);
+        options.blocks = std::vector<int>{};
+        const models::Conversion conversion = models::convertModel(in, out, options);
+        EXPECT_LT(conversion.error, 1e-5);
+        m_converted = models::readModel(out);
+        return conversion;
+    }
+
+    int64_t count(const std::string& op) const {
+        return std::count_if(m_converted.nodes.begin(), m_converted.nodes.end(),
+                             [&](const Node& node) { return node.op == op; });
+    }
+
+    SmallExport m{1};
+    GraphBuilder& g = m.builder();
+    const TempFolder m_folder;
+    Graph m_converted;
+};
+
+inline int transposed(GraphBuilder& g, int x, const List<int64_t>& order) {
     const int y = g.node("Transpose", {x});
-    g.with("perm", models::Attribute::of(order));
+    g.with("perm", Attribute::of(order));
     return y;
 }
 

@@ -5,14 +5,7 @@
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::GraphBuilder;
-using models::List;
-using models::Node;
-using models::Shape;
-using models::Tensor;
-using test::HeadsInOpenCV;
-using test::SmallExport;
+using namespace mpm::test;
 
 int convolution(SmallExport& m, int x, const Shape& weight, int64_t stride = 1) {
     GraphBuilder& g = m.builder();

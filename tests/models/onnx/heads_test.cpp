@@ -1,31 +1,14 @@
 // Parts of decoders that are rewritten: transposed convolutions and adaptive pooling, as exports have them.
 #include <functional>
 
-#include <gtest/gtest.h>
-#include <opencv2/dnn.hpp>
-
-#include <mpm/mpm.hpp>
-
 #include "heads_fixture.hpp"
-#include "models/onnx/convert.hpp"
-#include "models/onnx/eval/evaluate.hpp"
-#include "models/onnx/io/read.hpp"
-#include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 #include "models/onnx/passes/passes.hpp"
 
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::GraphBuilder;
-using models::List;
-using models::Node;
-using models::Shape;
-using models::Tensor;
-using test::HeadsInOpenCV;
-using test::SmallExport;
-using test::withInts;
+using namespace mpm::test;
 
 // The first pixel of window i, if `to` windows divide `from` pixels; also for i = `to`, the pixel after the
 // last.

@@ -7,12 +7,7 @@
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::GraphBuilder;
-using models::List;
-using models::Shape;
-using models::Tensor;
-using test::SmallExport;
+using namespace mpm::test;
 
 constexpr int kTable = 7;
 
@@ -132,7 +127,7 @@ TEST(Positions, OtherPositionsAreInterpolatedAndThatIsReported) {
     for (int k = 0; k < 3; ++k)
         x = m.block(x);
     m.finish(x);
-    const test::TempFolder folder;
+    const TempFolder folder;
     models::writeModel(m.graph(), folder / "export.onnx");
     const models::Conversion found =
         models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));
@@ -142,7 +137,7 @@ TEST(Positions, OtherPositionsAreInterpolatedAndThatIsReported) {
 }
 
 TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
-    const test::TempFolder folder;
+    const TempFolder folder;
     models::writeModel(exportOf(kOwn, Resize::Bent, false), folder / "export.onnx");
     const models::Conversion found =
         models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));

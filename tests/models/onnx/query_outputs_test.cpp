@@ -15,9 +15,8 @@
 namespace {
 
 using namespace mpm;
+using namespace mpm::test;
 using models::ConvertOptions;
-using models::Node;
-using test::SmallExport;
 
 class QueryOutputs : public testing::Test {
 protected:
@@ -28,7 +27,7 @@ protected:
         return net.forward(output).clone();
     }
 
-    test::TempFolder folder;
+    TempFolder folder;
 };
 
 // Queries in front; masks are products of the queries' and the patches' rows.

@@ -2,30 +2,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include <gtest/gtest.h>
-
-#include "models/onnx/convert.hpp"
-#include "models/onnx/io/read.hpp"
-#include "models/onnx/io/write.hpp"
-#include "small_export.hpp"
-#include "support/temp_folder.hpp"
+#include "converted_export.hpp"
 
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::Graph;
-using models::GraphBuilder;
-using models::List;
-using models::Tensor;
-using test::SmallExport;
+using namespace mpm::test;
 
 constexpr int64_t kDim = SmallExport::kDim;
 
 // Of 49 places the 7 best, their boxes and features, and the class of each.
-class Selection : public testing::Test {
+class Selection : public ConvertedExport {
 protected:
-    int reshaped(int x, const List<int64_t>& shape) { return g.node("Reshape", {x, g.ints(shape)}); }
     // Indices [1, count] for each column of `width`.
     int spread(int indices, int64_t count, int64_t width) {
         return g.node("Expand", {reshaped(indices, {1, count, 1}), g.ints({1, count, width})});
@@ -40,27 +28,6 @@ protected:
         const int x = m.block(m.embed());
         return m.block(x);
     }
-
-    models::Conversion convert(const models::ConvertOptions& given = {}) {
-        const std::string in = m_folder / "in.onnx", out = m_folder / "out.onnx";
-        models::writeModel(m.graph(), in);
-        models::ConvertOptions options = given;
-        options.blocks = std::vector<int>{};
-        const models::Conversion conversion = models::convertModel(in, out, options);
-        EXPECT_LT(conversion.error, 1e-5);
-        m_converted = models::readModel(out);
-        return conversion;
-    }
-
-    int count(const char* op) const {
-        return static_cast<int>(std::count_if(m_converted.nodes.begin(), m_converted.nodes.end(),
-                                              [op](const models::Node& node) { return node.op == op; }));
-    }
-
-    SmallExport m{1};
-    GraphBuilder& g = m.builder();
-    const test::TempFolder m_folder;
-    Graph m_converted;
 };
 
 TEST_F(Selection, OfTheBestPlaces) {

@@ -9,6 +9,9 @@
 
 namespace mpm::test {
 
+using models::Attribute, models::Graph, models::GraphBuilder, models::List, models::Node, models::Shape,
+    models::Tensor;
+
 class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;

@@ -8,13 +8,7 @@
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::GraphBuilder;
-using models::List;
-using models::Shape;
-using models::Tensor;
-using test::converted;
-using test::SmallExport;
+using namespace mpm::test;
 
 constexpr int kDim = SmallExport::kDim;
 
@@ -125,7 +119,7 @@ TEST(Spellings, SkipNormsHoldTheBiasOfTheProduct) {
             x = g.outputOf(3);
         }
         g.output(normed, "tokens", {1, m.tokens(), kDim});
-        const test::TempFolder folder;
+        const TempFolder folder;
         models::writeModel(m.graph(), folder / "export.onnx");
         const models::Graph read = models::readModel(folder / "export.onnx");
         const models::Conversion found =
@@ -193,7 +187,7 @@ models::Graph twoTowers() {
 TEST(Spellings, InputsThatOnlyDroppedOutputsNeedGoToo) {
     models::ConvertOptions options = test::unmerged();
     options.outputs = {"image_embeds", "halves"};
-    const test::TempFolder folder;
+    const TempFolder folder;
     models::writeModel(twoTowers(), folder / "export.onnx");
     models::convertModel(folder / "export.onnx", folder / "converted.onnx", options);
     const models::Graph graph = models::readModel(folder / "converted.onnx");
@@ -203,7 +197,7 @@ TEST(Spellings, InputsThatOnlyDroppedOutputsNeedGoToo) {
 }
 
 TEST(Spellings, SeveralInputsAreNamedWithTheOutputsThatNeedTheImageAlone) {
-    const test::TempFolder folder;
+    const TempFolder folder;
     models::writeModel(twoTowers(), folder / "export.onnx");
     try {
         models::convertModel(folder / "export.onnx", folder / "converted.onnx", {});
@@ -223,7 +217,7 @@ TEST(Spellings, InputsThatNoOutputNeedsAreReported) {
     for (int k = 0; k < 3; ++k)
         x = m.block(x);
     m.finish(x);
-    const test::TempFolder folder;
+    const TempFolder folder;
     models::writeModel(m.graph(), folder / "export.onnx");
     const models::Conversion found =
         models::convertModel(folder / "export.onnx", folder / "converted.onnx", test::unmerged());

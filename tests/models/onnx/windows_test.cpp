@@ -1,30 +1,18 @@
 // Attention in windows, in the forms that detectors are exported in.
 #include <algorithm>
 
-#include <gtest/gtest.h>
-
-#include "models/onnx/convert.hpp"
+#include "converted_export.hpp"
 #include "models/onnx/inspect.hpp"
-#include "models/onnx/io/read.hpp"
-#include "models/onnx/io/write.hpp"
-#include "small_export.hpp"
-#include "support/temp_folder.hpp"
 
 namespace {
 
 using namespace mpm;
-using models::Attribute;
-using models::Graph;
-using models::GraphBuilder;
-using models::List;
-using models::Tensor;
-using test::SmallExport;
+using namespace mpm::test;
 
 constexpr int64_t kDim = SmallExport::kDim, kRows = SmallExport::kRows, kColumns = SmallExport::kColumns;
 
-class WindowedExports : public testing::Test {
+class WindowedExports : public ConvertedExport {
 protected:
-    int reshaped(int x, const List<int64_t>& shape) { return g.node("Reshape", {x, g.ints(shape)}); }
     int moved(int x, const List<int64_t>& order) {
         const int y = g.node("Transpose", {x});
         g.with("perm", Attribute::of(order));
@@ -74,27 +62,6 @@ protected:
         const int image = reshaped(rows(x, 1, 13), {2, 2, 3, 4, kDim});
         return reshaped(moved(image, {0, 2, 1, 3, 4}), {1, 48, kDim});
     }
-
-    models::Conversion convert() {
-        const std::string in = m_folder / "in.onnx", out = m_folder / "out.onnx";
-        models::writeModel(m.graph(), in);
-        models::ConvertOptions options;
-        options.blocks = std::vector<int>{};
-        const models::Conversion conversion = models::convertModel(in, out, options);
-        EXPECT_LT(conversion.error, 1e-5);
-        m_converted = models::readModel(out);
-        return conversion;
-    }
-
-    int count(const char* op) const {
-        return static_cast<int>(std::count_if(m_converted.nodes.begin(), m_converted.nodes.end(),
-                                              [op](const models::Node& node) { return node.op == op; }));
-    }
-
-    SmallExport m{1};
-    GraphBuilder& g = m.builder();
-    const test::TempFolder m_folder;
-    Graph m_converted;
 };
 
 TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
