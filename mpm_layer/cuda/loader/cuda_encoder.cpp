@@ -6,19 +6,9 @@ namespace mpm::cuda {
 namespace {
 
 int32_t codeOf(Precision precision) {
-    switch (precision) {
-        case Precision::TF32:
-            return MPM_CUDA_TF32;
-        case Precision::BF16:
-            return MPM_CUDA_BF16;
-        case Precision::F16:
-            return MPM_CUDA_F16;
-        case Precision::F32:
-        case Precision::Auto:
-        case Precision::I8:
-        case Precision::AutoFast:
-            break;
-    }
+    if (precision == Precision::TF32) return MPM_CUDA_TF32;
+    if (precision == Precision::BF16) return MPM_CUDA_BF16;
+    if (precision == Precision::F16) return MPM_CUDA_F16;
     return MPM_CUDA_F32;
 }
 
