@@ -1,7 +1,10 @@
 #include "cli/run/frame_files.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -87,51 +90,31 @@ void writeReuseMap(const std::string& stem, const FrameResult& result) {
 }
 
 const char* stateText(ReuseState state) {
-    switch (state) {
-        case ReuseState::Off:
-            break;
-        case ReuseState::Full:
-            return "full";
-        case ReuseState::Partial:
-            return "partial";
-        case ReuseState::Suspended:
-            return "suspended";
-    }
-    return "off";
+    constexpr const char* kTexts[] = {"off", "full", "partial", "suspended"};
+    return kTexts[static_cast<int>(state)];
 }
 
 }  // namespace
 
 SaveChoice SaveChoice::parse(const std::string& text) {
+    static constexpr std::pair<const char*, bool SaveChoice::*> kWords[] = {
+        {"labels", &SaveChoice::labels}, {"overlay", &SaveChoice::overlay},
+        {"boxes", &SaveChoice::boxes},   {"tracks", &SaveChoice::tracks},
+        {"map", &SaveChoice::map},       {"stages", &SaveChoice::stages},
+        {"csv", &SaveChoice::csv},       {"jsonl", &SaveChoice::jsonl},
+        {"panels", &SaveChoice::panels}, {"timeline", &SaveChoice::timeline},
+        {"reuse", &SaveChoice::reuse}};
     SaveChoice save;
     for (const std::string& word : splitList(text)) {
-        if (word == "labels")
-            save.labels = true;
-        else if (word == "overlay")
-            save.overlay = true;
-        else if (word == "map")
-            save.map = true;
-        else if (word == "csv")
-            save.csv = true;
-        else if (word == "jsonl")
-            save.jsonl = true;
-        else if (word == "panels")
-            save.panels = true;
-        else if (word == "timeline")
-            save.timeline = true;
-        else if (word == "reuse")
-            save.reuse = true;
-        else if (word == "stages")
-            save.stages = true;
-        else if (word == "boxes")
-            save.boxes = true;
-        else if (word == "tracks")
-            save.tracks = true;
-        else
-            throw Error(kWrongUse,
-                        "--save: \"" + word +
-                            "\" is not known; choose from "
-                            "labels,overlay,boxes,tracks,map,stages,csv,jsonl,panels,timeline,reuse");
+        const auto* const found = std::find_if(std::begin(kWords), std::end(kWords),
+                                               [&](const auto& w) { return word == w.first; });
+        if (found == std::end(kWords)) {
+            std::string known;
+            for (const auto& [name, member] : kWords)
+                known += (known.empty() ? "" : ",") + std::string(name);
+            throw Error(kWrongUse, "--save: \"" + word + "\" is not known; choose from " + known);
+        }
+        save.*(found->second) = true;
     }
     return save;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include <mpm/mpm.h>
 
@@ -34,6 +36,16 @@ int copyOut(const cv::Mat& map, int* to, int capacity) {
     return map.empty() ? 0 : copyOut(map.ptr<int>(), map.total(), to, capacity);
 }
 
+// Null unsets it.
+template <class Value, class Parse>
+int set(std::optional<Value> mpm::Settings::*setting, const char* text, const Parse& parse) {
+    return guarded([&] {
+        const std::optional<Value> value = text ? std::make_optional(parse(text)) : std::nullopt;
+        mpm::changeProcessSettings([&](mpm::Settings& s) { s.*setting = value; });
+        return 0;
+    });
+}
+
 }  // namespace
 
 const char* mpm_version(void) {
@@ -52,11 +64,7 @@ int mpm_set_blocks(const char* blocks) {
 }
 
 int mpm_set_method(const char* method) {
-    return guarded([&] {
-        const auto value = method ? std::make_optional(mpm::methodFrom(method)) : std::nullopt;
-        mpm::changeProcessSettings([&](mpm::Settings& s) { s.method = value; });
-        return 0;
-    });
+    return set(&mpm::Settings::method, method, mpm::methodFrom);
 }
 
 int mpm_set_device(const char* device) {
@@ -73,21 +81,12 @@ int mpm_set_device(const char* device) {
 }
 
 int mpm_set_precision(const char* precision) {
-    return guarded([&] {
-        const auto value = precision ? std::make_optional(mpm::precisionFrom(precision)) : std::nullopt;
-        mpm::changeProcessSettings([&](mpm::Settings& s) { s.precision = value; });
-        return 0;
-    });
+    return set(&mpm::Settings::precision, precision, mpm::precisionFrom);
 }
 
 int mpm_set_batch_independent(const char* independent) {
-    return guarded([&] {
-        const auto value = independent
-                               ? std::make_optional(mpm::switchFrom("batch independence", independent))
-                               : std::nullopt;
-        mpm::changeProcessSettings([&](mpm::Settings& s) { s.batchIndependent = value; });
-        return 0;
-    });
+    return set(&mpm::Settings::batchIndependent, independent,
+               [](const std::string& text) { return mpm::switchFrom("batch independence", text); });
 }
 
 int mpm_set_reuse(const char* reuse) {

@@ -25,23 +25,9 @@ constexpr milliseconds kStopPatience{2'000};  // how long the destructor waits f
 }  // namespace
 
 const char* stateName(SourceState state) {
-    switch (state) {
-        case SourceState::Connecting:
-            return "connecting";
-        case SourceState::Live:
-            return "live";
-        case SourceState::Stalled:
-            return "stalled";
-        case SourceState::Retrying:
-            return "retrying";
-        case SourceState::Offline:
-            return "offline";
-        case SourceState::Ended:
-            return "ended";
-        case SourceState::Failed:
-            return "failed";
-    }
-    return "?";
+    constexpr const char* kNames[] = {"connecting", "live",  "stalled", "retrying",
+                                      "offline",    "ended", "failed"};
+    return kNames[static_cast<int>(state)];
 }
 
 /// Owned by the reader and the thread together, so that a thread caught in a driver outlives the reader

@@ -87,6 +87,20 @@ void softmax(Call& c) {
     });
 }
 
+struct Moments {
+    double mean = 0, scale;
+};
+
+Moments momentsOf(const float* from, int64_t length, float epsilon, bool meanToo) {
+    double mean = 0, squares = 0;
+    for (int64_t k = 0; meanToo && k < length; ++k)
+        mean += from[k];
+    mean /= static_cast<double>(length);
+    for (int64_t k = 0; k < length; ++k)
+        squares += (from[k] - mean) * (from[k] - mean);
+    return {mean, 1 / std::sqrt(squares / static_cast<double>(length) + epsilon)};
+}
+
 void layerNorm(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", -1), x.rank());
@@ -100,13 +114,7 @@ void layerNorm(Call& c) {
         throw Refusal("its weight does not fit " + toString(x.shape()));
     Tensor& y = c.make(0, x.type(), x.shape());
     overRows(x, y, length, [&](const float* from, float* to, int64_t) {
-        double mean = 0, squares = 0;
-        for (int64_t k = 0; meanToo && k < length; ++k)
-            mean += from[k];
-        mean /= static_cast<double>(length);
-        for (int64_t k = 0; k < length; ++k)
-            squares += (from[k] - mean) * (from[k] - mean);
-        const double scale = 1 / std::sqrt(squares / static_cast<double>(length) + epsilon);
+        const auto [mean, scale] = momentsOf(from, length, epsilon, meanToo);
         for (int64_t k = 0; k < length; ++k) {
             to[k] = static_cast<float>((from[k] - mean) * scale) * weight[k] + (bias ? bias[k] : 0);
         }
@@ -149,13 +157,7 @@ void groupNorm(Call& c) {
     const int64_t length = x.size() / checkedProduct<int64_t>(x.shape()[0], groups),
                   inner = length / (channels / groups);
     overRows(x, y, length, [&](const float* from, float* to, int64_t row) {
-        double mean = 0, squares = 0;
-        for (int64_t k = 0; k < length; ++k)
-            mean += from[k];
-        mean /= static_cast<double>(length);
-        for (int64_t k = 0; k < length; ++k)
-            squares += (from[k] - mean) * (from[k] - mean);
-        const double scale = 1 / std::sqrt(squares / static_cast<double>(length) + epsilon);
+        const auto [mean, scale] = momentsOf(from, length, epsilon, true);
         for (int64_t k = 0; k < length; ++k) {
             const int64_t channel = row % groups * (channels / groups) + k / inner;
             const int64_t p = parameters == channels ? channel : row % groups;

@@ -211,12 +211,17 @@ void Lowering::arithmetic() {
     const bool commutes = m_node->op == "Add" || m_node->op == "Mul";
     if (commutes && !m_graph.isConstant(b) && shapeOf(a) == shapeOf(b)) return keep();
     if (m_graph.isConstant(b)) b = ranked(b, shapeOf(out()).size());
+    emitArithmetic(a, b, reversed);
+}
+
+void Lowering::emitArithmetic(int a, int b, bool reversed) {
     std::string operation = m_node->op;
     std::transform(operation.begin(), operation.end(), operation.begin(),
                    [](unsigned char c) { return std::tolower(c); });
     Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
     node.attributes["operation"] = Attribute::of(operation);
-    if (reversed && !commutes) node.attributes["reversed"] = Attribute::of(int64_t{1});
+    if (reversed && operation != "add" && operation != "mul")
+        node.attributes["reversed"] = Attribute::of(int64_t{1});
 }
 
 int Lowering::ranked(int constant, size_t rank) {

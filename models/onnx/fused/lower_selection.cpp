@@ -108,13 +108,7 @@ void Lowering::integerArithmetic() {
     }
     if (reversed) std::swap(a, b);
     if (m_graph.isConstant(b)) b = ranked(b, shapeOf(out()).size());
-    std::string operation = m_node->op;
-    std::transform(operation.begin(), operation.end(), operation.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
-    node.attributes["operation"] = Attribute::of(operation);
-    if (reversed && operation != "add" && operation != "mul")
-        node.attributes["reversed"] = Attribute::of(int64_t{1});
+    emitArithmetic(a, b, reversed);
 }
 
 void Lowering::integerQuotient(int a, int b) {

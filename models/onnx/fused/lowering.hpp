@@ -49,6 +49,7 @@ private:
     int oneImage(int value);
     void matMul();
     void arithmetic();
+    void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
     // A constant with ones in front: OpenCV 4.x turns vectors into columns.
     int ranked(int constant, size_t rank);

@@ -84,45 +84,43 @@ void fillFromBytes(int type, const char* bytes, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (type) {
         case Proto::FLOAT:
-            convert<float>(bytes, count, tensor.writeF());
-            break;
+            return convert<float>(bytes, count, tensor.writeF());
         case Proto::DOUBLE:
-            convert<double>(bytes, count, tensor.writeF());
-            break;
+            return convert<double>(bytes, count, tensor.writeF());
         case Proto::FLOAT16:
             for (int64_t k = 0; k < count; ++k)
                 tensor.writeF()[k] = fromHalf(load<uint16_t>(bytes, k));
             if (count == 1) tensor.writeF()[0] = exactConstant(tensor.f()[0]);
-            break;
+            return;
         case Proto::BFLOAT16:
             for (int64_t k = 0; k < count; ++k)
                 tensor.writeF()[k] = fromBfloat(load<uint16_t>(bytes, k));
-            break;
+            return;
         case Proto::INT64:
-            convert<int64_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<int64_t>(bytes, count, tensor.writeI());
         case Proto::UINT64:
-            convert<uint64_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<uint64_t>(bytes, count, tensor.writeI());
         case Proto::INT32:
-            convert<int32_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<int32_t>(bytes, count, tensor.writeI());
         case Proto::UINT32:
-            convert<uint32_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<uint32_t>(bytes, count, tensor.writeI());
         case Proto::INT16:
-            convert<int16_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<int16_t>(bytes, count, tensor.writeI());
         case Proto::UINT16:
-            convert<uint16_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<uint16_t>(bytes, count, tensor.writeI());
         case Proto::INT8:
-            convert<int8_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<int8_t>(bytes, count, tensor.writeI());
         default:
-            convert<uint8_t>(bytes, count, tensor.writeI());
-            break;
+            return convert<uint8_t>(bytes, count, tensor.writeI());
     }
+}
+
+template <class Field, class To>
+bool fill(const Field& field, int64_t count, const Elements<To>& to) {
+    if (field.size() != count) return false;
+    for (int64_t k = 0; k < count; ++k)
+        to[k] = static_cast<To>(field[static_cast<int>(k)]);
+    return true;
 }
 
 // The typed fields of TensorProto, for tensors without raw bytes.
@@ -130,28 +128,14 @@ bool fillFromFields(const Proto& proto, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (proto.data_type()) {
         case Proto::FLOAT:
-            if (proto.float_data_size() != count) return false;
-            for (int64_t k = 0; k < count; ++k)
-                tensor.writeF()[k] = proto.float_data(static_cast<int>(k));
-            return true;
+            return fill(proto.float_data(), count, tensor.writeF());
         case Proto::DOUBLE:
-            if (proto.double_data_size() != count) return false;
-            for (int64_t k = 0; k < count; ++k) {
-                tensor.writeF()[k] = static_cast<float>(proto.double_data(static_cast<int>(k)));
-            }
-            return true;
+            return fill(proto.double_data(), count, tensor.writeF());
         case Proto::INT64:
-            if (proto.int64_data_size() != count) return false;
-            for (int64_t k = 0; k < count; ++k)
-                tensor.writeI()[k] = proto.int64_data(static_cast<int>(k));
-            return true;
+            return fill(proto.int64_data(), count, tensor.writeI());
         case Proto::UINT32:
         case Proto::UINT64:
-            if (proto.uint64_data_size() != count) return false;
-            for (int64_t k = 0; k < count; ++k) {
-                tensor.writeI()[k] = static_cast<int64_t>(proto.uint64_data(static_cast<int>(k)));
-            }
-            return true;
+            return fill(proto.uint64_data(), count, tensor.writeI());
         default:
             break;
     }

@@ -112,6 +112,12 @@ struct EncoderSpec {
     int64_t imageTokens() const { return tokens - special - trailing; }
     int endBlock() const { return firstBlock + static_cast<int>(blocks.size()); }
     int heads() const { return blocks.front().attention.heads; }
+    /// The row of a token in the values between blocks.
+    int64_t rowOf(int64_t image, int64_t token) const {
+        const Block& block = blocks.front();
+        return block.layout == Layout::BatchFirst ? image * block.tokens + token
+                                                  : token * block.batch + image;
+    }
 };
 
 }  // namespace mpm::models

@@ -68,12 +68,6 @@ private:
         return true;
     }
 
-    static int64_t rowOf(const EncoderSpec& encoder, int64_t image, int64_t token) {
-        const Block& block = encoder.blocks[0];
-        return block.layout == Layout::BatchFirst ? image * block.tokens + token
-                                                  : token * block.batch + image;
-    }
-
     // The element of the segment that is copied into this one, counted from its first; -1 if there is none,
     // or more than a copy.
     int64_t copied(const Term& term) const {
@@ -88,8 +82,8 @@ private:
 
     bool carries(const Terms& terms, int64_t image, int64_t row, int64_t token) const {
         const int64_t dim = m_segment.dim;
-        const int64_t to = rowOf(m_next, image, row) * dim,
-                      from = rowOf(m_segment, image, m_segment.special + token) * dim;
+        const int64_t to = m_next.rowOf(image, row) * dim,
+                      from = m_segment.rowOf(image, m_segment.special + token) * dim;
         for (int64_t c = 0; c < dim; ++c)
             if (copied(terms[to + c]) != from + c) return false;
         return true;

@@ -78,12 +78,6 @@ private:
         return x;
     }
 
-    static int64_t rowOf(const EncoderSpec& encoder, int64_t image, int64_t token) {
-        const Block& block = encoder.blocks[0];
-        return block.layout == Layout::BatchFirst ? image * block.tokens + token
-                                                  : token * block.batch + image;
-    }
-
     Tensor run(const Test& replaced) const {
         List<Tensor> inputs = m_inputs;
         for (size_t k = 0; k < inputs.size(); ++k) {
@@ -95,7 +89,7 @@ private:
             for (int64_t image = 0; image < m_backbone.blocks[0].batch; ++image) {
                 for (int64_t token = 0; token < m_backbone.imageTokens(); ++token) {
                     if (!replaced(token)) continue;
-                    const int64_t at = rowOf(m_backbone, image, m_backbone.special + token) * m_backbone.dim;
+                    const int64_t at = m_backbone.rowOf(image, m_backbone.special + token) * m_backbone.dim;
                     for (int64_t c = at; c < at + m_backbone.dim; ++c)
                         mixed.writeF()[c] = other.f()[c];
                 }
@@ -111,7 +105,7 @@ private:
         const Tensor now = run(replaced);
         List<char> rows(m_decoder.tokens, 0);
         for (int64_t row = 0; row < m_decoder.tokens; ++row) {
-            const int64_t at = rowOf(m_decoder, 0, row) * m_decoder.dim;
+            const int64_t at = m_decoder.rowOf(0, row) * m_decoder.dim;
             for (int64_t c = at; c < at + m_decoder.dim; ++c)
                 rows[row] |= now.f()[c] != m_plain.f()[c];
         }
