@@ -38,10 +38,10 @@ bool wrap(int64_t& axis, size_t rank) {
 
 }  // namespace
 
-Layout::Layout(int value, const Axes& axes, const Extents& extents)
+AxisLayout::AxisLayout(int value, const Axes& axes, const Extents& extents)
     : m_value(value), m_extents(extents), m_axes(present(axes)) {}
 
-Axes Layout::present(const Axes& axes) const {
+Axes AxisLayout::present(const Axes& axes) const {
     Axes left;
     for (const Axis& axis : axes) {
         left.emplace_back();
@@ -51,17 +51,17 @@ Axes Layout::present(const Axes& axes) const {
     return left;
 }
 
-int64_t Layout::first(int part) const {
+int64_t AxisLayout::first(int part) const {
     const auto found = m_first.find(part);
     return found == m_first.end() ? 0 : found->second;
 }
 
-bool Layout::is(const Axes& axes) const {
+bool AxisLayout::is(const Axes& axes) const {
     return m_axes == present(axes);
 }
 
 // Axes of a new shape take parts in order; an axis that ends within a part cannot be named.
-bool Layout::reshape(const Shape& shape) {
+bool AxisLayout::reshape(const Shape& shape) {
     List<int> parts;
     for (const Axis& axis : m_axes)
         parts.insert(parts.end(), axis.begin(), axis.end());
@@ -82,7 +82,7 @@ bool Layout::reshape(const Shape& shape) {
 }
 
 // The axis was cut out of an axis of extent `whole`. An axis of 1 element is a level of several.
-bool Layout::cut(Axis& axis, int64_t whole, int64_t first) {
+bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;
     axis = {part};
@@ -91,7 +91,7 @@ bool Layout::cut(Axis& axis, int64_t whole, int64_t first) {
     return true;
 }
 
-bool Layout::backSlice(const Inferred& inferred, const Node& node) {
+bool AxisLayout::backSlice(const Inferred& inferred, const Node& node) {
     const Shape& in = inferred.values[node.inputs[0]].shape();
     for (size_t k = 1; k < node.inputs.size(); ++k)
         if (node.inputs[k] != kAbsent && !isKnown(inferred, node.inputs[k])) return false;
@@ -110,7 +110,7 @@ bool Layout::backSlice(const Inferred& inferred, const Node& node) {
     return true;
 }
 
-bool Layout::backSplit(const Inferred& inferred, const Node& node) {
+bool AxisLayout::backSplit(const Inferred& inferred, const Node& node) {
     int64_t axis = node.getInt("axis", 0), first = 0;
     const Shape& in = inferred.values[node.inputs[0]].shape();
     if (!wrap(axis, in.size())) return false;
@@ -123,7 +123,7 @@ bool Layout::backSplit(const Inferred& inferred, const Node& node) {
     return cut(m_axes[axis], in[axis], first);
 }
 
-bool Layout::backGather(const Inferred& inferred, const Node& node) {
+bool AxisLayout::backGather(const Inferred& inferred, const Node& node) {
     if (!isKnown(inferred, node.inputs[1]) || inferred.values[node.inputs[1]].size() != 1) return false;
     int64_t axis = node.getInt("axis", 0);
     const Shape& in = inferred.values[node.inputs[0]].shape();
@@ -134,13 +134,13 @@ bool Layout::backGather(const Inferred& inferred, const Node& node) {
     return in[axis] == 1 || cut(m_axes[axis], in[axis], index);
 }
 
-bool Layout::back(const Graph& graph, const Inferred& inferred) {
+bool AxisLayout::back(const Graph& graph, const Inferred& inferred) {
     const Node* node = graph.nodeOf(m_value);
     if (!node || !node->domain.empty() || node->inputs.empty() || node->inputs[0] == kAbsent) return false;
     const int from = node->inputs[0];
     const Tensor& source = inferred.values[from];
     if (source.type() == Type::None || source.rank() > 16) return false;
-    const Layout before = *this;
+    const AxisLayout before = *this;
     bool moved = false;
     if (reshapes(*node)) {
         moved = reshape(source.shape());
@@ -169,7 +169,7 @@ bool Layout::back(const Graph& graph, const Inferred& inferred) {
     return moved;
 }
 
-bool Layout::forward(const Inferred& inferred, const Node& node) {
+bool AxisLayout::forward(const Inferred& inferred, const Node& node) {
     const int to = node.outputs[0];
     if (!node.domain.empty() || inferred.values[to].type() == Type::None) return false;
     if (reshapes(node)) {
@@ -187,7 +187,7 @@ bool Layout::forward(const Inferred& inferred, const Node& node) {
     return true;
 }
 
-void Layout::enter(const Inferred& inferred, int value) {
+void AxisLayout::enter(const Inferred& inferred, int value) {
     const Shape& shape = inferred.values[value].shape();
     if (shape.size() > m_axes.size()) throw Refusal("shapes do not fit: the file is damaged");
     m_axes.erase(m_axes.begin(), m_axes.begin() + static_cast<std::ptrdiff_t>(m_axes.size() - shape.size()));
@@ -196,7 +196,7 @@ void Layout::enter(const Inferred& inferred, int value) {
     m_value = value;
 }
 
-bool Layout::enterConcat(const Inferred& inferred, const Node& node, size_t k, int part) {
+bool AxisLayout::enterConcat(const Inferred& inferred, const Node& node, size_t k, int part) {
     int64_t axis = node.getInt("axis", 0);
     const Shape& shape = inferred.values[node.inputs[k]].shape();
     if (!wrap(axis, m_axes.size()) || shape.size() != m_axes.size()) return false;
@@ -210,7 +210,7 @@ bool Layout::enterConcat(const Inferred& inferred, const Node& node, size_t k, i
     return left == shape[axis];
 }
 
-int64_t Layout::elementAt(const Shape& shape, const Extents& indices) const {
+int64_t AxisLayout::elementAt(const Shape& shape, const Extents& indices) const {
     const size_t skip = m_axes.size() - shape.size();
     int64_t element = 0;
     for (size_t k = 0; k < shape.size(); ++k) {
@@ -225,7 +225,7 @@ int64_t Layout::elementAt(const Shape& shape, const Extents& indices) const {
     return element;
 }
 
-bool Layout::dependsOn(const Shape& shape, int part) const {
+bool AxisLayout::dependsOn(const Shape& shape, int part) const {
     const size_t skip = m_axes.size() - shape.size();
     for (size_t k = 0; k < shape.size(); ++k) {
         const Axis& axis = m_axes[skip + k];

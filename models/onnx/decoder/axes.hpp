@@ -17,9 +17,9 @@ using Axes = List<Axis>;
 using Extents = std::map<int, int64_t>;
 
 /// A tensor while it is followed.
-class Layout {
+class AxisLayout {
 public:
-    Layout(int value, const Axes& axes, const Extents& extents);
+    AxisLayout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
     /// The first index that the slices have left of a part.

@@ -55,8 +55,8 @@ public:
             return false;
         m_extents = {{kImage, value[0]},  {kHead, value[2]}, {kQuery, places[1]},  {kLevel, places[3]},
                      {kPoint, places[4]}, {kCoordinate, 2},  {kChannel, value[3]}, {kRow, value[1]}};
-        Layout weights(op.inputs[4], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}}, m_extents);
-        Layout map(op.inputs[0], {{kImage}, {kRow}, {kHead}, {kChannel}}, m_extents);
+        AxisLayout weights(op.inputs[4], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}}, m_extents);
+        AxisLayout map(op.inputs[0], {{kImage}, {kRow}, {kHead}, {kChannel}}, m_extents);
         const int rows = sourceOf(map, {{kImage}, {kRow}, {kHead, kChannel}});
         if (rows == kAbsent || !findLogits(weights)) return false;
         int64_t first = 0;
@@ -71,8 +71,8 @@ public:
             m_levels.push_back(level);
         }
         for (Level& level : m_levels) {
-            Layout at(op.inputs[3], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}, {kCoordinate}},
-                      m_extents);
+            AxisLayout at(op.inputs[3], {{kImage}, {kQuery}, {kHead}, {kLevel}, {kPoint}, {kCoordinate}},
+                          m_extents);
             at.pin(kLevel, &level - m_levels.data());
             if (!followGrid(level, at, 2, -1)) return false;
         }
@@ -121,12 +121,12 @@ private:
         const Node* from = m_graph.nodeOf(source);
         const Node* first = from && from->is("Concat") ? m_graph.nodeOf(firstOf(from->inputs[0])) : from;
         if (!first || !first->is("GridSample") || !setExtents(*first, from, shape)) return false;
-        Layout at(samples, {{kImage, kHead}, {kChannel}, {kQuery}, {kLevel, kPoint}}, m_extents);
+        AxisLayout at(samples, {{kImage, kHead}, {kChannel}, {kQuery}, {kLevel, kPoint}}, m_extents);
         while (at.value() != source)
             if (!at.back(m_graph, m_inferred)) return false;
         if (from == first) return addLevel(at);
         for (size_t k = 0; k < from->inputs.size(); ++k) {
-            Layout part = at;
+            AxisLayout part = at;
             const bool joined = from->inputs.size() == 1 || part.enterConcat(m_inferred, *from, k, kLevel);
             if (from->inputs.size() == 1) part.enter(m_inferred, from->inputs[0]);
             if (!joined || !addLevel(part)) return false;
@@ -155,7 +155,7 @@ private:
         return product == Shape{map[0], map[1], grid[1], checkedProduct<int64_t>(levels, grid[2])};
     }
 
-    bool addLevel(Layout at) {
+    bool addLevel(AxisLayout at) {
         while (at.back(m_graph, m_inferred)) {
         }
         const Node* node = m_graph.nodeOf(at.value());
@@ -175,14 +175,14 @@ private:
     }
 
     bool findLogits(int weights, int product) {
-        Layout at(product, {{kImage, kHead}, {kChannel}, {kQuery}, {kLevel, kPoint}}, m_extents);
+        AxisLayout at(product, {{kImage, kHead}, {kChannel}, {kQuery}, {kLevel, kPoint}}, m_extents);
         if (of(weights).rank() != 4) return false;
         at.enter(m_inferred, weights);
         return findLogits(at);
     }
 
     // Weights are a softmax over levels and points of logits [image, query, head * level * point].
-    bool findLogits(Layout& at) {
+    bool findLogits(AxisLayout& at) {
         const Node* node = nullptr;
         for (node = m_graph.nodeOf(at.value()); node && !node->is("Softmax");
              node = m_graph.nodeOf(at.value())) {
@@ -200,7 +200,7 @@ private:
     }
 
     // The value with these axes that the layout comes from.
-    int sourceOf(Layout& at, const Axes& axes) const {
+    int sourceOf(AxisLayout& at, const Axes& axes) const {
         do {
             const bool fits = of(at.value()).rank() == static_cast<int>(axes.size()) && at.is(axes);
             if (fits) return at.value();
@@ -212,7 +212,7 @@ private:
         Extents extents = m_extents;
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
-        Layout map(level.node->inputs[0], kMapAxes, extents);
+        AxisLayout map(level.node->inputs[0], kMapAxes, extents);
         // The last: a section for each level may be a matrix, too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
@@ -223,11 +223,11 @@ private:
             level.first = map.first(kRow);
         } while (map.back(m_graph, m_inferred));
         return level.value != kAbsent &&
-               followGrid(level, Layout(level.node->inputs[1], kGridAxes, m_extents));
+               followGrid(level, AxisLayout(level.node->inputs[1], kGridAxes, m_extents));
     }
 
     // grid = scale * (reference + factor * offset) + shift
-    bool followGrid(Level& level, Layout at, double scale = 1, double shift = 0) {
+    bool followGrid(Level& level, AxisLayout at, double scale = 1, double shift = 0) {
         for (int steps = 0; steps < 64; ++steps) {
             if (at.back(m_graph, m_inferred)) continue;
             const Node* node = m_graph.nodeOf(at.value());
@@ -255,7 +255,7 @@ private:
     }
 
     // At reference + factor * offset, in shares of the map.
-    bool followOffsets(Level& level, Layout at, int reference, int offsets, double scale, double shift) {
+    bool followOffsets(Level& level, AxisLayout at, int reference, int offsets, double scale, double shift) {
         if (!readReference(level, at, reference, scale, shift)) return false;
         at.enter(m_inferred, offsets);
         double factor[] = {scale * static_cast<double>(level.columns) / 2,
@@ -273,7 +273,7 @@ private:
     }
 
     // A constant divides or multiplies, which depends on level and coordinate at most.
-    bool divide(Layout& at, double (&factor)[2]) const {
+    bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;
         const size_t known = node->is("Mul") && of(node->inputs[0]).known() ? 0 : 1;
@@ -291,7 +291,7 @@ private:
     }
 
     // If the constant holds several images, all have the same places.
-    bool readReference(Level& level, const Layout& at, int reference, double scale, double shift) const {
+    bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
             if (at.dependsOn(t.shape(), part)) return false;
@@ -323,7 +323,7 @@ private:
     }
 
     bool findOutput(const Node& sum) {
-        Layout at(sum.outputs[0], {{kImage, kHead}, {kChannel}, {kQuery}}, m_extents);
+        AxisLayout at(sum.outputs[0], {{kImage, kHead}, {kChannel}, {kQuery}}, m_extents);
         const Axes axes{{kImage}, {kQuery}, {kHead, kChannel}};
         for (int steps = 0; steps < 16; ++steps) {
             if (of(at.value()).rank() == 3 && at.is(axes)) {

@@ -37,7 +37,7 @@ public:
         m_name = softmax.name;
         return m_logitShape[1] == shape[rank - 2] &&
                elementCount({m_logitShape[2], m_logitShape[3]}) == shape[rank - 1] &&
-               (node->is("Add") ? matchBias(*node) : matchFill(*node, Layout(input, m_axes, m_extents)));
+               (node->is("Add") ? matchBias(*node) : matchFill(*node, AxisLayout(input, m_axes, m_extents)));
     }
 
     int output() const { return m_output; }
@@ -118,7 +118,7 @@ private:
     bool matchBias(const Node& add) {
         for (size_t k : {0, 1}) {
             m_scores = add.inputs[k];
-            Layout at(add.outputs[0], m_axes, m_extents);
+            AxisLayout at(add.outputs[0], m_axes, m_extents);
             if (shapeOf(m_scores) != shapeOf(add.outputs[0])) continue;
             at.enter(m_inferred, add.inputs[1 - k]);
             double scale = 1;
@@ -147,7 +147,7 @@ private:
     }
 
     // Where(hidden, lowest number, scores).
-    bool matchFill(const Node& where, const Layout& at) {
+    bool matchFill(const Node& where, const AxisLayout& at) {
         for (size_t k : {1, 2}) {
             double number = 0;
             m_scores = where.inputs[3 - k];
@@ -158,7 +158,7 @@ private:
     }
 
     // The condition of the Where is true for keys that are left out (or false, if the lowest is second).
-    bool matchHidden(Layout at, const Node& where) const {
+    bool matchHidden(AxisLayout at, const Node& where) const {
         double number = 0;
         bool hides = isUniform(of(where.inputs[1]), number) && number <= kLowest;
         at.enter(m_inferred, where.inputs[0]);
@@ -184,7 +184,7 @@ private:
         return false;
     }
 
-    bool matchLogits(Layout at) const {
+    bool matchLogits(AxisLayout at) const {
         at.enter(m_inferred, m_comparison->inputs[0]);
         for (int step = 0; step < kMostSteps && at.value() != m_logits; ++step) {
             const Node* node = m_graph.nodeOf(at.value());
