@@ -51,7 +51,7 @@ pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
             options.request};
 }
 
-/// Where a setting's labels are written: a folder for each where there are several.
+/// The folder of a setting's labels; a folder for each setting if there are several.
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;

@@ -159,7 +159,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopRequested() && !m_closed && reader.running();) {
         const Stopwatch watch;
-        // A stalled stream sends no frame whose time could be checked.
+        // A stalled stream sends no frames, so their times cannot end the run.
         if (over(run.seconds())) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;

@@ -51,7 +51,7 @@ struct Bindings {
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
-    // Then it is converted and proved at that size, like an export of a dynamic size.
+    // The model is then converted and proved at that size, as an export of dynamic size is.
     if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};

@@ -142,7 +142,8 @@ int EncoderLayer::outputType(int index) const {
 }
 
 int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
-    // Products of all tokens: 2 multiply-adds for every weight and token, and the two of attention.
+    // Counts the products of all tokens: 2 operations for each weight and token, and the two products
+    // of attention.
     if (in.empty() || in[0].size() != 3) return 0;
     const auto tokens = checkedProduct<int64>(in[0][0], in[0][1]);
     int64 weights = 0;

@@ -79,7 +79,7 @@ void checkChain(const EncoderConfig& config) {
     }
 }
 
-// Rows of padding cost memory that no input pays for.
+// Padding takes memory without any input data for it, so it is limited.
 constexpr int kMostTokensOfPaddedWindow = 16384;
 
 void checkWindows(const EncoderConfig& config) {

@@ -1,4 +1,4 @@
-// Mutual pairs among neighbours only: for images of so many tokens that N^2 similarities are too many.
+// Mutual pairs among neighbours only, for images with too many tokens for N^2 similarities.
 
 #include <algorithm>
 

@@ -22,7 +22,7 @@ EvalRow emptyRow(const SettingHead& setting, int classes, int ignored) {
     return row;
 }
 
-/// Sums of whole numbers, divided once: the order of images makes no difference.
+/// Sums of whole numbers are divided once, so the order of images does not matter.
 class TokenSums {
 public:
     void add(const ImageCounts& image) {

@@ -50,8 +50,8 @@ public:
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
-    /// If the first output is of unknown kind: looks for features among the other outputs and behind the
-    /// encoders, and gives them from then on. False if there are none.
+    /// If the kind of the first output is unknown, searches the other outputs and the outputs of
+    /// encoders for features, and uses them from then on. False if there are none.
     bool useFeatures(const cv::Mat& blob);
 
     /// After a forward: whether the outputs are masks and classes of queries (MaskFormer, EoMT), which have

@@ -91,7 +91,7 @@ private:
     std::string m_names = "tokens";
 };
 
-/// A Scale by 1 with a bias for each patch: the plain Shift of OpenCV 4.6 fails on batches.
+/// A Scale by 1 with a bias for each patch, because the Shift layer of OpenCV 4.6 fails on batches.
 cv::dnn::LayerParams positions(const RandomModel& model, Weights& weights) {
     cv::dnn::LayerParams params;
     params.set("axis", 1);

@@ -101,8 +101,8 @@ void ImageFilesSource::open() {
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
-    // Two images with the same stem (a.jpg, a.png; or two folders of a glob) would write over each other's
-    // results.
+    // Images with the same stem (a.jpg, a.png, or in two folders of a glob) would overwrite each
+    // other's results.
     std::set<std::string> taken;
     for (std::string& stem : m_stems) {
         std::string unique = stem;

@@ -214,7 +214,8 @@ private:
         const double growth = static_cast<double>(1 << std::min(m_status.attempts - 1, 16));
         const double full =
             std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
-        // Jitter: after a power cut a hundred monitors must not call a recorder in the same instant.
+        // Random pauses, so that after a power cut a hundred monitors do not call a recorder at
+        // the same time.
         m_nextAttempt =
             Steady::now() + milliseconds(static_cast<std::int64_t>(full * m_random.uniform(0.5, 1.0)));
         enter(SourceState::Retrying);

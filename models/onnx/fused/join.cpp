@@ -18,7 +18,7 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-// Nodes that compute each element from the same element of one value.
+// Nodes that compute element by element from a single value.
 class Activations {
 public:
     Activations(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes), m_rewriter(graph) {}

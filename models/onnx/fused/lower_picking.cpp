@@ -96,7 +96,7 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     emit("Reshape", "", {cut, ints(sizes)}, out());
 }
 
-// A constant list of numbers, of which a result of the model picks some: class ids by class.
+// A constant list of numbers from which a result of the model selects some, such as class ids by class.
 bool Lowering::isTable(const Shape& picked) const {
     const Shape& table = shapeOf(in(0));
     return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&

@@ -260,7 +260,7 @@ private:
         return false;
     }
 
-    // Hidden values where the k-th (row, channel) sees the k-th pair of probes.
+    // Evaluates the hidden values: element k (row, channel) has the k-th pair of probes as input.
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;

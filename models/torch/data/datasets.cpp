@@ -30,7 +30,7 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
 }
 
 pipeline::Sample sceneFrame(int number, cv::Size size) {
-    // Training hashes its seeds to the whole 64-bit range, so it never uses these small seeds.
+    // Training hashes seeds to the whole 64-bit range and so never uses these small seeds.
     const auto seed = static_cast<uint64_t>(number) + 1;
     const auto frame = street::Street(size, seed).at(8 + 0.05 * (number % 200), 3.7 * number);
     char name[32];

@@ -138,7 +138,7 @@ void Trainer::loadPolicyOf() {
     m_mean->setSharing(sharing);
 }
 
-/// Mean over images and blocks; a merged row has the classes of its patches.
+/// The mean over images and blocks. A merged row counts with the classes of the merged patches.
 torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                     const torch::Tensor& masks) const {
     const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));

@@ -22,7 +22,7 @@ using Index = hn::Vec<IndexTag>;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-/// Columns of two vectors, of which those below `limit` exist.
+/// Two vectors of columns; columns from `limit` on are absent.
 struct Columns {
     Index left, right;
     bool whole;
