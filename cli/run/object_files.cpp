@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
@@ -24,17 +25,12 @@ constexpr const char* kThings[] = {"person",    "pedestrian", "rider", "bicyclis
                                    "animal",    "cat",        "dog",   "horse"};
 
 std::vector<int> classesNamed(const mpm::ModelInfo& info, const std::vector<std::string>& words) {
-    std::vector<int> ids;
-    for (const std::string& word : words) {
-        const auto at = std::find(info.labels.begin(), info.labels.end(), word);
-        const bool isNumber =
-            !word.empty() && word.size() < 7 && word.find_first_not_of("0123456789") == std::string::npos;
-        if (at == info.labels.end() && !isNumber)
-            throw Error(kWrongUse, "--classes: the model has no class \"" + printable(word, 60) +
-                                       "\"; 'mpm info MODEL' lists its classes");
-        ids.push_back(at == info.labels.end() ? std::stoi(word) : static_cast<int>(at - info.labels.begin()));
+    try {
+        return pipeline::classesNamed(info.labels, words);
+    } catch (const std::invalid_argument& error) {
+        throw Error(kWrongUse,
+                    "--classes: " + std::string(error.what()) + "; 'mpm info MODEL' lists its classes");
     }
-    return ids;
 }
 
 std::vector<int> things(const mpm::ModelInfo& info) {
@@ -73,10 +69,7 @@ ObjectFinder::ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options
 
 void ObjectFinder::forget() {
     if (!m_tracks) return;
-    pipeline::TrackRules rules;
-    rules.high = static_cast<float>(m_options.threshold);
-    rules.low = std::min(rules.low, rules.high);
-    m_tracker.emplace(rules);
+    m_tracker.emplace(pipeline::trackRules(m_options.threshold));
 }
 
 pipeline::DetectionChoice ObjectFinder::choice() const {
@@ -90,12 +83,8 @@ pipeline::DetectionChoice ObjectFinder::choice() const {
 void ObjectFinder::find(FrameResult& result) {
     const pipeline::Segmentation& seg = result.segmentation;
     std::vector<Detection> all = seg.detections;
-    if (!seg.detector)  // a two-thousandth of the image: smaller regions are mostly noise
-        all = pipeline::regionObjects(seg.labels, m_classes, static_cast<int>(seg.labels.total() / 2000));
-    const auto isOther = [&](const Detection& one) {
-        return !m_classes.empty() && std::count(m_classes.begin(), m_classes.end(), one.label) == 0;
-    };
-    all.erase(std::remove_if(all.begin(), all.end(), isOther), all.end());
+    if (!seg.detector) all = pipeline::regionObjects(seg.labels, m_classes);
+    pipeline::keepClasses(all, m_classes);
     if (m_tracker) result.tracks = m_tracker->update(all, result.frame.seconds, result.frame.image.size());
     for (Detection& one : all)
         if (one.score > m_options.threshold) result.objects.push_back(std::move(one));
@@ -109,15 +98,7 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
                 box.mask.release();
         return boxes;
     }
-    std::vector<pipeline::DrawnBox> boxes;
-    for (const pipeline::TrackedObject& one : result.tracks)
-        if (one.seen)
-            boxes.push_back({one.box,
-                             printable(pipeline::className(run.labels, one.label), 40) + " #" +
-                                 std::to_string(one.id) + " " + fixedText(one.score, 2),
-                             pipeline::classColour(run.palette, one.label),
-                             {}});
-    return boxes;
+    return pipeline::drawnTracks(result.tracks, run.labels, run.palette);
 }
 
 ObjectFiles::ObjectFiles(std::string folder, const mpm::ModelInfo& info, const SaveChoice& save)
@@ -147,15 +128,7 @@ void ObjectFiles::add(const FrameResult& result) {
     line["tracks"] = Json::array();
     std::string rows;
     for (const pipeline::TrackedObject& one : result.tracks) {
-        line["tracks"].push_back({{"id", one.id},
-                                  {"xyxy", corners(one.box)},
-                                  {"label", one.label},
-                                  {"name", pipeline::className(m_info.labels, one.label)},
-                                  {"score", one.score},
-                                  {"state", pipeline::stateName(one.state)},
-                                  {"seen", one.seen},
-                                  {"since", one.since},
-                                  {"dwell", one.dwell()}});
+        line["tracks"].push_back(pipeline::trackJson(one, m_info.labels));
         if (!one.seen) continue;
         rows += std::to_string(result.frame.number + 1) + ',' + std::to_string(one.id);
         for (const float value : {one.box.x, one.box.y, one.box.width, one.box.height})

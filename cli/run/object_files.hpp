@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/row_file.hpp"
-#include "pipeline/draw/boxes.hpp"
-#include "pipeline/objects/tracker.hpp"
+#include "pipeline/objects/frame_objects.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::cli {

@@ -99,7 +99,9 @@ private:
 };
 
 /// Connected regions of the given classes as boxes with score 1, largest first: objects of a model that
-/// segments. labels: CV_8U or CV_16U ids. smallest: pixels of a region, at least 1.
-std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest);
+/// segments. labels: CV_8U or CV_16U ids. smallest: pixels of a region; 0: a two-thousandth of the image,
+/// since smaller regions are mostly noise.
+std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes,
+                                     int smallest = 0);
 
 }  // namespace mpm::pipeline

@@ -17,11 +17,12 @@ from .operators import report
 from .register import configure, readNet, register
 from .result import Result, Times
 from .tokens import Merged, compose, merge, restore
+from .track import Track
 
 __version__: str = library.mpm_version().decode()
 
 __all__ = [
-    "Conversion", "Error", "Merged", "Model", "ModelInfo", "Result", "Times", "bench", "compose", "configure",
+    "Conversion", "Error", "Merged", "Model", "ModelInfo", "Result", "Times", "Track", "bench", "compose", "configure",
     "convert", "evaluate", "from_timm", "from_torch", "from_transformers", "info", "join", "last_error", "merge", "readNet",
     "register", "report", "restore", "tune",
 ]

@@ -2,8 +2,10 @@
 
 import ctypes
 import json
+import math
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
@@ -17,9 +19,10 @@ from .arrays import AnyImage, Floats, Image, Path, Stream
 from .convert import ModelInfo
 from .convert import info as read_info
 from .result import Result
+from .track import Trackers, new_tracker
 
 
-_SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "nms")
+_SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "nms", "objects")
 
 
 @contextmanager
@@ -63,6 +66,14 @@ def _stream_key(value: Any) -> bytes:
     raise TypeError("stream: expected text or a number, got %r" % (value,))
 
 
+def _time(seconds: Optional[float]) -> float:
+    if seconds is None:
+        return time.monotonic()
+    if isinstance(seconds, (bool, str, bytes)) or not hasattr(seconds, "__float__") or not math.isfinite(seconds):
+        raise wrong_type("seconds", "a finite number", seconds)
+    return float(seconds)
+
+
 def _mean(features: Floats) -> Floats:
     """Over the image: of tokens (rows, values) or of a map (values, rows, columns)."""
     if features.ndim == 3:
@@ -90,7 +101,7 @@ def _stream_keys(given: Any, several: bool, images: int) -> Any:
 class Model(Initialised):
     """A converted model. Several threads may call one model; it runs one call at a time."""
 
-    __slots__ = ("_handle", "_content", "_file", "_size", "__weakref__")  # so that a misspelt setting is an error
+    __slots__ = ("_handle", "_content", "_file", "_size", "_trackers", "__weakref__")  # so that a misspelt setting is an error
 
     def __init__(
         self,
@@ -105,6 +116,7 @@ class Model(Initialised):
         reuse: Union[bool, str, None] = None,
         threshold: Optional[float] = None,
         nms: Optional[float] = None,
+        objects: Optional[Sequence[str]] = None,
     ) -> None:
         """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), where the file
         leaves them open. threads: of the whole process; 0: one for each processor. The others are the properties."""
@@ -124,8 +136,9 @@ class Model(Initialised):
         handle = ctypes.c_void_p()
         with without_python_layers():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
+        self._trackers = Trackers()
         self._handle: Optional[Handle] = Handle(handle.value, library.mpm_model_free)
-        for name, value in zip(_SETTINGS, (blocks, method, precision, device, reuse, threshold, nms)):
+        for name, value in zip(_SETTINGS, (blocks, method, precision, device, reuse, threshold, nms, objects)):
             if value is not None:
                 setattr(self, name, value)
 
@@ -153,15 +166,16 @@ class Model(Initialised):
 
     @overload  # type: ignore  # tensors are of any type
     def __call__(self, image: Union[List[Any], Tuple[Any, ...]], stream: Optional[Sequence[Stream]] = ...,
-                 color: Optional[str] = ...) -> List[Result]: ...
+                 color: Optional[str] = ..., seconds: Optional[float] = ...) -> List[Result]: ...
     @overload
-    def __call__(self, image: AnyImage, stream: Optional[Stream] = ..., color: Optional[str] = ...) -> Result: ...
-    def __call__(self, image: Any, stream: Any = None, color: Optional[str] = None) -> Any:
+    def __call__(self, image: AnyImage, stream: Optional[Stream] = ..., color: Optional[str] = ...,
+                 seconds: Optional[float] = ...) -> Result: ...
+    def __call__(self, image: Any, stream: Any = None, color: Optional[str] = None, seconds: Optional[float] = None) -> Any:
         """Runs the model on an image or several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
 
         An image is a file, an array of uint8 (BGR as cv2 has it, grey, or with a fourth channel), a PIL image, or a
         tensor, with color="rgb" or "bgr". stream: the camera that the image is from, text or a number, for reuse over
-        time; for a list of images a list.
+        time and for tracks; for a list of images a list. seconds: when the images were taken; None: now.
         """
         handle, found = self._open(), images.several_of(image)
         given = [image] if found is None else found
@@ -169,21 +183,29 @@ class Model(Initialised):
             raise ValueError("images: expected at least one")
         loaded = [images.load(one, "image" if found is None else "images[%d]" % i, color) for i, one in enumerate(given)]
         keys = _stream_keys(stream, found is not None, len(loaded))
-        results = self._run(handle, [image for image, _ in loaded], keys)
+        trackers = [self._trackers.of(key) for key in keys or ()]
+        results = self._run(handle, [image for image, _ in loaded], keys, trackers, _time(seconds))
         for result, (_, path), one in zip(results, loaded, given):
             result._path = path
             if isinstance(one, numpy.ndarray) and one.shape == result._image.shape and color != "rgb":
                 result._image = one  # the overlay is drawn over the image as it is then
         return results[0] if found is None else results
 
-    def _run(self, handle: Handle, loaded: List[Image], keys: Any) -> List[Result]:
-        addresses = (ctypes.c_void_p * len(loaded))()
-        call(library.mpm_model_run, handle.address, views_of(loaded), keys, len(loaded), addresses)
+    def _run(self, handle: Handle, loaded: List[Image], keys: Any, trackers: List[Handle], seconds: float) -> List[Result]:
+        count = len(loaded)
+        addresses = (ctypes.c_void_p * count)()
+        if trackers:
+            followed = (ctypes.c_void_p * count)(*[tracker.address for tracker in trackers])
+            times = (ctypes.c_double * count)(*[seconds] * count)
+            call(library.mpm_model_track, handle.address, views_of(loaded), keys, followed, times, count, addresses)
+        else:
+            call(library.mpm_model_run, handle.address, views_of(loaded), keys, count, addresses)
         return [Result(Handle(address, library.mpm_result_free), image) for address, image in zip(addresses, loaded)]
 
     def stream(self, source: Union[Path, int], stream: Optional[Stream] = None) -> Iterator[Result]:
         """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an image,
-        or "demo", the built-in street, which does not end. stream: as in a call."""
+        or "demo", the built-in street, which does not end. stream: as in a call. Its objects are followed from its first frame
+        on, also without a stream."""
         if not isinstance(source, (str, PurePath, int)) or isinstance(source, bool):
             raise wrong_type("source", "a path, an address or a camera's number", source)
         address = b"%d" % source if isinstance(source, int) else path_of(source, "source")
@@ -194,12 +216,14 @@ class Model(Initialised):
         opened = ctypes.c_void_p()
         call(library.mpm_source_open, address, ctypes.byref(opened))
         source, keys = Handle(opened.value, library.mpm_source_free), _stream_keys(stream, False, 1)
+        tracker = new_tracker() if keys is None else self._trackers.of(keys[0], fresh=True)
         while True:
             frame, name = ctypes.c_void_p(), ctypes.c_void_p()
             call(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name))
             if not frame.value:
                 return
-            result, = self._run(self._open(), [array_of_buffer(frame.value)], keys)
+            seconds = library.mpm_source_seconds(source.address)
+            result, = self._run(self._open(), [array_of_buffer(frame.value)], keys, [tracker], seconds)
             result._path = taken(name.value)
             yield result
 
@@ -283,6 +307,7 @@ class Model(Initialised):
     @threshold.setter
     def threshold(self, value: float) -> None:
         self._set(b"threshold", share_text(value, "threshold"))
+        self._trackers.forget()
 
     @property
     def nms(self) -> float:
@@ -293,9 +318,23 @@ class Model(Initialised):
     def nms(self, value: float) -> None:
         self._set(b"nms", share_text(value, "nms"))
 
+    @property
+    def objects(self) -> List[str]:
+        """The classes whose objects are followed in streams, by name. Of a detector none means all. Of a model that
+        segments, the connected regions of these classes are objects. A change begins new tracks."""
+        return list(self._facts()["objects"])
+
+    @objects.setter
+    def objects(self, value: Sequence[str]) -> None:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+            raise wrong_type("objects", "a list of names of classes", value)
+        self._set(b"objects", json.dumps(list(value)))
+        self._trackers.forget()
+
     def forget(self, stream: Optional[Stream] = None) -> None:
-        """With reuse, the next call computes all tokens: of all streams, or of this one."""
+        """With reuse, the next call computes all tokens, and tracks begin anew: of all streams, or of this one."""
         key, handle = None if stream is None else _stream_key(stream), self._open()
+        self._trackers.forget(key)
         call(library.mpm_model_forget, handle.address, key)
 
     @property

@@ -12,6 +12,7 @@ from . import images
 from ._library import Array, Handle, array_of_buffer, array_over, call, checked, library, taken, view_of
 from .arguments import Initialised
 from .arrays import Floats, Ids, Image, Labels, Path
+from .track import Track, track_of
 
 
 class Times(Initialised):
@@ -103,8 +104,8 @@ class Result(Initialised):
 
     @property
     def overlay(self) -> Image:
-        """The image with the classes' colours or the objects' boxes, uint8 BGR; without both the merge map. Drawn at the
-        first use, over the image as it is then."""
+        """The image with the classes' colours or the boxes of tracks or objects, uint8 BGR; without them the merge map.
+        Drawn at the first use, over the image as it is then."""
         if self._drawn is None:
             drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))
@@ -191,6 +192,19 @@ class Result(Initialised):
             self._arrays["masks"] = masks
         return list(self._arrays["masks"])
 
+    def _track_facts(self) -> Any:
+        if "tracks" not in self._arrays:
+            text = library.mpm_result_tracks(self._handle.address)
+            self._arrays["tracks"] = json.loads(taken(text)) if text else None
+        return self._arrays["tracks"]
+
+    @property
+    def tracks(self) -> Optional[List[Track]]:
+        """Of a frame of a stream: the objects that are followed, by identity; those without a box in this frame too. None
+        without a stream, and if the model has no objects."""
+        facts = self._track_facts()
+        return None if facts is None else [track_of(one) for one in facts]
+
     @property
     def speed(self) -> Dict[str, float]:
         """Milliseconds of the steps of a call."""
@@ -225,8 +239,10 @@ class Result(Initialised):
             yield int(label), names[label] if label < len(names) else "", counts[label] / self.labels.size
 
     def to_json(self) -> str:
-        """Path, size, shares of the classes or boxes of the objects, tokens and milliseconds."""
+        """Path, size, shares of the classes or boxes of the objects, tracks, tokens and milliseconds."""
         found = {"boxes": list(self._objects())} if self._detector else {}
+        if self._track_facts() is not None:
+            found["tracks"] = self._track_facts()
         return json.dumps({
             "path": self.path, "size": list(self._image.shape[:2]),
             "classes": [{"label": label, "name": name, "share": share} for label, name, share in self._shares()],

@@ -1,10 +1,12 @@
 // mpm.Model and mpm.Result.
 #include <algorithm>
+#include <new>
+#include <stdexcept>
 
 #include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
-#include "pipeline/draw/boxes.hpp"
+#include "pipeline/objects/frame_objects.hpp"
 #include "pipeline/segment/names.hpp"
 #include "python/src/border.hpp"
 #include "python/src/segmenter.hpp"
@@ -17,6 +19,10 @@ struct mpm_model {
 
 struct mpm_result {
     Result result;
+};
+
+struct mpm_tracker {
+    std::optional<mpm::pipeline::ObjectTracker> tracker;
 };
 
 namespace mpm::python {
@@ -98,6 +104,16 @@ void setShare(Segmenter& model, const std::string& name, const std::string& valu
     model.with([&](pipeline::Network&) { (name == "nms" ? model.nms : model.threshold) = share; });
 }
 
+void setObjects(Segmenter& model, const std::string& value) {
+    const auto names = Json::parse(value).get<std::vector<std::string>>();
+    try {
+        pipeline::classesNamed(model.info().labels, names);
+    } catch (const std::invalid_argument& error) {
+        throw WrongValue("objects: " + std::string(error.what()));
+    }
+    model.with([&](pipeline::Network&) { model.objects = names; });
+}
+
 Json timesOf(const ResultTimes& t) {
     return {{"prepare", t.prepare}, {"network", t.network}, {"labels", t.labels},
             {"encoder", t.encoder}, {"merge", t.merge},     {"restore", t.restore}};
@@ -126,6 +142,19 @@ Json namesOf(const Result& result) {
     return names;
 }
 
+void give(std::vector<Result> found, mpm_result** results) {
+    std::vector<std::unique_ptr<mpm_result>> kept;
+    for (Result& result : found)
+        kept.push_back(std::make_unique<mpm_result>(mpm_result{std::move(result)}));
+    for (size_t i = 0; i < kept.size(); ++i)
+        results[i] = kept[i].release();
+}
+
+std::vector<std::string> namesOf(const char* const* streams, int count) {
+    if (!streams) return {};
+    return {streams, streams + count};
+}
+
 int give(const cv::Mat& matrix, mpm_array* array) {
     if (matrix.empty() && matrix.dims < 2) return 0;
     return guarded(nullptr, [&] { *array = arrayOf(matrix); }) == MPM_OK ? 1 : 0;
@@ -149,10 +178,11 @@ char* mpm_model_describe(mpm_model* model) {
     std::vector<int> blocks;
     std::string method;
     double threshold = 0, nms = 0;
+    std::vector<std::string> objects;
     segmenter.with([&](mpm::pipeline::Network& network) {
         blocks = network.encoder().schedule();
         method = network.encoder().method();
-        threshold = segmenter.threshold, nms = segmenter.nms;
+        threshold = segmenter.threshold, nms = segmenter.nms, objects = segmenter.objects;
     });
     return jsonText({{"path", segmenter.path()},
                      {"size", {info.size.height, info.size.width}},
@@ -162,6 +192,7 @@ char* mpm_model_describe(mpm_model* model) {
                      {"detector", info.detections.has_value()},
                      {"threshold", threshold},
                      {"nms", nms},
+                     {"objects", objects},
                      {"precision", segmenter.precision},
                      {"device", segmenter.device},
                      {"reuse", segmenter.reuse},
@@ -174,6 +205,7 @@ int mpm_model_set(mpm_model* model, const char* setting, const char* value, char
         if (name == "blocks") setBlocks(model->segmenter, value);
         if (name == "method") setMethod(model->segmenter, value);
         if (name == "threshold" || name == "nms") setShare(model->segmenter, name, value);
+        if (name == "objects") setObjects(model->segmenter, value);
         if (name == "precision") setPrecision(model->segmenter, value);
         if (name == "device") setDevice(model->segmenter, value);
         if (name == "reuse") setReuse(model->segmenter, value);
@@ -192,15 +224,40 @@ int mpm_model_forget(mpm_model* model, const char* stream, char** error) {
 int mpm_model_run(mpm_model* model, const mpm_array* images, const char* const* streams, int count,
                   mpm_result** results, char** error) {
     return guarded(error, [&] {
-        std::vector<std::string> names;
-        if (streams) names.assign(streams, streams + count);
-        std::vector<Result> found = model->segmenter.run(imagesOf(images, count), names);
-        std::vector<std::unique_ptr<mpm_result>> kept;
-        for (Result& result : found)
-            kept.push_back(std::make_unique<mpm_result>(mpm_result{std::move(result)}));
-        for (size_t i = 0; i < kept.size(); ++i)
-            results[i] = kept[i].release();
+        give(model->segmenter.run(imagesOf(images, count), namesOf(streams, count)), results);
     });
+}
+
+mpm_tracker* mpm_tracker_new(void) {
+    return new (std::nothrow) mpm_tracker;
+}
+
+void mpm_tracker_free(mpm_tracker* tracker) {
+    delete tracker;
+}
+
+int mpm_model_track(mpm_model* model, const mpm_array* images, const char* const* streams,
+                    mpm_tracker* const* trackers, const double* seconds, int count, mpm_result** results,
+                    char** error) {
+    return guarded(error, [&] {
+        std::vector<Follow> follow;
+        for (int i = 0; i < count; ++i)
+            follow.push_back({&trackers[i]->tracker, seconds[i]});
+        give(model->segmenter.run(imagesOf(images, count), namesOf(streams, count), follow), results);
+    });
+}
+
+char* mpm_result_tracks(const mpm_result* result) {
+    const Result& r = result->result;
+    if (!r.tracks) return nullptr;
+    nlohmann::ordered_json tracks = nlohmann::ordered_json::array();
+    for (const mpm::pipeline::TrackedObject& one : *r.tracks) {
+        tracks.push_back(mpm::pipeline::trackJson(one, r.classes));
+        auto& path = tracks.back()["path"] = nlohmann::ordered_json::array();
+        for (const cv::Point2f& point : one.path)
+            path.push_back({point.x, point.y});
+    }
+    return jsonText(tracks);
 }
 
 void mpm_result_free(mpm_result* result) {

@@ -38,16 +38,29 @@ typedef struct mpm_result mpm_result;
 MPM_C_API int mpm_model_open(const char* path, int rows, int columns, mpm_model** model, char** error);
 MPM_C_API void mpm_model_free(mpm_model* model);
 /* {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
- * "threshold", "nms"} */
+ * "threshold", "nms", "objects"} */
 MPM_C_API char* mpm_model_describe(mpm_model* model);
-/* setting: "blocks", "method", "precision", "device" or "reuse"; of a detector "threshold" and "nms", 0 to 1.
- */
+/* setting: "blocks", "method", "precision", "device" or "reuse"; of a detector "threshold" and "nms", 0 to 1;
+ * "objects": a JSON list of the classes whose objects are followed, by name; of a detector an empty one is
+ * all. */
 MPM_C_API int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error);
 /* stream: NULL for all. */
 MPM_C_API int mpm_model_forget(mpm_model* model, const char* stream, char** error);
 /* images: MPM_U8, rows x columns x 3, BGR. streams: `count` names, or NULL. Writes `count` results. */
 MPM_C_API int mpm_model_run(mpm_model* model, const mpm_array* images, const char* const* streams, int count,
                             mpm_result** results, char** error);
+
+/* The objects of a stream, which keep their identity from frame to frame. It uses the model's threshold of
+ * its first frame. */
+typedef struct mpm_tracker mpm_tracker;
+MPM_C_API mpm_tracker* mpm_tracker_new(void); /* NULL only without memory */
+MPM_C_API void mpm_tracker_free(mpm_tracker* tracker);
+/* As mpm_model_run(). Image i is the next frame of trackers[i], each once, at seconds[i] of its clock. */
+MPM_C_API int mpm_model_track(mpm_model* model, const mpm_array* images, const char* const* streams,
+                              mpm_tracker* const* trackers, const double* seconds, int count,
+                              mpm_result** results, char** error);
+/* A JSON list of tracks: as `mpm run --save tracks` writes them, and "path". NULL if the result has none. */
+MPM_C_API char* mpm_result_tracks(const mpm_result* result);
 
 MPM_C_API void mpm_result_free(mpm_result* result);
 /* {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}; of a detector also
@@ -103,6 +116,8 @@ MPM_C_API int mpm_source_open(const char* address, mpm_source** source, char** e
 MPM_C_API void mpm_source_free(mpm_source* source);
 /* Writes the next frame and its name, or NULL to `image` at the end. */
 MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** error);
+/* Of the source's clock, at the last frame. */
+MPM_C_API double mpm_source_seconds(const mpm_source* source);
 
 /* --- Work with a report in JSON --- */
 

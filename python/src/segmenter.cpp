@@ -9,6 +9,7 @@
 #include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
+#include "pipeline/objects/frame_objects.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace mpm::python {
@@ -47,9 +48,11 @@ Objects::Objects(std::vector<Detection> sorted) : found(std::move(sorted)) {
 }
 
 cv::Mat Result::overlay(const cv::Mat& image) const {
-    if (objects) return pipeline::drawBoxes(image, pipeline::drawnBoxes(objects->found, classes, palette));
-    if (labels.empty()) return pipeline::drawMergeMap(image, tokens.map, grid);
-    return pipeline::drawOverlay(image, labels, palette);
+    if (objects && !tracks)
+        return pipeline::drawBoxes(image, pipeline::drawnBoxes(objects->found, classes, palette));
+    if (labels.empty() && !tracks) return pipeline::drawMergeMap(image, tokens.map, grid);
+    const cv::Mat base = labels.empty() ? image : pipeline::drawOverlay(image, labels, palette);
+    return tracks ? pipeline::drawBoxes(base, pipeline::drawnTracks(*tracks, classes, palette)) : base;
 }
 
 Segmenter::Segmenter(const std::string& model, cv::Size size) : m_network(model, size) {}
@@ -79,15 +82,28 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
     return result;
 }
 
-void Segmenter::addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, Result& result) {
+void Segmenter::addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image,
+                           const Follow& follow, Result& result) {
     const Stopwatch watch;
     pipeline::DetectionChoice choice;
-    choice.threshold = static_cast<float>(threshold), choice.nms = nms;
-    result.objects.emplace(pipeline::objectsOf(m_network, outputs, index, image, choice));
+    choice.threshold = follow.tracker ? pipeline::trackRules(threshold).low : static_cast<float>(threshold);
+    choice.nms = nms;
+    std::vector<Detection> found = pipeline::objectsOf(m_network, outputs, index, image, choice);
+    if (follow.tracker) addTracks(found, image, follow, result);
+    const auto isWeak = [&](const Detection& one) { return one.score <= static_cast<float>(threshold); };
+    found.erase(std::remove_if(found.begin(), found.end(), isWeak), found.end());
+    result.objects.emplace(std::move(found));
     result.objects->masks = !info().detections->masks.empty();
     result.palette =
         pipeline::paletteOf(info().palette, info().labels, static_cast<int>(info().labels.size()));
     result.times.labels = watch.milliseconds();
+}
+
+void Segmenter::addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow,
+                          Result& result) const {
+    pipeline::keepClasses(found, pipeline::classesNamed(info().labels, objects));
+    if (!*follow.tracker) follow.tracker->emplace(pipeline::trackRules(threshold));
+    result.tracks = (*follow.tracker)->update(found, follow.seconds, image);
 }
 
 int Segmenter::idOf(const std::string& stream) {
@@ -107,7 +123,8 @@ void Segmenter::forget(const std::string& stream) {
 }
 
 std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
-                                   const std::vector<std::string>& streams) {
+                                   const std::vector<std::string>& streams,
+                                   const std::vector<Follow>& follow) {
     return with([&](pipeline::Network& network) {
         constexpr int kPadding = 1 << 19;  // the streams of images that fill up a batch
         std::vector<int> ids;
@@ -123,14 +140,17 @@ std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
             for (size_t i = end - first; i < group; ++i)
                 theirs.push_back(kPadding + static_cast<int>(i));
             network.encoder().setStreams(theirs);
-            std::vector<Result> found = runBatch(network, some);
+            std::vector<Follow> followed(group);
+            if (!follow.empty()) std::copy(follow.begin() + first, follow.begin() + end, followed.begin());
+            std::vector<Result> found = runBatch(network, some, followed);
             std::move(found.begin(), found.begin() + (end - first), std::back_inserter(results));
         }
         return results;
     });
 }
 
-std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images) {
+std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images,
+                                        const std::vector<Follow>& follow) {
     Stopwatch watch;
     const cv::Mat blob = network.blob(images);
     const double prepare = watch.milliseconds();
@@ -148,7 +168,12 @@ std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::v
     std::vector<Result> results;
     for (size_t i = 0; i < images.size(); ++i) {
         results.push_back(resultOf(output, static_cast<int>(i), images[i], report));
-        if (network.detects()) addObjects(outputs, static_cast<int>(i), sizes[i], results.back());
+        Result& result = results.back();
+        if (network.detects())
+            addObjects(outputs, static_cast<int>(i), sizes[i], follow[i], result);
+        else if (follow[i].tracker && !objects.empty() && !result.labels.empty())
+            addTracks(pipeline::regionObjects(result.labels, pipeline::classesNamed(info().labels, objects)),
+                      sizes[i], follow[i], result);
         results.back().times.prepare = prepare;
         results.back().times.network = forward;
     }

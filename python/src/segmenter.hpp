@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/objects/tracker.hpp"
 #include "pipeline/segment/segmenter.hpp"
 
 namespace mpm::python {
@@ -36,12 +37,19 @@ struct Result {
     ResultTimes times;
     std::string device, precision;
     std::vector<std::string> classes;
-    std::vector<cv::Vec3b> palette;  ///< of all classes
-    std::optional<Objects> objects;  ///< of a detector
+    std::vector<cv::Vec3b> palette;                              ///< of all classes
+    std::optional<Objects> objects;                              ///< of a detector
+    std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< of a stream that is followed
 
-    /// The objects' boxes over the image, or the colours of the classes; if the model has neither, the
-    /// clusters.
+    /// The tracks' or the objects' boxes over the image, or the colours of the classes; if the model has
+    /// neither, the clusters.
     cv::Mat overlay(const cv::Mat& image) const;
+};
+
+/// The next frame of a stream whose objects are followed.
+struct Follow {
+    std::optional<pipeline::ObjectTracker>* tracker = nullptr;
+    double seconds = 0;
 };
 
 class Segmenter {
@@ -50,8 +58,10 @@ public:
     Segmenter(const std::string& model, cv::Size size);
 
     /// Each image at its index of `streams` belongs to that stream; without streams to that of its index. If
-    /// the model's batch is fixed, the images go through it in groups of that size.
-    std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams);
+    /// the model's batch is fixed, the images go through it in groups of that size. follow: empty, or one for
+    /// each image.
+    std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
+                            const std::vector<Follow>& follow = {});
 
     /// With reuse, the next image of this stream is computed completely. Nothing happens if there was none.
     void forget(const std::string& stream);
@@ -68,10 +78,14 @@ public:
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
     double threshold = 0.5, nms = 1;                                ///< of a detector
+    std::vector<std::string> objects;  ///< classes that are followed; of a detector none is all
 
 private:
-    std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images);
-    void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, Result& result);
+    std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images,
+                                 const std::vector<Follow>& follow);
+    void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, const Follow& follow,
+                    Result& result);
+    void addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow, Result& result) const;
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report);
     int idOf(const std::string& stream);
 

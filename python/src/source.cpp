@@ -7,6 +7,7 @@ using namespace mpm::python;
 
 struct mpm_source {
     std::unique_ptr<mpm::pipeline::Source> source;
+    double seconds = 0;
 };
 
 int mpm_source_open(const char* address, mpm_source** source, char** error) {
@@ -29,5 +30,10 @@ int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** 
         if (!source->source->next(frame)) return;
         *image = bufferOf(frame.image);
         *name = textOf(frame.name);
+        source->seconds = frame.seconds;
     });
+}
+
+double mpm_source_seconds(const mpm_source* source) {
+    return source->seconds;
 }

@@ -1,9 +1,11 @@
-"""Boxes of a detector in Python."""
+"""Boxes of a detector and tracks in Python."""
 
 import json
 import os
 import pickle
 import sys
+import tempfile
+import threading
 import types
 import unittest
 
@@ -103,6 +105,84 @@ class Objects(unittest.TestCase):
     def test_a_detector_has_no_features_to_embed(self):
         with self.assertRaisesRegex(mpm.Error, "boxes, not features"):
             mpm.Model(DETECTOR).embed(image())
+
+    def test_tracks_of_a_stream(self):
+        model = mpm.Model(DETECTOR)
+        self.assertIsNone(model(image(48, 64)).tracks)
+        for frame in range(5):
+            result = model(image(48, 64), stream="yard", seconds=10 + frame)
+        self.assertEqual([track.id for track in result.tracks], [1, 2])
+        left = result.tracks[0]
+        self.assertIsInstance(left, mpm.Track)
+        numpy.testing.assert_allclose(left.box, [8, 12, 24, 36], atol=1e-3)
+        self.assertAlmostEqual(left.score, 0.9526, places=3)
+        self.assertEqual((left.label, left.name, left.state, left.seen), (0, "left", "stays", True))
+        self.assertEqual((left.since, left.dwell), (10, 4))
+        numpy.testing.assert_allclose(left.path, [(16, 24)], atol=1e-3)
+        self.assertEqual([one["id"] for one in json.loads(result.to_json())["tracks"]], [1, 2])
+        self.assertFalse(numpy.array_equal(result.overlay, model(image(48, 64)).overlay))  # it shows identities
+
+    def test_each_stream_has_its_tracks(self):
+        model = mpm.Model(DETECTOR)
+        model(image(48, 64), stream="yard", seconds=0)
+        results = model([image(48, 64), image(96, 128)], stream=["yard", 7], seconds=1)
+        self.assertEqual([[track.dwell for track in result.tracks] for result in results], [[1, 1], [0, 0]])
+        self.assertEqual(results[1].tracks[0].box[0], 16)
+        model.forget("yard")
+        results = model([image(48, 64), image(96, 128)], stream=["yard", 7], seconds=2)
+        self.assertEqual([[track.dwell for track in result.tracks] for result in results], [[0, 0], [1, 1]])
+        model.threshold = 0.9  # the rules of tracks follow
+        self.assertEqual([track.name for track in model(image(48, 64), stream=7).tracks], ["left"])
+        for wrong in ("1", True, float("nan"), [1]):
+            with self.assertRaisesRegex(TypeError, "^seconds: "):
+                model(image(), stream="yard", seconds=wrong)
+        for stream in range(200):  # the oldest are forgotten
+            model(image(), stream=stream, seconds=stream)
+        self.assertEqual(model(image(), stream=0, seconds=300).tracks[0].dwell, 0)
+        self.assertEqual(model(image(), stream=199, seconds=300).tracks[0].dwell, 101)
+
+    def test_tracks_of_a_source(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(4):
+                mpm.images.write(os.path.join(folder, "%d.png" % number), image())
+            model = mpm.Model(DETECTOR)
+            for stream in (None, "yard"):
+                for _ in range(2):  # each time from the first frame on
+                    tracks = [result.tracks for result in model.stream(folder, stream)]
+                    self.assertEqual([[track.id for track in frame] for frame in tracks], [[1, 2]] * 4)
+                    self.assertEqual([track.dwell > 0 for frame in tracks for track in frame][:4], [False, False, True, True])
+
+    def test_classes_that_are_objects(self):
+        model = mpm.Model(DETECTOR, objects=["right"])
+        self.assertEqual([track.name for track in model(image(), stream=1).tracks], ["right"])
+        self.assertEqual(model(image()).names, ["left", "right"])
+        self.assertEqual(pickle.loads(pickle.dumps(model)).objects, ["right"])
+        model.objects = ()
+        self.assertEqual(len(model(image(), stream=1).tracks), 2)
+        with self.assertRaisesRegex(ValueError, "^objects: .*unicorn"):
+            model.objects = ["unicorn"]
+        for wrong in ("left", 3, [3], None):
+            with self.assertRaisesRegex(TypeError, "^objects: "):
+                model.objects = wrong
+
+    def test_regions_of_a_segmentation_have_tracks(self):
+        model = mpm.Model("default")
+        self.assertIsNone(model(image(480, 640), stream="yard").tracks)
+        model.objects = model.classes  # each region of noise is some object
+        tracks = model(image(480, 640), stream="yard").tracks
+        again = model(image(480, 640), stream="yard").tracks
+        self.assertGreater(len(tracks), 0)
+        self.assertEqual([(track.id, track.name) for track in tracks], [(track.id, track.name) for track in again])
+        self.assertIsNone(mpm.Model(TINY)(image(), stream="yard").tracks)
+
+    def test_threads_share_a_stream(self):
+        model = mpm.Model(DETECTOR)
+        threads = [threading.Thread(target=lambda: [model(image(), stream="yard") for _ in range(20)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([track.id for track in model(image(), stream="yard").tracks], [1, 2])
 
     def test_other_models_have_none(self):
         for path in (TINY, "default"):

@@ -20,6 +20,11 @@ def use(frame: NDArray[numpy.uint8]) -> List[int]:
     results: List[mpm.Result] = model([frame, frame])
     results = model([frame, frame], stream=["yard", 3])
     result = model(frame, stream="yard")
+    result = model(frame, stream="yard", seconds=1.5)
+    model.objects = ["car", "pedestrian"]
+    for track in result.tracks or []:
+        left, top, right, bottom = track.box
+        print(track.id + 1, track.name.upper(), right - left + bottom - top, track.dwell, track.path[0][0])
     model.forget("yard")
     with mpm.Model(b"", blocks=(2, 5), precision="auto", threads=2, device="cpu", reuse=True, method="mpm") as other:
         several: List[mpm.Result] = [frame for frame in other.stream("clip.mp4", stream="yard")]

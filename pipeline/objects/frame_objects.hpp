@@ -1,0 +1,30 @@
+// Which boxes and regions of a frame are objects, and how tracks are drawn and written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "pipeline/draw/boxes.hpp"
+#include "pipeline/objects/tracker.hpp"
+
+namespace mpm::pipeline {
+
+/// Ids of classes by name or number. Throws std::invalid_argument if the model has no class of a name.
+std::vector<int> classesNamed(const std::vector<std::string>& names, const std::vector<std::string>& words);
+
+/// Removes boxes of other classes. No classes: all count.
+void keepClasses(std::vector<Detection>& boxes, const std::vector<int>& classes);
+
+/// For boxes that count above a threshold. Weaker boxes, from `low` on, continue an object.
+TrackRules trackRules(double threshold);
+
+/// The tracks that have a box in this frame, with name, identity and score.
+std::vector<DrawnBox> drawnTracks(const std::vector<TrackedObject>& tracks,
+                                  const std::vector<std::string>& names, const Palette& palette);
+
+/// As in tracks.jsonl.
+nlohmann::ordered_json trackJson(const TrackedObject& track, const std::vector<std::string>& names);
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,73 @@
+"""Objects that keep their identity from frame to frame of a stream."""
+
+import threading
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from ._library import Handle, library
+
+_MOST_STREAMS = 64
+
+
+class Track(NamedTuple):
+    """An object at a frame. Times are seconds of the stream's clock, boxes and points are pixels of the image."""
+
+    id: int
+    """1 or more; the same in all frames of the stream."""
+    label: int
+    """The class id."""
+    name: str
+    """The class name."""
+    box: Tuple[float, float, float, float]
+    """Left, top, right and bottom of its last box."""
+    score: float
+    """Of this box."""
+    state: str
+    """arrived, moves, stays; once left, when it is gone."""
+    seen: bool
+    """Whether it has a box in this frame."""
+    since: float
+    """When it was first seen."""
+    dwell: float
+    """From then to when it was last seen."""
+    path: List[Tuple[float, float]]
+    """Middles of its boxes."""
+
+
+def track_of(facts: Dict[str, Any]) -> Track:
+    """A track of the library's JSON."""
+    values: Dict[str, Any] = {**facts, "box": tuple(facts["xyxy"]), "path": [(x, y) for x, y in facts["path"]]}
+    return Track(**{name: values[name] for name in Track._fields})
+
+
+def new_tracker() -> Handle:
+    address = library.mpm_tracker_new()
+    if not address:
+        raise MemoryError
+    return Handle(address, library.mpm_tracker_free)
+
+
+class Trackers:
+    """The trackers of named streams, the last used at the end."""
+
+    __slots__ = ("_guard", "_by_stream")
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._by_stream: Dict[bytes, Handle] = {}
+
+    def of(self, stream: bytes, fresh: bool = False) -> Handle:
+        with self._guard:
+            known = self._by_stream.pop(stream, None)
+            tracker = new_tracker() if known is None or fresh else known
+            self._by_stream[stream] = tracker
+            if len(self._by_stream) > _MOST_STREAMS:
+                del self._by_stream[next(iter(self._by_stream))]
+            return tracker
+
+    def forget(self, stream: Any = None) -> None:
+        """Of one stream, or of all."""
+        with self._guard:
+            if stream is None:
+                self._by_stream.clear()
+            else:
+                self._by_stream.pop(stream, None)
