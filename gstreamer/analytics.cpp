@@ -1,5 +1,7 @@
 #include "gstreamer/analytics.hpp"
 
+#include <algorithm>
+
 #include <gst/analytics/analytics.h>
 #include <gst/video/video.h>
 
@@ -33,19 +35,25 @@ GstBuffer* maskOf(const cv::Mat& labels) {
 }  // namespace
 
 /// In whole pixels, as this metadata has them.
-static void addObjects(GstBuffer* buffer, const FrameFigures& figures) {
-    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(buffer);
-    for (size_t i = 0; i < figures.objects.size(); ++i) {
-        const Detection& one = figures.objects[i];
+static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
+    for (const FrameObject& one : figures.objects) {
+        const cv::Rect2f& box = one.found.box;
         GstAnalyticsODMtd object;
-        gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(figures.objectNames[i].c_str()),
-                                               cvFloor(one.box.x), cvFloor(one.box.y), cvCeil(one.box.width),
-                                               cvCeil(one.box.height), one.score, &object);
+        GstAnalyticsTrackingMtd track;
+        if (!gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(one.name.c_str()),
+                                                    cvFloor(box.x), cvFloor(box.y), cvCeil(box.width),
+                                                    cvCeil(box.height), one.found.score, &object))
+            return;
+        const auto since = static_cast<GstClockTime>(std::max(0., one.since) * GST_SECOND);
+        if (one.id != 0 &&
+            gst_analytics_relation_meta_add_tracking_mtd(meta, static_cast<guint64>(one.id), since, &track))
+            gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, object.id,
+                                                     track.id);
     }
 }
 
-void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
-    if (!figures.objects.empty()) return addObjects(buffer, figures);
+/// A mask with the class ids, and the names of its regions.
+static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     std::vector<guint> regions;
     std::vector<GQuark> names;
     for (size_t i = 0; i < figures.shares.size() && i < figures.classes.size(); ++i) {
@@ -56,7 +64,6 @@ void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
     if (regions.empty()) return;
     GstBuffer* mask = maskOf(figures.labels);
     if (mask == nullptr) return;
-    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(buffer);
     GstAnalyticsMtd segmentation, classification;
     const auto columns = static_cast<guint>(figures.labels.cols),
                rows = static_cast<guint>(figures.labels.rows);
@@ -69,6 +76,13 @@ void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
                                                 &classification))
         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_N_TO_N, segmentation.id,
                                                  classification.id);
+}
+
+void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
+    if (figures.objects.empty() && figures.labels.empty()) return;
+    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(buffer);
+    addObjects(meta, figures);
+    addSegmentation(meta, figures);
 }
 
 }  // namespace mpm::gst

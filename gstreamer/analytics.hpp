@@ -9,7 +9,8 @@
 namespace mpm::gst {
 
 /// Adds a semantic segmentation, whose mask holds the class ids, and a classification that names the regions.
-/// Of a detector an object detection for each object. Nothing if the model has neither.
+/// An object detection for each object; if it has an identity, it is related to a tracking. Nothing if the
+/// model has neither.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
 }  // namespace mpm::gst

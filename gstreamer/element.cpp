@@ -1,6 +1,7 @@
 #include "gstreamer/element.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 
 #include <mpm/precisions.hpp>
@@ -36,6 +37,7 @@ enum Property : guint {
     kAlertShare,
     kAlertHold,
     kThreshold,
+    kObjects,
 };
 
 /// The C++ part of an element: GObject allocates and clears the C part only.
@@ -73,9 +75,26 @@ static GstStaticPadTemplate s_sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SIN
 static GstStaticPadTemplate s_src = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ BGR, GRAY8 }")));
 
-static std::string textOf(const GValue* value) {
-    const char* text = g_value_get_string(value);
-    return text ? text : "";
+/// Null for properties of other types.
+static std::string* textSetting(Settings& settings, guint id) {
+    switch (id) {
+        case kModel:
+            return &settings.model;
+        case kBlocks:
+            return &settings.blocks;
+        case kPrecision:
+            return &settings.precision;
+        case kDevice:
+            return &settings.device;
+        case kReuse:
+            return &settings.reuse;
+        case kAlertClass:
+            return &settings.alertClass;
+        case kObjects:
+            return &settings.objects;
+        default:
+            return nullptr;
+    }
 }
 
 static void setProperty(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
@@ -84,44 +103,31 @@ static void setProperty(GObject* object, guint id, const GValue* value, GParamSp
     {
         const std::lock_guard<std::mutex> lock(state.guard);
         Settings& s = state.settings;
-        switch (id) {
-            case kModel:
-                s.model = textOf(value);
-                break;
-            case kBlocks:
-                s.blocks = textOf(value);
-                break;
-            case kPrecision:
-                s.precision = textOf(value);
-                break;
-            case kDevice:
-                s.device = textOf(value);
-                break;
-            case kReuse:
-                s.reuse = textOf(value);
-                break;
-            case kOutput:
-                output = s.output != static_cast<Output>(g_value_get_enum(value));
-                s.output = static_cast<Output>(g_value_get_enum(value));
-                break;
-            case kOpacity:
-                s.opacity = g_value_get_double(value);
-                break;
-            case kAlertClass:
-                s.alertClass = textOf(value);
-                break;
-            case kAlertShare:
-                s.alertShare = g_value_get_double(value);
-                break;
-            case kThreshold:
-                s.threshold = g_value_get_double(value);
-                break;
-            case kAlertHold:
-                s.alertHoldMs = g_value_get_uint(value);
-                break;
-            default:
-                G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-                return;
+        if (std::string* text = textSetting(s, id)) {
+            const char* given = g_value_get_string(value);
+            *text = given ? given : "";
+        } else {
+            switch (id) {
+                case kOutput:
+                    output = s.output != static_cast<Output>(g_value_get_enum(value));
+                    s.output = static_cast<Output>(g_value_get_enum(value));
+                    break;
+                case kOpacity:
+                    s.opacity = g_value_get_double(value);
+                    break;
+                case kAlertShare:
+                    s.alertShare = g_value_get_double(value);
+                    break;
+                case kThreshold:
+                    s.threshold = g_value_get_double(value);
+                    break;
+                case kAlertHold:
+                    s.alertHoldMs = g_value_get_uint(value);
+                    break;
+                default:
+                    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+                    return;
+            }
         }
         state.changed = true;
     }
@@ -131,31 +137,14 @@ static void setProperty(GObject* object, guint id, const GValue* value, GParamSp
 static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* spec) {
     State& state = *MPM_SEGMENT(object)->state;
     const std::lock_guard<std::mutex> lock(state.guard);
-    const Settings& s = state.settings;
+    Settings& s = state.settings;
+    if (const std::string* text = textSetting(s, id)) return g_value_set_string(value, text->c_str());
     switch (id) {
-        case kModel:
-            g_value_set_string(value, s.model.c_str());
-            break;
-        case kBlocks:
-            g_value_set_string(value, s.blocks.c_str());
-            break;
-        case kPrecision:
-            g_value_set_string(value, s.precision.c_str());
-            break;
-        case kDevice:
-            g_value_set_string(value, s.device.c_str());
-            break;
-        case kReuse:
-            g_value_set_string(value, s.reuse.c_str());
-            break;
         case kOutput:
             g_value_set_enum(value, static_cast<int>(s.output));
             break;
         case kOpacity:
             g_value_set_double(value, s.opacity);
-            break;
-        case kAlertClass:
-            g_value_set_string(value, s.alertClass.c_str());
             break;
         case kAlertShare:
             g_value_set_double(value, s.alertShare);
@@ -255,6 +244,9 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
     MpmSegment* self = MPM_SEGMENT(filter);
     State& state = *self->state;
     const mpm::Stopwatch watch;
+    const GstSegment& segment = GST_BASE_TRANSFORM(filter)->segment;
+    const GstClockTime time =
+        gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(in->buffer));
     const bool done = guarded(self, [&] {
         bool changed = false;
         const Settings settings = takeSettings(state, changed);
@@ -265,13 +257,12 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
         const int type = GST_VIDEO_FRAME_FORMAT(out) == GST_VIDEO_FORMAT_GRAY8 ? CV_8UC1 : CV_8UC3;
         cv::Mat drawn(image.size(), type, GST_VIDEO_FRAME_PLANE_DATA(out, 0),
                       static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(out, 0)));
-        state.figures = state.engine->process(image, drawn);
+        const double seconds =
+            GST_CLOCK_TIME_IS_VALID(time) ? static_cast<double>(time) / GST_SECOND : std::nan("");
+        state.figures = state.engine->process(image, seconds, drawn);
     });
     if (!done) return GST_FLOW_ERROR;
     updateLatency(self, watch.milliseconds());
-    const GstSegment& segment = GST_BASE_TRANSFORM(filter)->segment;
-    const GstClockTime time =
-        gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(in->buffer));
     for (const mpm::pipeline::Alert& alert : state.figures.alerts)
         mpm::gst::postAlert(GST_ELEMENT(self), alert, time);
     return GST_FLOW_OK;
@@ -358,6 +349,10 @@ static void addProperties(GObjectClass* type) {
         type, kThreshold,
         g_param_spec_double("threshold", "Threshold", "Detectors: objects have larger scores, 0 to 1", 0, 1,
                             defaults.threshold, flags));
+    addText(type, kObjects, "objects", "Objects",
+            "Classes whose objects are followed, such as car,person; empty: all of a detector, none of a "
+            "segmentation",
+            "", playing);
     g_object_class_install_property(
         type, kAlertHold,
         g_param_spec_uint("alert-hold", "Alert hold", "Milliseconds that the share must last", 0, 86400000,

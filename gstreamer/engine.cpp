@@ -1,14 +1,15 @@
 #include "gstreamer/engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include <mpm/precisions.hpp>
 #include <mpm/read_net.hpp>
 
-#include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
+#include "pipeline/objects/frame_objects.hpp"
 #include "pipeline/segment/names.hpp"
 
 namespace mpm::gst {
@@ -66,6 +67,7 @@ Engine::Engine(const Settings& settings) : m_segmenter(pipeline::Network(setting
     m_schedule = m_segmenter.encoder().schedule();
     applyEncoder(settings);
     applyAlert(settings);
+    applyObjects(settings);
     m_settings = settings;
 }
 
@@ -74,6 +76,8 @@ void Engine::apply(const Settings& settings) {
     try {
         applyEncoder(settings);
         applyAlert(settings);
+        if (settings.objects != before.objects || settings.threshold != before.threshold)
+            applyObjects(settings);
     } catch (...) {
         applyEncoder(before);
         applyAlert(before);
@@ -90,9 +94,24 @@ void Engine::applyEncoder(const Settings& settings) {
     property("precision", [&] { setPrecision(encoder, settings.precision); });
     property("reuse",
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
+}
+
+/// Tracks begin anew.
+void Engine::applyObjects(const Settings& settings) {
+    std::vector<std::string> names;
+    std::istringstream parts(settings.objects);
+    for (std::string part; std::getline(parts, part, ',');)
+        names.push_back(part);
+    try {
+        m_classes = pipeline::classesNamed(m_segmenter.info().labels, names);
+    } catch (const std::invalid_argument& error) {
+        throw SettingsError("objects: " + std::string(error.what()));
+    }
+    const pipeline::TrackRules rules = pipeline::trackRules(settings.threshold);
     pipeline::DetectionChoice choice;
-    choice.threshold = static_cast<float>(settings.threshold);
+    choice.threshold = rules.low;  // weak boxes continue a track
     m_segmenter.setDetections(choice);
+    m_tracker.emplace(rules);
 }
 
 void Engine::applyAlert(const Settings& settings) {
@@ -110,14 +129,41 @@ void Engine::applyAlert(const Settings& settings) {
     property("alert-share", [&] { m_alerts.setRules({rule}); });
 }
 
-void Engine::drawObjects(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
-    const mpm::ModelInfo& info = m_segmenter.info();
-    const auto boxes = pipeline::drawnBoxes(found.detections, info.labels,
-                                            pipeline::paletteOf(info.palette, info.labels, 256));
-    pipeline::drawBoxes(image, boxes, m_settings.opacity).copyTo(out);
+std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, double seconds, cv::Size image) {
+    std::vector<Detection> boxes = found.detections;
+    if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes);
+    pipeline::keepClasses(boxes, m_classes);
+    if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_settings.threshold));  // a seek
+    if (std::isfinite(seconds)) m_lastSeconds = seconds;
+    const auto tracks = m_tracker->update(boxes, seconds, image);
+    std::vector<FrameObject> objects;
+    for (const Detection& one : boxes) {
+        FrameObject object{one, pipeline::className(m_segmenter.info().labels, one.label)};
+        for (const pipeline::TrackedObject& track : tracks)
+            if (track.seen && track.label == one.label && track.box == one.box && track.score == one.score)
+                object.id = track.id, object.since = track.since;
+        if (object.id != 0 || one.score > m_settings.threshold) objects.push_back(std::move(object));
+    }
+    return objects;
 }
 
-void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const {
+void Engine::drawObjects(const std::vector<FrameObject>& objects, cv::Mat& drawn) const {
+    const mpm::ModelInfo& info = m_segmenter.info();
+    std::vector<Detection> found;
+    for (const FrameObject& one : objects)
+        found.push_back(one.found);
+    auto boxes =
+        pipeline::drawnBoxes(found, info.labels, pipeline::paletteOf(info.palette, info.labels, 256));
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        if (objects[i].id != 0)
+            boxes[i].text.insert(boxes[i].text.rfind(' '), " #" + std::to_string(objects[i].id));
+        if (!m_segmenter.network().detects()) boxes[i].mask.release();  // its class has a colour already
+    }
+    pipeline::drawBoxes(drawn, boxes, m_settings.opacity).copyTo(drawn);
+}
+
+void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found,
+                  const std::vector<FrameObject>& objects, cv::Mat& out) const {
     if (out.type() == CV_8UC1) {
         if (found.labels.empty())
             throw SettingsError("output: the model has no classes, so there are no labels; use map");
@@ -126,7 +172,10 @@ void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv:
         found.labels.copyTo(out);
         return;
     }
-    if (m_settings.output != Output::Map && found.detector) return drawObjects(image, found, out);
+    if (m_settings.output != Output::Map && found.detector) {
+        image.copyTo(out);
+        return drawObjects(objects, out);
+    }
     if (m_settings.output == Output::Map || found.labels.empty()) {
         pipeline::MergeMapStyle style;
         style.opacity = m_settings.opacity;
@@ -139,6 +188,7 @@ void Engine::draw(const cv::Mat& image, const pipeline::Segmentation& found, cv:
     const mpm::ModelInfo& info = m_segmenter.info();
     pipeline::drawOverlay(image, found.labels, pipeline::paletteOf(info.palette, info.labels, classes), style)
         .copyTo(out);
+    if (!objects.empty()) drawObjects(objects, out);
 }
 
 void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figures) {
@@ -152,10 +202,11 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     figures.alerts = m_alerts.update(input, pipeline::AlertWatch::Clock::now());
 }
 
-FrameFigures Engine::process(const cv::Mat& image, cv::Mat& out) {
+FrameFigures Engine::process(const cv::Mat& image, double seconds, cv::Mat& out) {
     const pipeline::Segmentation found = m_segmenter.segment(image);
-    draw(image, found, out);
     FrameFigures figures;
+    figures.objects = follow(found, seconds, image.size());
+    draw(image, found, figures.objects, out);
     figures.tokens = found.tokens.tokens;
     figures.totalMs = found.totalMs();
     figures.networkMs = found.networkMs;
@@ -163,9 +214,6 @@ FrameFigures Engine::process(const cv::Mat& image, cv::Mat& out) {
     figures.restoreMs = found.encoder.restore;
     figures.recomputed = found.tokens.reuse.recomputed;
     addShares(found, figures);
-    figures.objects = found.detections;
-    for (const Detection& one : found.detections)
-        figures.objectNames.push_back(pipeline::className(m_segmenter.info().labels, one.label));
     return figures;
 }
 

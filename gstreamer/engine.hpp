@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "pipeline/draw/palette.hpp"
+#include "pipeline/objects/tracker.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/watch/alert.hpp"
 
@@ -24,6 +26,7 @@ struct Settings {
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
     double threshold = 0.5;  ///< of a detector's scores
+    std::string objects;     ///< classes, "car,person"; of a detector none is all
     unsigned alertHoldMs = 0;
 };
 
@@ -33,15 +36,22 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// An object of a frame. Without an identity it is not followed, or not yet.
+struct FrameObject {
+    Detection found;
+    std::string name;
+    std::int64_t id = 0;  ///< 0: none
+    double since = 0;     ///< seconds of the stream at which it was first seen
+};
+
 /// Figures of a frame.
 struct FrameFigures {
     std::vector<int> tokens;  ///< image tokens entering each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
     std::vector<std::string> classes;
-    std::vector<double> shares;            ///< of the image, by class
-    cv::Mat labels;                        ///< class ids, CV_8U or CV_16U; empty if the model has no classes
-    std::vector<Detection> objects;        ///< of a detector
-    std::vector<std::string> objectNames;  ///< of their classes
+    std::vector<double> shares;        ///< of the image, by class
+    cv::Mat labels;                    ///< class ids, CV_8U or CV_16U; empty if the model has no classes
+    std::vector<FrameObject> objects;  ///< of a detector, or regions of the classes that are objects
     std::vector<pipeline::Alert> alerts;
 };
 
@@ -55,20 +65,26 @@ public:
     void apply(const Settings& settings);
 
     /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 takes labels, CV_8UC3 the overlay or the
-    /// merge map. Throws.
-    FrameFigures process(const cv::Mat& image, cv::Mat& out);
+    /// merge map. `seconds`: of the stream; no number if they are unknown. Throws.
+    FrameFigures process(const cv::Mat& image, double seconds, cv::Mat& out);
 
 private:
     void applyEncoder(const Settings& settings);
     void applyAlert(const Settings& settings);
-    void draw(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const;
-    void drawObjects(const cv::Mat& image, const pipeline::Segmentation& found, cv::Mat& out) const;
+    void applyObjects(const Settings& settings);
+    std::vector<FrameObject> follow(const pipeline::Segmentation& found, double seconds, cv::Size image);
+    void draw(const cv::Mat& image, const pipeline::Segmentation& found,
+              const std::vector<FrameObject>& objects, cv::Mat& out) const;
+    void drawObjects(const std::vector<FrameObject>& objects, cv::Mat& drawn) const;
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;
     std::vector<int> m_schedule;  ///< of the model
     Settings m_settings;
     pipeline::AlertWatch m_alerts;
+    std::vector<int> m_classes;  ///< of objects
+    std::optional<pipeline::ObjectTracker> m_tracker;
+    double m_lastSeconds = 0;
 };
 
 }  // namespace mpm::gst

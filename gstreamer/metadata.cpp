@@ -60,9 +60,9 @@ void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
 
 void addRegions(GstBuffer* buffer, const FrameFigures& figures) {
     for (size_t i = 0; i < figures.objects.size(); ++i) {
-        const Detection& one = figures.objects[i];
+        const Detection& one = figures.objects[i].found;
         GstVideoRegionOfInterestMeta* meta = gst_buffer_add_video_region_of_interest_meta(
-            buffer, figures.objectNames[i].c_str(), static_cast<guint>(one.box.x),
+            buffer, figures.objects[i].name.c_str(), static_cast<guint>(one.box.x),
             static_cast<guint>(one.box.y), static_cast<guint>(cvCeil(one.box.width)),
             static_cast<guint>(cvCeil(one.box.height)));
         if (meta == nullptr) return;
@@ -73,6 +73,9 @@ void addRegions(GstBuffer* buffer, const FrameFigures& figures) {
                                     G_TYPE_DOUBLE, double(one.box.y), "right", G_TYPE_DOUBLE,
                                     double(one.box.x + one.box.width), "bottom", G_TYPE_DOUBLE,
                                     double(one.box.y + one.box.height), nullptr));
+        if (const auto id = figures.objects[i].id; id != 0)
+            gst_video_region_of_interest_meta_add_param(
+                meta, gst_structure_new("object_id", "id", G_TYPE_INT, static_cast<gint>(id), nullptr));
     }
 }
 

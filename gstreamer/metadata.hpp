@@ -18,7 +18,8 @@ void registerMeta();
 void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 
 /// A region of interest for each object, of its class's name, with a structure "detection": confidence
-/// (double), label-id (int) and the corners left, top, right and bottom (double, in pixels).
+/// (double), label-id (int) and the corners left, top, right and bottom (double, in pixels). If the object
+/// has an identity, a structure "object_id": id (int).
 void addRegions(GstBuffer* buffer, const FrameFigures& figures);
 
 /// Posts "mpm-alert" with the fields class, share and stream-time.

@@ -38,7 +38,9 @@ def objects(buffer):
     """The boxes of a detector. From GStreamer 1.26 on they are a GstAnalyticsRelationMeta instead."""
     found = []
     while region := GstVideo.buffer_get_video_region_of_interest_meta_id(buffer, len(found)):
-        found.append({"class": GLib.quark_to_string(region.roi_type), "box": [region.x, region.y, region.w, region.h],
+        identity = region.get_param("object_id")
+        found.append({"id": identity.get_int("id")[1] if identity else None,
+                      "class": GLib.quark_to_string(region.roi_type), "box": [region.x, region.y, region.w, region.h],
                       "score": number(region.get_param("detection"), "confidence")})
     return found
 

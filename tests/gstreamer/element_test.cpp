@@ -239,49 +239,6 @@ std::string play(GstElement* pipeline) {
     return text;
 }
 
-TEST(MpmSegment, ADetectorsObjectsAreMetadata) {
-    Harness harness("model=" + variable("MPM_DETECTOR") + " threshold=0.5");
-    harness.caps();
-    GstBuffer* out = harness.frame();
-    ASSERT_NE(out, nullptr);
-#ifdef MPM_GST_ANALYTICS
-    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out);
-    ASSERT_NE(meta, nullptr);
-    gpointer state = nullptr;
-    GstAnalyticsMtd object;
-    int count = 0;
-    while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &object)) {
-        gint x = 0, y = 0, w = 0, h = 0;
-        gfloat score = 0;
-        gst_analytics_od_mtd_get_location(&object, &x, &y, &w, &h, &score);
-        EXPECT_EQ(y, 12);
-        EXPECT_STREQ(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&object)),
-                     count == 0 ? "left" : "right");
-        ++count;
-    }
-    EXPECT_EQ(count, 2);
-#else
-    gpointer state = nullptr;
-    std::vector<std::string> found;
-    while (GstMeta* meta =
-               gst_buffer_iterate_meta_filtered(out, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-        auto* region = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
-        found.emplace_back(g_quark_to_string(region->roi_type));
-        EXPECT_EQ(region->x, found.size() == 1 ? 8U : 40U);
-        EXPECT_EQ(region->y, 12U);
-        EXPECT_EQ(region->w, 16U);
-        EXPECT_EQ(region->h, 24U);
-        GstStructure* detection = gst_video_region_of_interest_meta_get_param(region, "detection");
-        ASSERT_NE(detection, nullptr);
-        double confidence = 0;
-        gst_structure_get_double(detection, "confidence", &confidence);
-        EXPECT_GT(confidence, .8);
-    }
-    EXPECT_EQ(found, (std::vector<std::string>{"left", "right"}));
-#endif
-    gst_buffer_unref(out);
-}
-
 TEST(MpmSegment, ErrorsAreOnTheBusAndThePipelineIsReusable) {
     const std::string text =
         "videotestsrc num-buffers=3 ! video/x-raw,format=BGR,width=64,height=48 ! mpmsegment name=m "
@@ -295,7 +252,7 @@ TEST(MpmSegment, ErrorsAreOnTheBusAndThePipelineIsReusable) {
          {Wrong{"model", "missing.onnx", "no such file", nullptr}, Wrong{"blocks", "99", "blocks", "1"},
           Wrong{"blocks", "two", "blocks: expected", "1"}, Wrong{"precision", "f8", "precision", "f32"},
           Wrong{"device", "abacus", "device", "cpu"}, Wrong{"reuse", "often", "reuse", "off"},
-          Wrong{"alert-class", "moon", "alert-class", ""}}) {
+          Wrong{"alert-class", "moon", "alert-class", ""}, Wrong{"objects", "moon", "objects", ""}}) {
         g_object_set(element, "model", tiny().c_str(), nullptr);
         g_object_set(element, wrong.property, wrong.value, nullptr);
         EXPECT_NE(play(pipeline).find(wrong.words), std::string::npos)
