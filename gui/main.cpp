@@ -1,5 +1,7 @@
 // mpm-monitor: watch a fixed scene by day and by night.
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include <QBuffer>
 #include <QFileInfo>
@@ -23,22 +25,47 @@
 
 namespace {
 
-/// Writes an image of the window after a while and exits: 0, or 1 if it cannot be written.
+/// Writes an image of the window and exits: 0, or 1 if it cannot be written.
+void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
+    QBuffer bytes;
+    bytes.open(QIODevice::WriteOnly);
+    const QByteArray form = QFileInfo(file).suffix().toLatin1();
+    const bool written =
+        window.grab().save(&bytes, form.constData()) && mpm::gui::writeWhole(file, bytes.data());
+    if (!written)
+        std::fprintf(
+            stderr,
+            "mpm-monitor: --screenshot %s: cannot be written; name a .png file in a folder that exists\n",
+            qUtf8Printable(mpm::gui::safeText(file)));
+    window.close();
+    QCoreApplication::exit(written ? 0 : 1);
+}
+
+/// After a while, as soon as image and overlay are of the same frame: on a slow machine at the latest some
+/// seconds later.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
-    QTimer::singleShot(static_cast<int>(options.after * 1000), &window, [&window, file = options.screenshot] {
-        QBuffer bytes;
-        bytes.open(QIODevice::WriteOnly);
-        const QByteArray form = QFileInfo(file).suffix().toLatin1();
-        const bool written =
-            window.grab().save(&bytes, form.constData()) && mpm::gui::writeWhole(file, bytes.data());
-        if (!written)
-            std::fprintf(
-                stderr,
-                "mpm-monitor: --screenshot %s: cannot be written; name a .png file in a folder that exists\n",
-                qUtf8Printable(mpm::gui::safeText(file)));
-        window.close();
-        QCoreApplication::exit(written ? 0 : 1);
-    });
+    constexpr int kLatest = 3'000;  // milliseconds
+    const int after = static_cast<int>(options.after * 1000);
+    struct State {
+        std::int64_t frame = -1;
+        bool done = false;
+    };
+    auto state = std::make_shared<State>();
+    const auto write = [&window, file = options.screenshot, state] {
+        if (!std::exchange(state->done, true)) writeScreenshot(window, file);
+    };
+    auto* due = new QTimer(&window);
+    due->setSingleShot(true);
+    due->start(after);
+    QObject::connect(&window.engine(), &mpm::gui::Engine::framed, due,
+                     [state](const mpm::gui::LiveFrame& live) { state->frame = live.number; });
+    QObject::connect(&window.engine(), &mpm::gui::Engine::rendered, due,
+                     [due, state, write](const mpm::gui::RenderedFrame& drawn) {
+                         // The views show it by the next turn of the event loop.
+                         if (!due->isActive() && drawn.analysis->frame.number == state->frame)
+                             QTimer::singleShot(0, due, write);
+                     });
+    QTimer::singleShot(after + kLatest, due, write);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ END
 $cxx -std=c++17 -g -O1 -fsanitize=address $flags -o parts.run parts.cpp $libraries
 [ $programs -ge 2 ] && [ $parts -ge 3 ] || { echo "guide_programs: $programs programs and $parts parts found" >&2 && exit 1; }
 
-cp "$here/docs/images/example.jpg" street.jpg
+cp "$here/docs/images/street.jpg" street.jpg
 # The schedule that the programs set.
 "$build/cli/mpm" convert "$build/share/mpm/street-vit-tiny.onnx" vit.mpm.onnx --blocks 2,5 >/dev/null
 export LD_LIBRARY_PATH="$build/mpm_layer" MPM_DEVICE=cpu ASAN_OPTIONS=detect_leaks=0

@@ -45,7 +45,7 @@ run() {
     tail -n 5 "$out/fixtures.txt"
     "$folder/mpm" doctor | tee "$out/doctor.txt"
     for device in cpu cuda; do
-        "$folder/mpm" run "$folder/model.onnx" "$root/docs/images/example.jpg" --device "$device" --save labels \
+        "$folder/mpm" run "$folder/model.onnx" "$root/docs/images/street.jpg" --device "$device" --save labels \
             --out "$out/labels-$device"
     done
     python3 - "$out" <<'PYTHON' | tee "$out/labels.txt"

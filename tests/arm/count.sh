@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$1 sysroot=$2 precision=${3:-f32} model=${4:-$here/../../models/zoo/street-vit-tiny.onnx}
 cc -O2 -shared -fPIC -o "$build/instructions.so" "$here/instructions.c"
 
-image=$here/../../docs/images/example.jpg
+image=$here/../../docs/images/street.jpg
 
 # instructions_of BLOCKS IMAGE...
 instructions_of() {

@@ -19,7 +19,7 @@ from support import TINY, TOOL, FolderTest, image, in_new_process, resident
 class EqualToTheProgram(FolderTest):
     def test_labels_and_tokens_are_those_of_mpm_run(self):
         path = os.path.join(self.folder, "frame.png")
-        frame = cv2.resize(cv2.imread(os.path.join(os.environ["MPM_SOURCE_DIR"], "docs/images/example.jpg")), (320, 240))
+        frame = cv2.resize(cv2.imread(os.path.join(os.environ["MPM_SOURCE_DIR"], "docs/images/street.jpg")), (320, 240))
         cv2.imwrite(path, frame)
         subprocess.run([TOOL, "run", "default", path, "--out", self.folder, "--save", "labels,overlay,csv", "--blocks", "3"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
