@@ -4,13 +4,35 @@
 
 namespace mpm::street {
 
-ClipLight clipLight(const std::string& name) {
+namespace {
+
+const std::map<std::string, ClipLight>& lights() {
+    constexpr NightParameters kDay{1, 4000, 0.003}, kDusk{1, 1000, 0.005}, kNight{1, 250, 0.01};
     static const std::map<std::string, ClipLight> kLights = {
-        {"day", {13, {1, 4000, 0.003}}}, {"dusk", {19.3, {1, 1000, 0.005}}}, {"night", {23, {1, 250, 0.01}}}};
-    const auto found = kLights.find(name);
-    if (found == kLights.end())
-        CV_Error(cv::Error::StsBadArg, "light \"" + name + "\": expected day, dusk or night");
-    return found->second;
+        {"day", {13, kDay, Script::None}},          {"dusk", {19.3, kDusk, Script::None}},
+        {"night", {23, kNight, Script::None}},      {"rain", {13, kDay, Script::Rain}},
+        {"shadows", {13, kDay, Script::Shadows}},   {"headlights", {23, kNight, Script::Headlights}},
+        {"insects", {23, kNight, Script::Insects}},
+    };
+    return kLights;
+}
+
+}  // namespace
+
+ClipLight clipLight(const std::string& name) {
+    const auto found = lights().find(name);
+    if (found != lights().end()) return found->second;
+    std::string names;
+    for (const auto& [known, light] : lights())
+        names += (names.empty() ? "" : ", ") + known;
+    CV_Error(cv::Error::StsBadArg, "light \"" + name + "\": expected one of " + names);
+}
+
+std::vector<std::string> clipLights() {
+    std::vector<std::string> names;
+    for (const auto& [name, light] : lights())
+        names.push_back(name);
+    return names;
 }
 
 Clip::Clip(cv::Size size, const ClipLight& light, double rate, int seed)
@@ -19,6 +41,7 @@ Clip::Clip(cv::Size size, const ClipLight& light, double rate, int seed)
 StreetFrame Clip::frame(int number) {
     const double seconds = m_rate > 0 ? number / m_rate : 0;
     StreetFrame seen = m_street.at(m_light.hour + seconds / 3600, seconds);
+    paintScript(m_light.script, seconds, static_cast<uint64_t>(m_seed), seen);
     const auto seed = static_cast<uint64_t>(m_seed) << 32 | static_cast<uint64_t>(number);
     seen.image = night(seen.image, m_light.noise, seed);
     return seen;

@@ -53,14 +53,30 @@ struct NightParameters {
 /// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
+/// Rain, insects, lights and shadows that no object of the street makes: scenes that raise false alarms.
+enum class Script {
+    None,
+    Rain,        ///< streaks over the whole frame
+    Headlights,  ///< of cars outside the frame, that sweep over it
+    Shadows,     ///< of clouds, and of passers-by outside the frame on the ground
+    Insects      ///< that fly close to the lens, in the light of the camera
+};
+
+/// Paints on the frame's image; labels and objects stay. The same seed and seconds always give the same
+/// image.
+void paintScript(Script script, double seconds, uint64_t seed, StreetFrame& frame);
+
 /// Hour at which a clip begins, and the noise of the camera at that light.
 struct ClipLight {
     double hour = 13;
     NightParameters noise;
+    Script script = Script::None;
 };
 
-/// "day", "dusk" or "night". Throws cv::Exception on another name.
+/// "day", "dusk", "night"; by day "rain" and "shadows", by night "headlights" and "insects". Throws
+/// cv::Exception on another name.
 ClipLight clipLight(const std::string& name);
+std::vector<std::string> clipLights();
 
 /// The same arguments always give the same frames, in any order. Not thread-safe.
 class Clip {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -33,23 +34,68 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-// Consecutive frames of a fixed camera in the same street.
-pipeline::Sample clipFrame(street::Clip& clip, const SceneArguments& a, int number) {
-    const street::StreetFrame seen = clip.frame(number);
-    char name[32];
-    std::snprintf(name, sizeof name, "%s%06d", a.clip.c_str(), number);
-    return {seen.image, seen.labels, name};
-}
+/// Consecutive frames of a fixed camera in the same street, and its objects: annotations in COCO's format and
+/// tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a detector may find
+/// them or not.
+class ClipWriter {
+public:
+    explicit ClipWriter(const SceneArguments& a)
+        : m_arguments(a), m_clip(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed) {}
+
+    pipeline::Sample frame(int number) {
+        const street::StreetFrame seen = m_clip.frame(number);
+        char name[32];
+        std::snprintf(name, sizeof name, "%s%06d", m_arguments.clip.c_str(), number);
+        m_images.push_back({{"id", number + 1},
+                            {"file_name", std::string(name) + ".png"},
+                            {"width", seen.image.cols},
+                            {"height", seen.image.rows}});
+        for (const street::StreetObject& one : seen.objects)
+            add(number + 1, one);
+        return {seen.image, seen.labels, name};
+    }
+
+    void finish(const fs::path& folder, const std::vector<std::string>& names) const {
+        auto categories = nlohmann::json::array();
+        for (size_t id = 0; id < names.size(); ++id)
+            categories.push_back({{"id", id}, {"name", names[id]}});
+        const nlohmann::json all = {
+            {"images", m_images}, {"annotations", m_objects}, {"categories", categories}};
+        writeAtomically((folder / "annotations.json").string(), all.dump() + '\n', Access::Umask);
+        writeAtomically((folder / "tracks.txt").string(), m_tracks, Access::Umask);
+    }
+
+private:
+    void add(int frame, const street::StreetObject& one) {
+        const cv::Rect& b = one.box;
+        const bool ignored = one.visible < .3 || std::min(b.width, b.height) < 4;
+        m_objects.push_back({{"id", m_objects.size() + 1},
+                             {"image_id", frame},
+                             {"category_id", one.label},
+                             {"bbox", {b.x, b.y, b.width, b.height}},
+                             {"area", b.area()},
+                             {"iscrowd", ignored ? 1 : 0},
+                             {"track_id", one.id}});
+        for (const int64_t value : {int64_t(frame), one.id, int64_t(b.x), int64_t(b.y), int64_t(b.width),
+                                    int64_t(b.height), int64_t(ignored ? 0 : 1), int64_t(one.label)})
+            m_tracks += std::to_string(value) + ',';
+        m_tracks += std::to_string(one.visible) + '\n';
+    }
+
+    const SceneArguments& m_arguments;
+    street::Clip m_clip;
+    nlohmann::json m_images = nlohmann::json::array(), m_objects = nlohmann::json::array();
+    std::string m_tracks;
+};
 
 void runScene(const SceneArguments& a) {
-    std::optional<street::Clip> clip;
-    if (!a.clip.empty())
-        clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed);
+    std::optional<ClipWriter> clip;
+    if (!a.clip.empty()) clip.emplace(a);
     const fs::path folder = fs::path(a.root) / a.split;
     makeFolders((folder / "images").string(), Access::Umask);
     makeFolders((folder / "labels").string(), Access::Umask);
     for (int i = 0; i < a.frames; ++i) {
-        const auto frame = clip ? clipFrame(*clip, a, i) : sceneFrame(i, {a.size[1], a.size[0]});
+        const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]});
         write(folder / "images" / (frame.name + ".png"), frame.image);
         write(folder / "labels" / (frame.name + ".png"), frame.labels);
     }
@@ -60,6 +106,7 @@ void runScene(const SceneArguments& a) {
         list.push_back({{"name", classes.names[id]}, {"color", {colour[0], colour[1], colour[2]}}});
     }
     writeAtomically((fs::path(a.root) / "classes.json").string(), list.dump(1) + '\n', Access::Umask);
+    if (clip) clip->finish(folder, classes.names);
     std::printf("%s: %d frames\n", folder.c_str(), a.frames);
 }
 
@@ -74,8 +121,11 @@ void addScene(CLI::App& app) {
     verb->add_option("--frames", a->frames,
                      "number of frames, each of its own street, with seeds that training never uses")
         ->capture_default_str();
-    verb->add_option("--clip", a->clip, "day, dusk or night: a clip of one street, frame after frame")
-        ->check(CLI::IsMember({"day", "dusk", "night"}));
+    verb->add_option(
+            "--clip", a->clip,
+            "a clip of one street, frame after frame, by this light or weather; with the boxes of its "
+            "objects in SPLIT/annotations.json (COCO) and SPLIT/tracks.txt (MOTChallenge)")
+        ->check(CLI::IsMember(street::clipLights()));
     verb->add_option("--rate", a->rate, "of a clip: frames a second")
         ->check(CLI::Range(0.01, 1000.0))
         ->capture_default_str();
