@@ -2,8 +2,9 @@
 """Vision transformers with random weights as PyTorch exports them, for timing beside other runtimes.
 
     make_models.py OUT_DIR NAME...        NAME: vit-t, vit-s, vit-b, vit-b-8 (features), segmenter-t (150 classes),
-                                      eomt-s (640x640, 200 queries), eomt-l (100 queries); of transformers:
-                                      depth-s (Depth Anything, 518x518), upernet-b (150 classes, 10 blocks are used)
+                                      eomt-s (640x640, 200 queries), eomt-s-512, eomt-l (100 queries); of timm: dinov3-s;
+                                      of transformers: depth-s (Depth Anything, 518x518), upernet-b (150 classes, 10
+                                      blocks are used); of make_adapter.py: adapter-s (Mask2Former)
 
 512x512 if nothing else is said, patches of 16 (8 where the name says so), batch 1. Needs torch (Debian: python3-torch).
 """
@@ -104,10 +105,10 @@ class ScaleBlock(nn.Module):
 class Eomt(nn.Module):
     """Queries join the tokens before the last blocks; masks at a quarter of the image's size, classes."""
 
-    def __init__(self, width):
+    def __init__(self, width, size=0):
         super().__init__()
         dim, self.large = DIMS[width], width == "l"
-        self.size, self.queries, self.joined = (SIZE, 100, 4) if self.large else (640, 200, 3)
+        self.size, self.queries, self.joined = (SIZE, 100, 4) if self.large else (size or 640, 100 if size else 200, 3)
         self.backbone = Backbone(dim, size=self.size, depth=24 if self.large else 12)
         self.query = nn.Parameter(torch.randn(1, self.queries, dim) * 0.02)
         self.classes = nn.Linear(dim, CLASSES + 1)
@@ -138,7 +139,19 @@ class Library(nn.Module):
         return getattr(self.model(image), self.output)
 
 
+class Features(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, image):
+        return self.model.forward_features(image)
+
+
 def library(kind, dim):
+    if kind == "dinov3":
+        import timm
+        return Features(timm.create_model("vit_small_patch16_dinov3", img_size=SIZE, num_classes=0))
     import transformers
     heads, hidden = dim // 64, 4 * dim
     if kind == "depth":
@@ -158,10 +171,10 @@ def library(kind, dim):
 
 def made(name):
     kind, width, *patch = name.split("-")
-    if kind in ("depth", "upernet"):
+    if kind in ("depth", "upernet", "dinov3"):
         return library(kind, DIMS[width]), ["output"]
     if kind == "eomt":
-        return Eomt(width), ["masks", "classes"]
+        return Eomt(width, *map(int, patch)), ["masks", "classes"]
     return (Segmenter if kind == "segmenter" else Backbone)(DIMS[width], *map(int, patch)), ["output"]
 
 

@@ -2,10 +2,11 @@
 """Prints every figure of docs/internals/performance.md that needs no second OpenCV: our encoder and pip's engines on the same
 exports, the kept gain of merging, the share of the machine's peak, a stream, memory, threads.
 
-    table.py BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...] [MODEL...]
+    table.py BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...] [MODEL...] [ENGINE...]
 
 SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t;
-by name only, as they need transformers and long to be quantised: depth-s (518x518) and upernet-b.
+by name only, as they need timm and transformers and long to be quantised: depth-s (518x518), upernet-b, eomt-s-512, dinov3-s
+and adapter-s (Mask2Former), beside ONNX Runtime in f32 and OpenVINO alone. ENGINE limits the section peer to these of peer.py.
 By name only, too: the section detectors, which reads the authors' exports NAME.onnx (rfdetr_nano rfdetr_small rfdetr_seg_nano
 deimv2_s, or those named) in WORK_DIR and needs onnxruntime, onnx and openvino alone.
 Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps exports, quantised models and
@@ -27,7 +28,10 @@ DETECTORS = {"rfdetr_nano": (1.15, 1.7, 2.3, 2.5), "rfdetr_small": (1.15, 1.8, 2
              "rfdetr_seg_nano": (1.1, 1.6, 2.0, 2.3), "deimv2_s": (1.0, 1.5, 1.6, 1.8)}
 SECTIONS = ["peer", "int8", "gain", "ceiling", "stream", "memory", "threads"]
 MODELS = ["vit-t", "vit-s", "vit-b", "segmenter-t"]
-HEADS = ["depth-s", "upernet-b"]
+HEADS = ["depth-s", "upernet-b", "eomt-s-512", "dinov3-s", "adapter-s"]
+BARS = {"vit-t": {"bf16": (1.25, 0), "i8": (1.85, 2.4)}, "vit-s": {"i8": (1.55, 2.0)}, "vit-b": {"i8": (1.4, 1.75)},  # all, merged
+        "depth-s": {"f32": (1.15, 0), "bf16": (1.25, 0), "i8": (1.5, 1.8)}, "upernet-b": {"f32": (1.15, 0), "i8": (1.5, 0)},
+        "eomt-s-512": {"i8": (1.7, 0)}, "dinov3-s": {"i8": (2.0, 0)}}
 ENGINES = {"onnxruntime": "ONNX Runtime, f32", "openvino": "OpenVINO, f32", "openvino-bf16": "OpenVINO, bf16",
            "onnxruntime-int8": "ONNX Runtime, int8", "openvino-int8": "OpenVINO, int8", "torch-compile": "torch.compile, f32"}
 THREADS = 2
@@ -52,7 +56,8 @@ def once(name, make):
 
 
 def exported(name):
-    return once(f"{name}.onnx", lambda: capture(sys.executable, HERE / "make_models.py", ".", name))
+    script = ["make_adapter.py", f"{name}.onnx"] if name == "adapter-s" else ["make_models.py", ".", name]
+    return once(f"{name}.onnx", lambda: capture(sys.executable, HERE / script[0], *script[1:]))
 
 
 def converted(name, *options):
@@ -132,30 +137,34 @@ def table(title, *heads):
 def beside_peers(models):
     """Times first, then how many times as fast as the peers of the same rounds."""
     wanted = [engine for engine in ENGINES if engine != "openvino-bf16" or "bf16" in precisions]
+    wanted = [engine for engine in wanted if engine in sys.argv] or wanted
     ours = precisions + ["i8"]
     ways = [f"{tokens}, {precision}" for precision in ours for tokens in ("all tokens", "merged")]
     table(f"Whole forward, batch 1: ms, median of {results['rounds']} rounds in turn", "model",
           *(ENGINES[engine] for engine in wanted), *ways)
     results["peer"] = {}
     for name in models:
-        for engine in wanted:
-            peer(engine, exported(name), 1)  # loads, compiles and quantises outside of the rounds
-        model = converted(name)
+        here = [engine for engine in wanted if name in MODELS or engine not in ("onnxruntime-int8", "torch-compile")]
+        # Loads, compiles and quantises outside of the rounds. A turn takes about two seconds.
+        counts = {engine: max(2, min(10, int(2000 / peer(engine, exported(name), 2)))) for engine in here}
+        model, count = converted(name), counts["onnxruntime"]
         runs = results["peer"][name] = []
         for _ in range(results["rounds"]):
-            theirs = {engine: peer(engine, exported(name)) for engine in wanted}
-            runs.append({"peers": theirs, "ours": sum((medians(bench(model, precision)) for precision in ours), [])})
-        stop_peers(wanted, exported(name))
-        row(name, *(f"{median(run['peers'][engine] for run in runs):.1f}" for engine in wanted),
+            theirs = {engine: peer(engine, exported(name), counts[engine]) for engine in here}
+            runs.append({"peers": theirs, "ours": sum((medians(bench(model, precision, count)) for precision in ours), [])})
+        stop_peers(here, exported(name))
+        row(name, *(f"{median(run['peers'][engine] for run in runs):.1f}" if engine in here else "" for engine in wanted),
             *(f"{median(run['ours'][way] for run in runs):.1f}" for way in range(len(ways))))
-    table("The same rounds: how many times as fast as the peers with all tokens (least-most)", "model", "precision", "tokens",
-          "x ONNX Runtime, f32", "x OpenVINO, f32", "x OpenVINO, the same precision")
+    table("The same rounds: how many times as fast as the peers with all tokens (least-most); the bar is for the better of ONNX "
+          "Runtime in f32 and OpenVINO in the same precision", "model", "precision", "tokens", "x ONNX Runtime, f32",
+          "x OpenVINO, f32", "x OpenVINO, the same precision", "x the better", "bar")
     for name, runs in results["peer"].items():
         for way, label in enumerate(ways):
             same = {"f32": "openvino", "bf16": "openvino-bf16", "i8": "openvino-int8"}[ours[way // 2]]
             tokens, precision = label.split(", ")
-            row(name, precision, tokens, *(spread(run["peers"][engine] / run["ours"][way] for run in runs)
-                                           for engine in ("onnxruntime", "openvino", same)))
+            rivals = [(engine,) for engine in ("onnxruntime", "openvino", same)] + [("onnxruntime", same)]
+            row(name, precision, tokens, *(spread(min(run["peers"][engine] for engine in rival) / run["ours"][way] for run in runs)
+                                           for rival in rivals), BARS.get(name, {}).get(precision, (0, 0))[way % 2] or "")
     print("\n" + ", ".join(results["versions"].values()))
 
 
@@ -310,7 +319,7 @@ def machine():
 
 def main():
     rest = sys.argv[3:]
-    if len(sys.argv) < 3 or any(word not in [*SECTIONS, *MODELS, *HEADS, "detectors", *DETECTORS] and not word.isdigit() for word in rest):
+    if len(sys.argv) < 3 or any(word not in [*SECTIONS, *MODELS, *HEADS, *ENGINES, "detectors", *DETECTORS] and not word.isdigit() for word in rest):
         sys.exit(__doc__)
     global programs, mpm
     programs = pathlib.Path(sys.argv[1]).resolve()
