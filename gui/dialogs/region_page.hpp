@@ -7,7 +7,6 @@
 
 class QCheckBox;
 class QLayout;
-class QLineEdit;
 class QPushButton;
 class QSpinBox;
 class QTableWidget;
@@ -32,7 +31,6 @@ signals:
     void changeShapesWanted();
 
 private:
-    QLayout* makeObjects();
     QLayout* makeThumbnails(const ThumbnailSettings& thumbnails);
     void fill();
     void remove();
@@ -43,7 +41,6 @@ private:
     QTableWidget* m_table;  // regions first, then masks
     QPushButton *m_change, *m_remove;
     QCheckBox *m_measurementsOnly, *m_thumbnails;
-    QLineEdit* m_objects;
     QSpinBox *m_megabytes, *m_days;
 };
 
