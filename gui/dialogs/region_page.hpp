@@ -7,7 +7,6 @@
 
 class QCheckBox;
 class QLayout;
-class QPushButton;
 class QSpinBox;
 class QTableWidget;
 
@@ -28,7 +27,6 @@ signals:
     void changed();
     void drawRegionWanted();
     void drawMaskWanted();
-    void changeShapesWanted();
 
 private:
     QLayout* makeThumbnails(const ThumbnailSettings& thumbnails);
@@ -39,7 +37,6 @@ private:
     SourceWatch m_watch;
     bool m_filling = false;
     QTableWidget* m_table;  // regions first, then masks
-    QPushButton *m_change, *m_remove;
     QCheckBox *m_measurementsOnly, *m_thumbnails;
     QSpinBox *m_megabytes, *m_days;
 };

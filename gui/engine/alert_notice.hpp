@@ -9,11 +9,10 @@ namespace mpm::gui {
 
 struct AlertNotice {
     QDateTime time;
-    QString source, rule;  ///< names for the user
+    QString source, rule;
     double value = 0;
     QString text;         ///< for the user
     bool record = false;  ///< a video around it is wanted
-    QString key;          ///< the source's address without passwords
 };
 
 }  // namespace mpm::gui

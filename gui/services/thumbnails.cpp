@@ -8,6 +8,7 @@
 
 #include "base/private_files.hpp"
 #include "gui/engine/whole_file.hpp"
+#include "gui/services/mqtt_publisher.hpp"
 
 namespace mpm::gui {
 

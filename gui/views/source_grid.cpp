@@ -55,7 +55,8 @@ void SourceGrid::setTile(const Engine* engine, const RenderedFrame& drawn) {
 void SourceGrid::setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover) {
     ImageView* tile = tileOf(engine);
     if (tile == nullptr) return;
-    tile->setTitle(shownTitle(report.name));
+    const bool scene = pipeline::traitsOf(report.kind).scene;
+    tile->setTitle(scene ? tr("Built-in street") : report.name);
     tile->setNote(paused ? tr("paused") : sourceStateText(report));
     if (!cover.empty())
         tile->setCover(cover);
