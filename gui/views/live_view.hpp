@@ -33,9 +33,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void placeButton();
-
-    QToolButton* m_now;  // ends a look at the past, or a change of shapes
+    QToolButton* m_now;
     std::optional<qint64> m_past;
     Cover m_cover;
     Steady::time_point m_captured;
