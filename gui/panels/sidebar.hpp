@@ -4,8 +4,6 @@
 #include <QScrollArea>
 #include <QStringList>
 
-#include "pipeline/store/reading.hpp"
-
 class QAbstractItemModel;
 class QComboBox;
 
@@ -32,8 +30,6 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
-    /// A lane in the timeline, or none if it has one.
-    void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
     /// Milliseconds since 1970, of the alert that was pointed at.
     void momentChosen(qint64 time);

@@ -1,8 +1,5 @@
-// Lanes of the timeline: chosen in its menu, in the legend and in the table of regions; filled from the store
-// day by day. Settings name classes and regions, so that a lane outlives a change of model or source.
+// Lanes of classes in the timeline: chosen in the legend, filled from the store day by day.
 #pragma once
-
-#include <QMenu>
 
 #include "gui/window/parts.hpp"
 
@@ -16,10 +13,10 @@ public:
     LaneControl(const Parts& parts, FrontSource* front);
 
     /// Adds a lane, or removes it.
-    void toggle(const pipeline::Quantity& quantity);
-    /// The classes or regions are other ones.
-    void apply();
-    QMenu* menu() { return &m_menu; }
+    void toggle(int classId);
+    void clear();
+    /// The source in front, or its history, is another one.
+    void reload();
 
     static constexpr std::size_t kMost = 6;
 
@@ -27,18 +24,11 @@ signals:
     void messagePosted(const QString& text, bool trouble = false);
 
 private:
-    void toggle(const QString& key);
-    void fillMenu();
-    void addQuantities(QMenu* menu, pipeline::Quantity::Kind kind, const std::string& region);
-    void followNames();
-    QString keyOf(const pipeline::Quantity& quantity) const;
-    std::optional<pipeline::Quantity> quantityOf(const QString& key) const;
-    void reload();
-    void load(const pipeline::Quantity& quantity, qint64 before, int days);
+    void apply(const std::vector<int>& classes);
+    void load(int classId, qint64 before, int days);
 
     const Parts m_parts;
     FrontSource* m_front;
-    QMenu m_menu;
 };
 
 }  // namespace mpm::gui
