@@ -63,7 +63,7 @@ else
     [ "$(grep -c '"recomputed"' log)" = 2 ] || fail "not a line for each frame"
     says '"tokens": ' /usr/bin/python3 "$reader" 'videotestsrc num-buffers=1' --model "$detector"
     /usr/bin/python3 -c 'import gi; gi.require_version("GstAnalytics", "1.0")' 2>/dev/null ||
-        grep -Eq '"objects": \[\{"class": ' log || fail "no objects"
+        grep -Eq '"objects": \[\{"id": [0-9]+, "class": ' log || fail "no objects"
     timeout 60 /usr/bin/python3 "$reader" 'videotestsrc num-buffers=1' --model missing.onnx >log 2>&1 && fail "a missing model was accepted"
     grep -q '^read_metadata.py: .*missing.onnx' log || fail "the error does not name the model"
 fi
