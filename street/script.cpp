@@ -10,7 +10,7 @@
 namespace mpm::street {
 namespace {
 
-/// Things that come again and again: each period has a passage of its own.
+/// Objects that pass again in each period, each time along another path.
 struct Passage {
     double share = 0;  ///< of its way, 0..1
     Random random;

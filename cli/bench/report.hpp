@@ -21,7 +21,7 @@ public:
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks) const;
 
     /// All tokens, and the schedules of mutual pairs that lose no more than `most` with the fewest
-    /// operations. Throws Error(kFailed) where there is none.
+    /// operations. Throws Error(kFailed) if there is none.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }

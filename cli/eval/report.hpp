@@ -10,7 +10,7 @@
 
 namespace mpm::cli {
 
-/// A row a setting, with the published figures where there are any.
+/// A row for each setting, with the published figures if there are any.
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(

@@ -92,7 +92,7 @@ private:
     bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
 };
 
-/// Throws Error(kFailed) where there is no display.
+/// Throws Error(kFailed) if there is no display.
 void checkDisplay();
 
 /// False once the user pressed q or Escape, or closed the window.

@@ -1,4 +1,4 @@
-// An evaluation as JSON: the form of `mpm eval --json`.
+// Evaluations, benchmarks and tunings as JSON: the forms of --json.
 #pragma once
 
 #include <vector>
