@@ -107,7 +107,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     Analysis analysis;
     analysis.frame = frame;
     analysis.model = m_facts;
-    for (int block : request.schedule)
+    for (int block : request.ownSchedule ? m_facts->schedule : request.schedule)
         if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
     analysis.queueMs = std::chrono::duration<double, std::milli>(Steady::now() - frame.captured).count();
     setReuse(request.reuse);

@@ -78,6 +78,7 @@ using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 /// How to process the next frame.
 struct Request {
     std::vector<int> schedule{2, 5};
+    bool ownSchedule = true;       ///< nobody chose a schedule: the model's is used
     bool reuse = false;            ///< compute only the tokens that changed; the schedule is not used then
     bool reuseBeside = false;      ///< the shipped model only: run each frame with reuse, too
     bool compare = false;          ///< run `compareWith` too, on the same frame

@@ -101,10 +101,8 @@ void Headless::onReport(const Engine& engine, const SourceReport& report) {
 
 void Headless::onModel(const ModelFactsPtr& facts) {
     log(tr("model %1").arg(facts->random ? tr("of random weights: labels mean nothing") : facts->name));
-    Request request = m_session.state().request;
-    if (m_session.state().ownSchedule) request.schedule = facts->schedule;
     for (const auto& engine : m_session.sources().engines())
-        engine->setRequest(m_session.services().requestFor(*engine, request));
+        engine->setRequest(m_session.services().requestFor(*engine, m_session.state().request));
 }
 
 int runHeadless(int& argc, char** argv, const Options& options) {

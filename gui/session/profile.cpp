@@ -104,7 +104,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     };
     if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
     set("model", state.model);
-    if (!state.ownSchedule) set("schedule", listText(state.request.schedule));
+    if (!state.request.ownSchedule) set("schedule", listText(state.request.schedule));
     set("reuse", state.request.reuse);
     set("interval", qlonglong(state.request.interval.count()));
     set("night/luminance", state.request.night.luminance);
@@ -196,8 +196,9 @@ ProfileState Profile::load() const {
     };
     state.source = value("source", state.source).toString();
     state.model = value("model", state.model).toString();
-    state.ownSchedule = !s.contains(QStringLiteral("schedule"));
-    if (!state.ownSchedule) state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
+    state.request.ownSchedule = !s.contains(QStringLiteral("schedule"));
+    if (!state.request.ownSchedule)
+        state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
     state.request.reuse = value("reuse", false).toBool();
     state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
     street::NightParameters& night = state.request.night;

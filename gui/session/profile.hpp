@@ -16,7 +16,6 @@ struct ProfileState {
     QString source = QStringLiteral("demo");
     QString model = QStringLiteral("default");
     Request request;
-    bool ownSchedule = true;                     ///< nobody chose a schedule: that of the model is used
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
     int comparedHours = 24 * 7;                  ///< span of day against night; 0: everything kept
     double opacity = 0.55;

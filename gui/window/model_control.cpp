@@ -29,8 +29,9 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
             [this](const std::vector<int>& schedule) {
                 if (!m_facts) return;
                 m_parts.models->statistics.clear();  // counts under two schedules have no common mean
-                m_parts.session->state().ownSchedule = false;
-                m_parts.session->state().request.schedule = schedule;
+                Request& request = m_parts.session->state().request;
+                request.ownSchedule = false;
+                request.schedule = schedule;
                 for (const auto& engine : m_parts.session->sources().engines())
                     engine->noteEvent(QStringLiteral("schedule"), scheduleText(schedule));
                 emit changed();
@@ -127,7 +128,7 @@ void ModelControl::adoptSchedule(const ModelFacts& facts) {
     ProfileState& state = m_parts.session->state();
     ScheduleModel& schedule = m_parts.models->schedule;
     schedule.setBlocks(facts.blocks);
-    if (state.ownSchedule) state.request.schedule = facts.schedule;
+    if (state.request.ownSchedule) state.request.schedule = facts.schedule;
     schedule.setSchedule(state.request.schedule);
     state.request.schedule = schedule.schedule();
     m_parts.sidebar->schedule()->setOwnSchedule(facts.schedule);
