@@ -208,10 +208,6 @@
         <translation>Tout</translation>
     </message>
     <message>
-        <source>Tokens by &amp;hour and date</source>
-        <translation>Jetons par &amp;heure et date</translation>
-    </message>
-    <message>
         <source>&amp;Help</source>
         <translation>A&amp;ide</translation>
     </message>
@@ -346,6 +342,10 @@
     <message>
         <source>E&amp;vents…</source>
         <translation>É&amp;vénements…</translation>
+    </message>
+    <message>
+        <source>By &amp;hour and date</source>
+        <translation>Par &amp;heure et date</translation>
     </message>
 </context>
 <context>
@@ -1184,28 +1184,28 @@
 <context>
     <name>mpm::gui::HourView</name>
     <message>
-        <source>Tokens by hour of the day and date</source>
-        <translation>Jetons par heure du jour et date</translation>
-    </message>
-    <message>
-        <source>tokens kept, mean of the hour:  %1</source>
-        <translation>jetons gardés, moyenne de l&apos;heure :  %1</translation>
-    </message>
-    <message>
         <source>The first hour appears here with the first measurement</source>
         <translation>La première heure apparaît ici avec la première mesure</translation>
-    </message>
-    <message>
-        <source>%1, %2:00: %3 tokens, %4 readings</source>
-        <translation>%1, %2 h : %3 jetons, %4 mesures</translation>
     </message>
     <message>
         <source>, usually %1</source>
         <translation>, d&apos;habitude %1</translation>
     </message>
     <message>
-        <source>far from the usual count of this hour</source>
-        <translation>loin du nombre habituel de cette heure</translation>
+        <source>Means by hour of the day and date</source>
+        <translation>Moyennes par heure du jour et date</translation>
+    </message>
+    <message>
+        <source>%1, mean of the hour:  %2</source>
+        <translation>%1, moyenne de l’heure :  %2</translation>
+    </message>
+    <message>
+        <source>far from the usual value of this hour</source>
+        <translation>loin de la valeur habituelle de cette heure</translation>
+    </message>
+    <message>
+        <source>%1, %2:00: %3 %4, %5 readings</source>
+        <translation>%1, %2 h : %3 %4, %5 mesures</translation>
     </message>
 </context>
 <context>
@@ -1224,10 +1224,61 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::Lane</name>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Jetons</translation>
+    </message>
+    <message>
+        <source>Age of the tokens, in frames</source>
+        <translation>Âge des jetons, en images</translation>
+    </message>
+    <message>
+        <source>Luminance</source>
+        <translation>Luminance</translation>
+    </message>
+    <message>
+        <source>Latency</source>
+        <translation>Latence</translation>
+    </message>
+    <message>
+        <source>Time saved</source>
+        <translation>Temps gagné</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::LaneControl</name>
     <message>
-        <source>The timeline has %1 lanes of classes: remove one first</source>
-        <translation>La chronologie a %1 bandes de classes : retirez-en une d’abord</translation>
+        <source>&amp;Lanes</source>
+        <translation>&amp;Bandes</translation>
+    </message>
+    <message>
+        <source>The timeline has %1 lanes of classes and regions: remove one first</source>
+        <translation>La chronologie a %1 bandes de classes et de régions : enlevez-en une d’abord</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1 : %2</translation>
+    </message>
+    <message>
+        <source>%1: tokens</source>
+        <translation>%1 : jetons</translation>
+    </message>
+    <message>
+        <source>Share of a class</source>
+        <translation>Part d’une classe</translation>
+    </message>
+    <message>
+        <source>Tokens kept</source>
+        <translation>Jetons gardés</translation>
     </message>
 </context>
 <context>
@@ -1919,6 +1970,10 @@
     <message>
         <source>%1, %2 %</source>
         <translation>%1, %2 %</translation>
+    </message>
+    <message>
+        <source>Click: a lane in the timeline, or none any more</source>
+        <translation>Clic : une bande dans la chronologie, ou plus de bande</translation>
     </message>
 </context>
 <context>
@@ -2651,10 +2706,6 @@
         <translation>Heures</translation>
     </message>
     <message>
-        <source>Tokens by hour of the day and date</source>
-        <translation>Jetons par heure du jour et date</translation>
-    </message>
-    <message>
         <source>Export…</source>
         <translation>Exporter…</translation>
     </message>
@@ -2669,6 +2720,22 @@
     <message>
         <source>The timeline takes the place of the views</source>
         <translation>La chronologie prend la place des vues</translation>
+    </message>
+    <message>
+        <source>A quantity by hour of the day and date</source>
+        <translation>Une grandeur par heure du jour et date</translation>
+    </message>
+    <message>
+        <source>Choose the lanes: luminance, latency, classes, regions</source>
+        <translation>Choisir les bandes : luminance, latence, classes, régions</translation>
+    </message>
+    <message>
+        <source>Quantity by hour and date</source>
+        <translation>Grandeur par heure et date</translation>
+    </message>
+    <message>
+        <source>Lanes</source>
+        <translation>Bandes</translation>
     </message>
 </context>
 <context>
@@ -2690,18 +2757,6 @@
         <translation>Les mesures apparaissent ici avec la première image</translation>
     </message>
     <message>
-        <source>Luminance</source>
-        <translation>Luminance</translation>
-    </message>
-    <message>
-        <source>Latency</source>
-        <translation>Latence</translation>
-    </message>
-    <message>
-        <source>%1 ms</source>
-        <translation>%1 ms</translation>
-    </message>
-    <message>
         <source>%1, %2: %3 of %4 tokens, luminance %5, %6 ms</source>
         <translation>%1, %2 : %3 jetons sur %4, luminance %5, %6 ms</translation>
     </message>
@@ -2716,14 +2771,6 @@
     <message>
         <source>tokens computed, with reuse</source>
         <translation>jetons calculés, avec réemploi</translation>
-    </message>
-    <message>
-        <source>Time saved</source>
-        <translation>Temps gagné</translation>
-    </message>
-    <message>
-        <source>Timeline of tokens, luminance, latency and time saved</source>
-        <translation>Chronologie des jetons, de la luminance, de la latence et du temps gagné</translation>
     </message>
     <message>
         <source>%1, %2: %3 % of the tokens computed, mean age %4 frames, luminance %5, %6 ms</source>
@@ -2746,8 +2793,8 @@
         <translation>%1 %</translation>
     </message>
     <message>
-        <source>, %1 %2 %</source>
-        <translation>, %1 %2 %</translation>
+        <source>Timeline of tokens and other quantities</source>
+        <translation>Chronologie des jetons et d’autres grandeurs</translation>
     </message>
 </context>
 <context>

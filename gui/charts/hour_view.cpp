@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostDays = 62;
 constexpr int kScale = 120;  // pixels of the colour scale
 
-/// One hue, light to strong: more tokens, more colour, in either theme and for every eye.
+/// One hue, light to strong: more of it, more colour, in either theme and for every eye.
 QColor heat(const Theme& theme, double share) {
     const QColor low = theme.dark ? QColor(0x22303F) : QColor(0xE3EEF9);
     const QColor high = theme.dark ? QColor(0x9AD0FF) : QColor(0x0B4F9C);
@@ -30,15 +30,20 @@ QColor heat(const Theme& theme, double share) {
 HourView::HourView(const TimelineData* data, QWidget* parent) : QWidget(parent), m_data(data) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Tokens by hour of the day and date"));
+    setAccessibleName(tr("Means by hour of the day and date"));
     connect(&m_again, &QTimer::timeout, this, &HourView::refresh);
     m_again.start(5'000);
 }
 
 void HourView::refresh() {
     if (!isVisible()) return;
-    m_map = HourMap(m_data->hours());
+    m_map = HourMap(*m_data, m_curve.of);
     update();
+}
+
+void HourView::setCurve(const Curve& curve) {
+    m_curve = curve;
+    refresh();
 }
 
 void HourView::showEvent(QShowEvent*) {
@@ -63,7 +68,7 @@ QRectF HourView::cell(int day, int hour) const {
 
 void HourView::paintCells(QPainter& painter) const {
     const Theme& theme = Theme::of(this);
-    const double range = std::max(1.0, m_map.most() - m_map.least());
+    const double range = std::max({1e-9, m_curve.leastRange, m_map.most() - m_map.least()});
     for (int day = firstDay(); day < m_map.days() - m_back; ++day)
         for (int hour = 0; hour < 24; ++hour) {
             const HourMap::Cell& found = m_map.at(day, hour);
@@ -110,17 +115,17 @@ void HourView::paintScale(QPainter& painter) const {
         painter.drawText(QPointF(x, y), text);
         x += painter.fontMetrics().horizontalAdvance(text) + 8;
     };
-    word(tr("tokens kept, mean of the hour:  %1").arg(m_map.least(), 0, 'f', 0));
+    word(tr("%1, mean of the hour:  %2").arg(m_curve.name, m_curve.text(m_map.least())));
     for (int i = 0; i < kScale; ++i)
         painter.fillRect(QRectF(x + i, 2, 1.5, y - 2), heat(theme, double(i) / kScale));
     x += kScale + 8;
-    word(QString::number(m_map.most(), 'f', 0));
+    word(m_curve.text(m_map.most()));
     x += 12;
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme.bad);
     painter.drawPolygon(QPolygonF{QPointF(x + 5, 3), QPointF(x, y), QPointF(x + 10, y)});
     x += 16;
-    word(tr("far from the usual count of this hour"));
+    word(tr("far from the usual value of this hour"));
 }
 
 void HourView::paintEvent(QPaintEvent*) {
@@ -147,12 +152,12 @@ QString HourView::describe(QPointF at) const {
         const int hour = static_cast<int>((at.y() - plot().top()) / plot().height() * 24);
         if (hour < 0 || hour > 23 || m_map.at(day, hour).count == 0) return {};
         const HourMap::Cell& found = m_map.at(day, hour);
-        QString text = tr("%1, %2:00: %3 tokens, %4 readings")
+        QString text = tr("%1, %2:00: %3 %4, %5 readings")
                            .arg(QLocale().toString(m_map.date(day), QStringLiteral("d MMM yyyy")))
                            .arg(hour)
-                           .arg(found.mean, 0, 'f', 0)
-                           .arg(found.count);
-        if (found.usual > 0) text += tr(", usually %1").arg(found.usual, 0, 'f', 0);
+                           .arg(m_curve.name, m_curve.text(found.mean))
+                           .arg(found.count, 0, 'f', 0);
+        if (found.usual) text += tr(", usually %1").arg(m_curve.text(*found.usual));
         return text;
     }
     return {};

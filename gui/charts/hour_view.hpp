@@ -1,11 +1,13 @@
-// Hour of the day by date as a heat map of token counts; unusual hours are marked.
+// Hour of the day by date as a heat map of a curve; unusual hours are marked.
 #pragma once
+
+#include <optional>
 
 #include <QTimer>
 #include <QWidget>
 
+#include "gui/charts/lane.hpp"
 #include "gui/models/hour_map.hpp"
-#include "gui/models/timeline_data.hpp"
 
 namespace mpm::gui {
 
@@ -15,6 +17,8 @@ public:
     explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
 
     const HourMap& map() const { return m_map; }
+    /// The tokens, until another curve is chosen.
+    void setCurve(const Curve& curve);
     /// The text for a position; empty if nothing was measured.
     QString describe(QPointF at) const;
     QSize sizeHint() const override { return {800, 190}; }
@@ -37,6 +41,7 @@ private:
     void paintScale(QPainter& painter) const;
 
     const TimelineData* m_data;
+    Curve m_curve = tokensCurve();
     HourMap m_map;
     QTimer m_again;
     std::optional<QPointF> m_hover;

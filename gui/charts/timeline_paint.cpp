@@ -15,20 +15,13 @@ namespace mpm::gui {
 
 namespace {
 
-using pipeline::Summed;
-
 constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
 
 /// Lines of the grid, about.
 constexpr int kGridLines = 4;
 
-const Span& keptOf(const TimelineColumn& column) {
-    return column.kept;
-}
-template <pipeline::Summed Field>
-const Span& meanOf(const TimelineColumn& column) {
-    return column.of(Field);
-}
+/// A lane below this height is unreadable, and so are tokens below three of them.
+constexpr double kLeastHeight = 22;
 
 }  // namespace
 
@@ -49,61 +42,46 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-void TimelineView::placeLanes(Lanes& lanes, bool saves) const {
-    QRectF area = plot();
-    // Lanes of classes are below the others, as many as leave half of the height.
-    constexpr double kLeast = 22, kMost = 60;
-    const int classes = static_cast<int>(m_classLanes.size());
-    const int fit = std::min(classes, static_cast<int>(area.height() / 2 / kLeast));
-    const double each = fit > 0 ? std::clamp(area.height() / 2 / fit, kLeast, kMost) : 0;
+/// The last lanes are the chosen ones: they stay if there is no room for all.
+void TimelineView::placeLanes(Places& places) const {
+    const QRectF area = plot();
+    const int count = static_cast<int>(m_lanes.size());
+    const bool chosen = count > 0 && m_lanes.back().curves.front().quantity;
+    const int room = static_cast<int>(area.height() / kLeastHeight) - 3;
+    const int fit = std::clamp(room, chosen ? 1 : 0, count);
+    const double each = fit > 0 ? std::clamp(area.height() * 0.6 / fit, kLeastHeight,
+                                             std::max(kLeastHeight, area.height() * 0.22))
+                                : 0;
     for (int i = 0; i < fit; ++i)
-        lanes[3 + i].area = QRectF(area.left(), area.bottom() - each * (fit - i) + 5, area.width(), each - 5);
-    area.setBottom(area.bottom() - each * fit);
-    const double gap = 5;
-    // On a low screen the tokens alone: three curves a few pixels high are unreadable.
-    const bool low = area.height() < 85;
-    const double room = low ? 0 : area.height() - 2 * gap;
-    const double luminance = low ? 0 : std::max(18.0, room * 0.2);
-    const double times = low ? 0 : std::max(18.0, room * (saves ? 0.28 : 0.2));
-    const double timesTop = area.bottom() - times, luminanceTop = timesTop - luminance - (low ? 0 : gap);
-    lanes[2].area = QRectF(area.left(), timesTop, area.width(), times);
-    lanes[1].area = QRectF(area.left(), luminanceTop, area.width(), luminance);
-    lanes[0].area = QRectF(area.topLeft(), QPointF(area.right(), luminanceTop - (low ? 0 : gap)));
+        places[1 + count - fit + i].area =
+            QRectF(area.left(), area.bottom() - each * (fit - i) + 5, area.width(), each - 5);
+    places[0].area = area.adjusted(0, 0, 0, -each * fit);
 }
 
-TimelineView::Lanes TimelineView::lanes(const Columns& columns) const {
-    double least = 1e9, longest = 1, lost = 0;
-    bool saves = false;
-    for (const TimelineColumn& column : columns) {
-        if (!column.any()) continue;
-        least = std::min(least, column.kept.least);
-        longest = std::max(longest, column.of(Summed::Latency).most);
-        const Span& saved = column.of(Summed::SavedMs);
-        if (!saved.any()) continue;
-        saves = true;
-        longest = std::max(longest, saved.most);
-        lost = std::min(lost, saved.least);
-    }
-    Lanes lanes(3 + m_classLanes.size());
-    placeLanes(lanes, saves);
-    for (std::size_t i = 0; i < m_classLanes.size(); ++i) {
+TimelineView::Places TimelineView::places(const Columns& columns) const {
+    Places places(1 + m_lanes.size());
+    placeLanes(places);
+    for (std::size_t i = 0; i < m_lanes.size(); ++i) {
         Span all;
         for (const TimelineColumn& column : columns)
-            if (i < column.shares.size() && column.shares[i].any())
-                all.add(column.shares[i].least, column.shares[i].most, 0, 1);
-        // An axis from least to most: changes are seen, and the numbers say how large they are.
-        const double margin = std::max(0.05, 0.08 * (all.most - all.least));
-        lanes[3 + i].least = std::max(0.0, all.least - margin);
-        lanes[3 + i].most = all.most + margin;
+            for (const Curve& curve : m_lanes[i].curves)
+                if (const Span& span = curve.of(column); span.any()) all.add(span.least, span.most, 0, 1);
+        // An axis from least to most: changes are seen, and the numbers show how large they are.
+        const double least = m_lanes[i].curves.front().leastRange;
+        const double margin = std::max(least / 2, 0.08 * (all.most - all.least));
+        places[1 + i].least = all.least < 0 ? all.least - margin : std::max(0.0, all.least - margin);
+        places[1 + i].most = all.most + margin;
     }
-    lanes[0].most = 104;  // percent
+    double least = 1e9;
+    for (const TimelineColumn& column : columns)
+        if (column.any()) least = std::min(least, column.kept.least);
+    Place& tokens = places[0];
+    tokens.most = 104;  // percent
     // Differences of some percent must be seen: the axis begins at a round count below the lowest.
-    const double base = least < 1e9 ? least - 0.12 * (lanes[0].most - least) : 0;
-    const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - base), kGridLines);
-    lanes[0].least = std::max(0.0, std::floor(base / step) * step);
-    lanes[2].least = lost * 1.1;
-    lanes[2].most = longest * 1.1;
-    return lanes;
+    const double base = least < 1e9 ? least - 0.12 * (tokens.most - least) : 0;
+    const double step = pipeline::roundStep(std::max(1e-9, tokens.most - base), kGridLines);
+    tokens.least = std::max(0.0, std::floor(base / step) * step);
+    return places;
 }
 
 void TimelineView::paintBands(QPainter& painter, const Columns& columns) const {
@@ -128,27 +106,34 @@ void TimelineView::paintBands(QPainter& painter, const Columns& columns) const {
     close(last + 1);
 }
 
-void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
+void TimelineView::paintGrid(QPainter& painter, const Places& places) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
     painter.setPen(theme.grid);
-    for (std::size_t i = 0; i < 3; ++i)
-        painter.drawLine(lanes[i].area.bottomLeft(), lanes[i].area.bottomRight());
-    if (lanes[2].least < 0 && lanes[2].area.height() > 0) {  // below this line, time is lost
-        const double none = lanes[2].y(0);
+    for (const Place& place : places) {
+        if (place.area.height() <= 0) continue;
+        painter.drawLine(place.area.bottomLeft(), place.area.bottomRight());
+        if (place.least >= 0) continue;
+        const double none = place.y(0);  // below this line, time is lost
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }
-    const double step = pipeline::roundStep(std::max(1e-9, lanes[0].most - lanes[0].least), kGridLines);
-    for (const double value : pipeline::ticksBetween(lanes[0].least, lanes[0].most, step)) {
+    const Place& tokens = places[0];
+    const double step = pipeline::roundStep(std::max(1e-9, tokens.most - tokens.least), kGridLines);
+    for (const double value : pipeline::ticksBetween(tokens.least, tokens.most, step)) {
         if (m_data->empty()) break;
-        const double y = lanes[0].y(value);
+        const double y = tokens.y(value);
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-        if (y > lanes[0].area.bottom() - 8) continue;  // the lane below has text there
+        if (y > tokens.area.bottom() - 8) continue;  // the lane below has text there
         painter.setPen(theme.muted);
         painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter,
                          tr("%1 %").arg(QString::fromStdString(pipeline::tickText(value, step))));
     }
+}
+
+void TimelineView::paintTimes(QPainter& painter) const {
+    const Theme& theme = Theme::of(this);
+    const QRectF area = plot();
     const int most = std::max(2, static_cast<int>(area.width() / 90));
     for (const TimeMark& mark : timeMarks(m_from, m_to, most)) {
         const double x = xOf(mark.time);
@@ -161,7 +146,7 @@ void TimelineView::paintGrid(QPainter& painter, const Lanes& lanes) const {
 }
 
 template <typename Of>
-void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
+void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const Place& place, const QPen& pen,
                               Of of) const {
     const int gap = gapAllowed(columns);
     QPainterPath path;
@@ -169,7 +154,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const L
     for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
         const Span& span = of(columns[x]);
         if (!span.any()) continue;
-        const QPointF at(lane.area.left() + x + 0.5, lane.y(span.mean()));
+        const QPointF at(place.area.left() + x + 0.5, place.y(span.mean()));
         if (x - last > gap) path.moveTo(at - QPointF(0.5, 0));
         path.lineTo(at);
         last = x;
@@ -180,7 +165,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const L
 }
 
 /// From the lowest to the highest count of a column, which a mean over an hour would hide.
-void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Lane& lane,
+void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Place& place,
                                const QColor& colour) const {
     QColor light = colour;
     light.setAlpha(90);
@@ -188,85 +173,57 @@ void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const 
     for (int x = 0; x < static_cast<int>(columns.size()); ++x) {
         const Span& kept = columns[x].kept;
         if (!kept.any() || kept.most - kept.least < 0.1) continue;
-        const double at = lane.area.left() + x + 0.5;
-        painter.drawLine(QPointF(at, lane.y(kept.least)), QPointF(at, lane.y(kept.most)));
+        const double at = place.area.left() + x + 0.5;
+        painter.drawLine(QPointF(at, place.y(kept.least)), QPointF(at, place.y(kept.most)));
     }
 }
 
-void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const {
+void TimelineView::paintTokens(QPainter& painter, const Columns& columns, const Place& place) const {
     const Theme& theme = Theme::of(this);
     painter.setPen(QPen(theme.muted, 1, Qt::DashLine));
-    const double all = lane.y(100);
-    painter.drawLine(QPointF(lane.area.left(), all), QPointF(lane.area.right(), all));
+    const double all = place.y(100);
+    painter.drawLine(QPointF(place.area.left(), all), QPointF(place.area.right(), all));
     for (int stage = TimelineColumn::kStages - 1; stage >= 0; --stage)
-        paintCurve(painter, columns, lane, QPen(theme.stages[stage], 1.3, Qt::DashLine),
+        paintCurve(painter, columns, place, QPen(theme.stages[stage], 1.3, Qt::DashLine),
                    [stage](const TimelineColumn& column) -> const Span& { return column.stages[stage]; });
-    paintSpread(painter, columns, lane, theme.kept);
-    paintCurve(painter, columns, lane, QPen(theme.kept, 1.8), keptOf);
+    paintSpread(painter, columns, place, theme.kept);
+    paintCurve(painter, columns, place, QPen(theme.kept, 1.8), tokensCurve().of);
 }
 
-double TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left,
-                               Pick pick, const QColor& colour, const QString& name) const {
-    paintCurve(painter, columns, lane, QPen(colour, 1.5), pick);
-    // On a plate: a curve that begins at the left edge must not cross the curve's name.
-    const QRectF plate(left, lane.area.top() - 2, painter.fontMetrics().horizontalAdvance(name) + 6,
-                       painter.fontMetrics().height());
-    QColor ground = Theme::of(this).plot;
-    ground.setAlpha(210);
-    painter.fillRect(plate, ground);
-    painter.setPen(colour);
-    painter.drawText(plate, Qt::AlignCenter, name);
-    return plate.right();
-}
-
-void TimelineView::paintTop(QPainter& painter, const Lane& lane, const QString& text) const {
-    painter.setPen(Theme::of(this).muted);
-    painter.drawText(QRectF(0, lane.area.top() - 2, lane.area.left() - 6, 16),
-                     Qt::AlignRight | Qt::AlignVCenter, text);
-}
-
-/// The lanes below the tokens. Latency and time saved share a lane, as both are milliseconds.
-void TimelineView::paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const {
+void TimelineView::paintLane(QPainter& painter, const Columns& columns, const Lane& lane,
+                             const Place& place) const {
+    if (place.area.height() <= 0) return;
     const Theme& theme = Theme::of(this);
-    const double left = plot().left() + 2;
-    paintTop(painter, lanes[1], QStringLiteral("1"));
-    paintLane(painter, columns, lanes[1], left, meanOf<Summed::Luminance>, theme.luminance, tr("Luminance"));
-    paintTop(painter, lanes[2], tr("%1 ms").arg(lanes[2].most, 0, 'f', 0));
-    const double next =
-        paintLane(painter, columns, lanes[2], left, meanOf<Summed::Latency>, theme.latency, tr("Latency"));
-    const auto saves = [](const TimelineColumn& column) { return column.of(Summed::SavedMs).any(); };
-    if (std::any_of(columns.begin(), columns.end(), saves))
-        paintLane(painter, columns, lanes[2], next + 6, meanOf<Summed::SavedMs>, theme.saved,
-                  tr("Time saved"));
-}
-
-void TimelineView::paintClasses(QPainter& painter, const Columns& columns, const Lanes& lanes) const {
-    const Theme& theme = Theme::of(this);
+    const auto seen = [&columns](const Curve& curve) {
+        return std::any_of(columns.begin(), columns.end(),
+                           [&curve](const TimelineColumn& column) { return curve.of(column).any(); });
+    };
+    const QRectF axis(0, place.area.top() - 3, place.area.left() - 6, place.area.height() + 6);
     const int line = painter.fontMetrics().height();
-    for (std::size_t i = 0; i < m_classLanes.size(); ++i) {
-        const Lane& lane = lanes[3 + i];
-        if (lane.area.height() <= 0) continue;
-        const auto& [name, colour] = m_classLanes[i];
-        painter.setPen(theme.grid);
-        painter.drawLine(lane.area.bottomLeft(), lane.area.bottomRight());
-        paintCurve(painter, columns, lane, QPen(colour, 1.8),
-                   [i](const TimelineColumn& column) -> const Span& {
-                       static const Span none;
-                       return i < column.shares.size() ? column.shares[i] : none;
-                   });
-        painter.setPen(theme.muted);
-        const QRectF axis(0, lane.area.top() - 3, lane.area.left() - 6, lane.area.height() + 6);
-        painter.drawText(axis, Qt::AlignRight | Qt::AlignTop, tr("%1 %").arg(lane.most, 0, 'f', 1));
-        if (axis.height() > 2 * line)
-            painter.drawText(axis, Qt::AlignRight | Qt::AlignBottom, tr("%1 %").arg(lane.least, 0, 'f', 1));
-        const QRectF plate(lane.area.left() + 2, lane.area.top() - 2,
-                           painter.fontMetrics().horizontalAdvance(name) + 20, line);
+    double left = place.area.left() + 2;
+    for (const Curve& curve : lane.curves) {
+        const bool first = &curve == &lane.curves.front();
+        if (!seen(curve) && !first) continue;
+        const QColor colour = curve.colourIn(theme);
+        painter.save();
+        painter.setClipRect(place.area.adjusted(0, -2, 0, 2));
+        paintCurve(painter, columns, place, QPen(colour, 1.6), curve.of);
+        painter.restore();
+        // On a plate: a curve that begins at the left edge must not cross the curve's name.
+        const QRectF plate(left, place.area.top() - 2,
+                           painter.fontMetrics().horizontalAdvance(curve.name) + 20, line);
         QColor ground = theme.plot;
         ground.setAlpha(210);
         painter.fillRect(plate, ground);
         painter.fillRect(QRectF(plate.left() + 3, plate.center().y() - 4, 9, 9), colour);
         painter.setPen(theme.text);
-        painter.drawText(plate.adjusted(16, 0, 4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+        painter.drawText(plate.adjusted(16, 0, 4, 0), Qt::AlignLeft | Qt::AlignVCenter, curve.name);
+        left = plate.right() + 6;
+        if (!first || !seen(curve)) continue;
+        painter.setPen(theme.muted);
+        painter.drawText(axis, Qt::AlignRight | Qt::AlignTop, curve.text(place.most));
+        if (axis.height() > 2 * line)
+            painter.drawText(axis, Qt::AlignRight | Qt::AlignBottom, curve.text(place.least));
     }
 }
 
@@ -331,9 +288,10 @@ void TimelineView::paintEvent(QPaintEvent*) {
     painter.setFont(scaled(font(), 0.85));
     painter.fillRect(plot(), theme.plot);
     const Columns all = columns();
-    const auto lane = lanes(all);
+    const Places where = places(all);
     paintBands(painter, all);
-    paintGrid(painter, lane);
+    paintGrid(painter, where);
+    paintTimes(painter);
     painter.setRenderHint(QPainter::Antialiasing);
     paintFocusFrame(painter, *this);
     if (m_data->empty()) {
@@ -346,12 +304,12 @@ void TimelineView::paintEvent(QPaintEvent*) {
     }
     painter.save();
     painter.setClipRect(plot());
-    paintTokens(painter, all, lane[0]);
+    paintTokens(painter, all, where[0]);
     paintEvents(painter);
     painter.restore();
     paintLegend(painter, all);
-    if (lane[1].area.height() > 0) paintLanes(painter, all, lane);
-    paintClasses(painter, all, lane);
+    for (std::size_t i = 0; i < m_lanes.size(); ++i)
+        paintLane(painter, all, m_lanes[i], where[1 + i]);
     paintHover(painter, all);
 }
 

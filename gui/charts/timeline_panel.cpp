@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <QButtonGroup>
+#include <QComboBox>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QStackedLayout>
 #include <QToolButton>
 
@@ -17,6 +19,14 @@ namespace mpm::gui {
 
 namespace {
 
+QToolButton* smallButton(const QString& text, const QString& tip = {}) {
+    auto* button = new QToolButton;
+    button->setObjectName(QStringLiteral("small"));
+    button->setText(text);
+    if (!tip.isEmpty()) setPlainToolTip(button, tip);
+    return button;
+}
+
 constexpr std::int64_t kLengths[] = {kMinute, 10 * kMinute, kHour, kDay, 7 * kDay, 0};
 
 }  // namespace
@@ -26,7 +36,10 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
       m_view(new TimelineView(data)),
       m_hourView(new HourView(data)),
       m_stack(new QStackedLayout),
-      m_hours(new QToolButton),
+      m_hours(smallButton(tr("Hours"), tr("A quantity by hour of the day and date"))),
+      m_lanes(smallButton(QStringLiteral("≡"), tr("Choose the lanes: luminance, latency, classes, regions"))),
+      m_title(new ElidedLabel(tr("Timeline"))),
+      m_curve(new QComboBox),
       m_ranges(new QButtonGroup(this)) {
     setObjectName(QStringLiteral("card"));
     auto* layout = new QVBoxLayout(this);
@@ -35,37 +48,34 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     layout->addLayout(row);
-    auto* title = new ElidedLabel(tr("Timeline"));
     QFont bold = font();
     bold.setBold(true);
-    title->setFont(bold);
-    row->addWidget(title, 1);
+    m_title->setFont(bold);
+    row->addWidget(m_title, 1);
+    m_curve->setAccessibleName(tr("Quantity by hour and date"));
+    m_curve->setMinimumContentsLength(6);
+    m_curve->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_curve->hide();
+    row->addWidget(m_curve, 1);
     const QString names[] = {tr("1 min"), tr("10 min"), tr("1 h"), tr("1 day"), tr("1 week"), tr("All")};
     for (int i = 0; i < int(std::size(kLengths)); ++i) {
-        auto* button = new QToolButton;
-        button->setObjectName(QStringLiteral("small"));
-        button->setText(names[i]);
+        QToolButton* button = smallButton(names[i]);
         button->setCheckable(true);
         m_ranges->addButton(button, i);
         row->addWidget(button);
     }
-    m_hours->setObjectName(QStringLiteral("small"));
-    m_hours->setText(tr("Hours"));
-    setPlainToolTip(m_hours, tr("Tokens by hour of the day and date"));
     m_hours->setCheckable(true);
     connect(m_hours, &QToolButton::clicked, this, &TimelinePanel::showHours);
-    auto* csv = new QToolButton;
-    csv->setObjectName(QStringLiteral("small"));
-    csv->setText(tr("Export…"));
-    setPlainToolTip(csv, tr("Every measurement of the range shown, as CSV or JSON"));
-    auto* tall = new QToolButton;
+    auto* csv = smallButton(tr("Export…"), tr("Every measurement of the range shown, as CSV or JSON"));
+    auto* tall = smallButton(QStringLiteral("⤢"), tr("The timeline takes the place of the views"));
     tall->setObjectName(QStringLiteral("tall"));
-    tall->setText(QStringLiteral("⤢"));
     tall->setCheckable(true);
     tall->setAccessibleName(tr("Full height"));
-    setPlainToolTip(tall, tr("The timeline takes the place of the views"));
     connect(tall, &QToolButton::toggled, this, &TimelinePanel::tallWanted);
+    m_lanes->setPopupMode(QToolButton::InstantPopup);
+    m_lanes->setAccessibleName(tr("Lanes"));
     row->addSpacing(4);
+    row->addWidget(m_lanes);
     row->addWidget(tall);
     row->addWidget(m_hours);
     row->addSpacing(4);
@@ -76,7 +86,36 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     connect(csv, &QToolButton::clicked, this, &TimelinePanel::exportWanted);
     connect(m_ranges, &QButtonGroup::idClicked, this, &TimelinePanel::chooseRange);
     connect(m_view, &TimelineView::rangeChanged, this, &TimelinePanel::showRange);
+    connect(m_curve, &QComboBox::activated, this, [this](int index) {
+        const std::vector<Curve> curves = this->curves();
+        if (index < static_cast<int>(curves.size())) m_hourView->setCurve(curves[std::size_t(index)]);
+    });
+    setLanes(m_view->lanes());
     chooseRange(1);
+}
+
+std::vector<Curve> TimelinePanel::curves() const {
+    std::vector<Curve> curves{tokensCurve()};
+    std::vector<Lane> lanes = fieldLanes();
+    for (const Lane& lane : m_view->lanes())
+        if (lane.curves.front().quantity) lanes.push_back(lane);
+    for (const Lane& lane : lanes)
+        curves.insert(curves.end(), lane.curves.begin(), lane.curves.end());
+    return curves;
+}
+
+void TimelinePanel::setLanes(const std::vector<Lane>& lanes) {
+    m_view->setLanes(lanes);
+    const QString before = m_curve->currentText();
+    m_curve->clear();
+    for (const Curve& curve : curves())
+        m_curve->addItem(curve.name);
+    m_curve->setCurrentIndex(std::max(0, m_curve->findText(before)));
+    m_hourView->setCurve(curves()[std::size_t(m_curve->currentIndex())]);
+}
+
+void TimelinePanel::setLaneMenu(QMenu* menu) {
+    m_lanes->setMenu(menu);
 }
 
 int TimelinePanel::ranges() const {
@@ -92,6 +131,8 @@ void TimelinePanel::chooseRange(int index) {
 void TimelinePanel::showHours(bool shown) {
     m_stack->setCurrentIndex(shown ? 1 : 0);
     m_hours->setChecked(shown);
+    m_title->setVisible(!shown);
+    m_curve->setVisible(shown);
 }
 
 bool TimelinePanel::hoursShown() const {

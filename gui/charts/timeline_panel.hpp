@@ -1,16 +1,23 @@
 // The timeline with ranges and export.
 #pragma once
 
+#include <vector>
+
 #include <QFrame>
 
 class QButtonGroup;
+class QComboBox;
+class QMenu;
 class QStackedLayout;
 class QToolButton;
 
 namespace mpm::gui {
 
 class TimelineData;
+class ElidedLabel;
 class HourView;
+struct Curve;
+struct Lane;
 class TimelineView;
 
 class TimelinePanel : public QFrame {
@@ -26,6 +33,10 @@ public:
     void showHours(bool shown);
     bool hoursShown() const;
     QWidget* shown() const;
+    /// Of the timeline; the hours are of a curve of these, or of the tokens.
+    void setLanes(const std::vector<Lane>& lanes);
+    /// The menu of the button beside the ranges.
+    void setLaneMenu(QMenu* menu);
 
 signals:
     void exportWanted();
@@ -33,12 +44,15 @@ signals:
     void tallWanted(bool tall);
 
 private:
+    std::vector<Curve> curves() const;
     void showRange();
 
     TimelineView* m_view;
     HourView* m_hourView;
     QStackedLayout* m_stack;
-    QToolButton* m_hours;
+    QToolButton *m_hours, *m_lanes;
+    ElidedLabel* m_title;
+    QComboBox* m_curve;  // of the hours
     QButtonGroup* m_ranges;
 };
 

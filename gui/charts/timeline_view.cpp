@@ -24,9 +24,11 @@ constexpr Time kLongestFrame = 1'000;  // an event is shown soon, however long t
 }  // namespace
 
 TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(parent), m_data(data) {
+    for (Lane& lane : fieldLanes())
+        if (lane.key != QLatin1String("age")) m_lanes.push_back(std::move(lane));
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Timeline of tokens, luminance, latency and time saved"));
+    setAccessibleName(tr("Timeline of tokens and other quantities"));
     connect(&m_clock, &QTimer::timeout, this, &TimelineView::moveOnByPixels);
     m_clock.start(kFrame);
     moveOn();
@@ -88,8 +90,8 @@ void TimelineView::setStages(const std::vector<int>& blocks, bool reuse) {
     update();
 }
 
-void TimelineView::setClassLanes(const std::vector<ClassLane>& lanes) {
-    m_classLanes = lanes;
+void TimelineView::setLanes(const std::vector<Lane>& lanes) {
+    m_lanes = lanes;
     update();
 }
 
@@ -140,9 +142,10 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
                   .arg(clock, phase, readable(percent * all / 100, 0), readable(all, 0));
     text = text.arg(readable(column.of(Summed::Luminance).mean(), 2))
                .arg(readableMs(column.of(Summed::Latency).mean()));
-    for (std::size_t i = 0; i < std::min(m_classLanes.size(), column.shares.size()); ++i)
-        if (column.shares[i].any())
-            text += tr(", %1 %2 %").arg(m_classLanes[i].name, readable(column.shares[i].mean(), 1));
+    for (const Lane& lane : m_lanes)
+        for (const Curve& curve : lane.curves)
+            if (curve.quantity && curve.of(column).any())
+                text += QStringLiteral(", %1 %2").arg(curve.name, curve.text(curve.of(column).mean()));
     if (!column.of(Summed::SavedMs).any()) return text;
     const double saved = column.of(Summed::SavedMs).mean();
     return text + (saved >= 0 ? tr(", %1 ms saved") : tr(", %1 ms lost")).arg(readable(std::abs(saved), 0));

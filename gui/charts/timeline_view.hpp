@@ -1,11 +1,11 @@
-// Tokens, luminance, latency and time saved; day and night as bands. Wheel zooms, drag pans, hover reads.
+// Tokens, and lanes of other quantities; day and night as bands. Wheel zooms, drag pans, hover reads.
 #pragma once
 
 #include <QElapsedTimer>
 #include <QTimer>
 #include <QWidget>
 
-#include "gui/models/timeline_data.hpp"
+#include "gui/charts/lane.hpp"
 
 namespace mpm::gui {
 
@@ -30,13 +30,9 @@ public:
     /// Names of the curves, by merge: "before block 2".
     /// `reuse`: the counts are of tokens computed, and nothing merges.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
-    /// A lane for the share of each class, in the order of TimelineData::classes().
-    struct ClassLane {
-        QString name;
-        QColor colour;
-    };
-    void setClassLanes(const std::vector<ClassLane>& lanes);
-    const std::vector<ClassLane>& classLanes() const { return m_classLanes; }
+    /// Below the tokens. On a low screen the last of them.
+    void setLanes(const std::vector<Lane>& lanes);
+    const std::vector<Lane>& lanes() const { return m_lanes; }
     /// While paused it does not scroll: nothing new is measured.
     void setPaused(bool paused);
     /// Shows the time around a moment, as if the pointer were there.
@@ -62,7 +58,8 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    struct Lane {
+    /// Where a lane is, and its axis; without height if it is not shown.
+    struct Place {
         QRectF area;
         double least = 0, most = 1;
         double y(double value) const {
@@ -70,13 +67,12 @@ private:
         }
     };
     using Columns = std::vector<TimelineColumn>;
-    using Pick = const Span& (*)(const TimelineColumn&);
 
     QRectF plot() const;
-    /// Of tokens, luminance, times, and of classes; without height if it is not shown.
-    using Lanes = std::vector<Lane>;
-    void placeLanes(Lanes& lanes, bool saves) const;
-    Lanes lanes(const Columns& columns) const;
+    /// Of the tokens, then of each lane.
+    using Places = std::vector<Place>;
+    void placeLanes(Places& places) const;
+    Places places(const Columns& columns) const;
     Time timeAt(double x) const;
     double xOf(Time time) const;
     QString describe(const TimelineColumn& column, Time time) const;
@@ -88,24 +84,21 @@ private:
     void moveOnByPixels();
 
     void paintBands(QPainter& painter, const Columns& columns) const;
-    void paintGrid(QPainter& painter, const Lanes& lanes) const;
-    void paintTokens(QPainter& painter, const Columns& columns, const Lane& lane) const;
-    void paintLanes(QPainter& painter, const Columns& columns, const Lanes& lanes) const;
-    /// A curve and the name at `left`. Returns the right edge of the name.
-    double paintLane(QPainter& painter, const Columns& columns, const Lane& lane, double left, Pick pick,
-                     const QColor& colour, const QString& name) const;
-    void paintClasses(QPainter& painter, const Columns& columns, const Lanes& lanes) const;
-    void paintTop(QPainter& painter, const Lane& lane, const QString& text) const;
+    void paintGrid(QPainter& painter, const Places& places) const;
+    void paintTimes(QPainter& painter) const;
+    void paintTokens(QPainter& painter, const Columns& columns, const Place& place) const;
+    void paintLane(QPainter& painter, const Columns& columns, const Lane& lane, const Place& place) const;
     template <typename Of>
-    void paintCurve(QPainter& painter, const Columns& columns, const Lane& lane, const QPen& pen,
+    void paintCurve(QPainter& painter, const Columns& columns, const Place& place, const QPen& pen,
                     Of of) const;
-    void paintSpread(QPainter& painter, const Columns& columns, const Lane& lane, const QColor& colour) const;
+    void paintSpread(QPainter& painter, const Columns& columns, const Place& place,
+                     const QColor& colour) const;
     void paintEvents(QPainter& painter) const;
     void paintHover(QPainter& painter, const Columns& columns) const;
     void paintLegend(QPainter& painter, const Columns& columns) const;
 
     const TimelineData* m_data;
-    std::vector<ClassLane> m_classLanes;
+    std::vector<Lane> m_lanes;
     std::vector<int> m_blocks;
     bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;

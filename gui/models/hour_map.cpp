@@ -17,20 +17,29 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-HourMap::HourMap(const std::vector<pipeline::Bucket>& hours) {
-    for (const pipeline::Bucket& bucket : hours) {
-        const QDateTime time = QDateTime::fromMSecsSinceEpoch(bucket.time.count());
-        if (m_days.empty()) m_first = time.date();
-        const qint64 day = m_first.daysTo(time.date());
-        if (day < 0 || day > 5'000 || bucket.count == 0) continue;  // the clock jumped by years
-        if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
-        Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
-        // At the end of summer time an hour occurs twice.
-        const auto count = cell.count + bucket.count;
-        cell.mean += (bucket.tokensMean - cell.mean) * double(bucket.count) / double(count);
-        cell.count = count;
+HourMap::HourMap(const TimelineData& data, const Of& of) {
+    constexpr std::int64_t kHour = 3'600'000;
+    constexpr int kSlice = 31 * 24;  // hours at a time
+    if (data.empty()) return;
+    for (std::int64_t from = data.first() / kHour * kHour; from < data.last(); from += kSlice * kHour) {
+        const auto columns = data.columns(from, from + kSlice * kHour, kSlice);
+        for (int hour = 0; hour < kSlice; ++hour)
+            add(from + hour * kHour, of(columns[static_cast<std::size_t>(hour)]));
     }
     compare();
+}
+
+void HourMap::add(std::int64_t milliseconds, const Span& hour) {
+    if (!hour.any()) return;
+    const QDateTime time = QDateTime::fromMSecsSinceEpoch(milliseconds);
+    if (m_days.empty()) m_first = time.date();
+    const qint64 day = m_first.daysTo(time.date());
+    if (day < 0 || day > 5'000) return;  // the clock jumped by years
+    if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
+    Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
+    // At the end of summer time an hour occurs twice.
+    cell.count += hour.count;
+    cell.mean += (hour.mean() - cell.mean) * hour.count / cell.count;
 }
 
 /// Median and median deviation: a few unusual days must not move them.
@@ -52,7 +61,7 @@ void HourMap::compare() {
             distances.push_back(std::abs(mean - usual));
         // 1.4826: makes it the standard deviation of a normal distribution. At least half a percent of the
         // count: with a camera that never changes, every token would stand out.
-        const double spread = std::max(1.4826 * median(distances), 0.005 * usual);
+        const double spread = std::max(1.4826 * median(distances), 0.005 * std::abs(usual));
         for (auto& day : m_days) {
             Cell& cell = day[hour];
             if (cell.count == 0) continue;

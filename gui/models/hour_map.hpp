@@ -1,27 +1,31 @@
-// Token counts by hour of the day and date, and the distance of each from the usual count of the hour.
+// A quantity by hour of the day and date, and the distance of each from the usual value of the hour.
 #pragma once
+
+#include <functional>
 
 #include <QDate>
 
-#include "pipeline/store/store.hpp"
+#include "gui/models/timeline_data.hpp"
 
 namespace mpm::gui {
 
 class HourMap {
 public:
     struct Cell {
-        double mean = 0;         ///< tokens kept
-        std::int64_t count = 0;  ///< readings; 0: nothing was measured
-        double usual = 0;        ///< median of the same hour on other days; 0 if there are too few
-        double deviation = 0;    ///< from it, in typical deviations of that hour
+        double mean = 0;
+        double count = 0;             ///< readings; 0: nothing was measured
+        std::optional<double> usual;  ///< median of the same hour on other days, if they are enough
+        double deviation = 0;         ///< from it, in typical deviations of that hour
         bool outlier = false;
     };
     /// Fewer other days than this make no baseline.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 
-    /// Buckets of hours, rising in time; local time counts.
-    explicit HourMap(const std::vector<pipeline::Bucket>& hours = {});
+    /// Local time counts.
+    using Of = std::function<const Span&(const TimelineColumn&)>;
+    HourMap() = default;
+    HourMap(const TimelineData& data, const Of& of);
 
     bool empty() const { return m_days.empty(); }
     int days() const { return static_cast<int>(m_days.size()); }
@@ -31,6 +35,7 @@ public:
     double most() const { return m_most; }
 
 private:
+    void add(std::int64_t time, const Span& hour);
     void compare();
 
     QDate m_first;

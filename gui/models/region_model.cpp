@@ -17,6 +17,8 @@ int RegionModel::columnCount(const QModelIndex& parent) const {
 QVariant RegionModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Row& row = m_rows[static_cast<std::size_t>(index.row())];
+    if (role == Qt::ToolTipRole && quantity(index))
+        return tr("Click: a lane in the timeline, or none any more");
     if (role == Qt::TextAlignmentRole && index.column() == Tokens)
         return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole) return {};
@@ -24,6 +26,14 @@ QVariant RegionModel::data(const QModelIndex& index, int role) const {
     if (!row.any) return QStringLiteral("–");
     if (index.column() == Tokens) return tr("%1 of %2").arg(row.reading.tokens).arg(row.reading.patches);
     return row.largest;
+}
+
+std::optional<pipeline::Quantity> RegionModel::quantity(const QModelIndex& index) const {
+    using Kind = pipeline::Quantity::Kind;
+    const Row& row = m_rows[static_cast<std::size_t>(index.row())];
+    if (index.column() == Tokens) return pipeline::Quantity{Kind::RegionTokens, -1, row.reading.name};
+    if (index.column() != Class || row.largestId < 0) return {};
+    return pipeline::Quantity{Kind::RegionShare, row.largestId, row.reading.name};
 }
 
 QVariant RegionModel::headerData(int section, Qt::Orientation orientation, int role) const {
@@ -42,6 +52,13 @@ void RegionModel::setRegions(const std::vector<pipeline::Region>& regions) {
     endResetModel();
 }
 
+std::vector<std::string> RegionModel::names() const {
+    std::vector<std::string> names;
+    for (const Row& row : m_rows)
+        names.push_back(row.reading.name);
+    return names;
+}
+
 void RegionModel::setReadings(const std::vector<pipeline::RegionReading>& readings,
                               const std::vector<std::string>& labels) {
     if (m_rows.empty()) return;
@@ -52,8 +69,10 @@ void RegionModel::setReadings(const std::vector<pipeline::RegionReading>& readin
             row.any = true;
             const auto most = std::max_element(reading.classShares.begin(), reading.classShares.end());
             row.largest.clear();
+            row.largestId = -1;
             if (most == reading.classShares.end()) continue;
             const auto id = static_cast<std::size_t>(most - reading.classShares.begin());
+            row.largestId = static_cast<int>(id);
             const QString name =
                 id < labels.size() ? QString::fromStdString(labels[id]) : tr("class %1").arg(id);
             row.largest = tr("%1, %2 %").arg(name).arg(100 * *most, 0, 'f', 0);

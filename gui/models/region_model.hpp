@@ -3,7 +3,7 @@
 
 #include <QAbstractTableModel>
 
-#include "pipeline/watch/region.hpp"
+#include "pipeline/store/reading.hpp"
 
 namespace mpm::gui {
 
@@ -20,13 +20,18 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
     void setRegions(const std::vector<pipeline::Region>& regions);
+    std::vector<std::string> names() const;
     /// Readings of regions that are not there any more are left out.
     void setReadings(const std::vector<pipeline::RegionReading>& readings,
                      const std::vector<std::string>& labels);
 
+    /// Of a cell: the region's tokens, or the share of the class with the largest; of its name none.
+    std::optional<pipeline::Quantity> quantity(const QModelIndex& index) const;
+
 private:
     struct Row {
         pipeline::RegionReading reading;
+        int largestId = -1;
         QString largest;  ///< class with the largest share, and that
         bool any = false;
     };

@@ -48,7 +48,8 @@ void insertByTime(Deque& deque, Item item) {
 TimelineData::TimelineData(QObject* parent) : QObject(parent) {}
 
 void TimelineData::clear() {
-    m_shares.clear();
+    for (auto& [quantity, series] : m_series)
+        series = {};
     m_readings.clear();
     m_minutes.buckets.clear();
     m_hours.buckets.clear();
@@ -62,11 +63,11 @@ void TimelineData::setHistory(const History& history) {
     m_hours.buckets.assign(history.hours.begin(), history.hours.end());
     m_events.assign(history.events.begin(), history.events.end());
     for (const pipeline::Measurement& measurement : history.readings)
-        keep(measurement, false);  // maybe of another model, with other classes
+        keep(measurement);
     emit changed();
 }
 
-void TimelineData::keep(const pipeline::Measurement& m, bool withShares) {
+void TimelineData::keep(const pipeline::Measurement& m) {
     Reading reading{
         m.time.count(), {}, {}, percentOf(m.tokensComputed(), m), m.phase == pipeline::Phase::Night};
     forSummed(m, [&](std::size_t at, const pipeline::ReadingField::Value& value) {
@@ -75,41 +76,47 @@ void TimelineData::keep(const pipeline::Measurement& m, bool withShares) {
     for (int stage = 0; stage < TimelineColumn::kStages; ++stage)
         reading.stages[stage] =
             stage + 1 < static_cast<int>(m.stageTokens.size()) ? percentOf(m.stageTokens[stage], m) : -1.f;
-    for (std::size_t id = 0; withShares && id < m.classShares.size(); ++id)
-        reading.shares.push_back(static_cast<std::uint16_t>(std::lround(65535 * m.classShares[id])));
     insertByTime(m_readings, reading);
     if (m_readings.size() > kMostReadings) m_readings.pop_front();
     m_tokensIn = m.tokensIn;
 }
 
-void TimelineData::setClasses(const std::vector<int>& classes) {
-    m_classes = classes;
-    for (auto at = m_shares.begin(); at != m_shares.end();)
-        at = std::find(classes.begin(), classes.end(), at->first) == classes.end() ? m_shares.erase(at)
-                                                                                   : std::next(at);
+void TimelineData::setQuantities(const std::vector<pipeline::Quantity>& quantities) {
+    m_quantities = quantities;
+    std::map<pipeline::Quantity, Series> kept;
+    for (const pipeline::Quantity& quantity : quantities)
+        kept[quantity] = std::move(m_series[quantity]);
+    m_series = std::move(kept);
     emit changed();
 }
 
-void TimelineData::addShares(int classId, const std::vector<pipeline::ShareMinute>& minutes) {
-    if (std::find(m_classes.begin(), m_classes.end(), classId) == m_classes.end()) return;  // closed by now
-    for (const pipeline::ShareMinute& minute : minutes) {
-        pipeline::ShareMinute& known = m_shares[classId][minute.time.count()];
+void TimelineData::addPast(const pipeline::Quantity& quantity,
+                           const std::vector<pipeline::QuantitySpan>& minutes,
+                           const std::vector<pipeline::QuantitySpan>& readings) {
+    const auto found = m_series.find(quantity);
+    if (found == m_series.end()) return;  // closed by now
+    Series& series = found->second;
+    for (const pipeline::QuantitySpan& minute : minutes) {
+        pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
         if (minute.count > known.count) known = minute;  // the present minute may be here already
     }
+    const Time present = series.readings.empty() ? INT64_MAX : series.readings.front().first;
+    for (auto at = readings.rbegin(); at != readings.rend(); ++at)
+        if (at->time.count() < present)
+            series.readings.emplace_front(at->time.count(), static_cast<float>(at->mean));
     emit changed();
 }
 
 void TimelineData::add(const pipeline::Measurement& measurement) {
-    keep(measurement, true);
-    for (const int id : m_classes) {
-        if (id >= static_cast<int>(measurement.classShares.size())) continue;
-        const double share = measurement.classShares[static_cast<std::size_t>(id)];
-        const Time begin = floorTo(measurement.time.count(), m_minutes.span);
-        pipeline::ShareMinute& minute = m_shares[id][begin];
-        minute.time = pipeline::Millis(begin);
-        minute.least = minute.count > 0 ? std::min(minute.least, share) : share;
-        minute.most = std::max(minute.most, share);
-        minute.mean += (share - minute.mean) / ++minute.count;
+    keep(measurement);
+    const Time time = measurement.time.count(), begin = floorTo(time, m_minutes.span);
+    for (auto& [quantity, series] : m_series) {
+        const auto value = pipeline::valueOf(quantity, measurement);
+        if (!value) continue;
+        series.minutes[begin].add(*value);
+        if (!series.readings.empty() && time < series.readings.back().first) continue;  // the clock jumped
+        series.readings.emplace_back(time, static_cast<float>(*value));
+        if (series.readings.size() > kMostReadings) series.readings.pop_front();
     }
     m_minutes.add(measurement);
     m_hours.add(measurement);
@@ -181,30 +188,30 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: by the readings of this run; minutes for the time before.
-void TimelineData::fillShares(std::vector<TimelineColumn>& columns, Time from, Time to, bool single) const {
+/// `single`: by single readings, as far as they are here; minutes for the time before.
+void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
+                                  bool single) const {
     const int count = static_cast<int>(columns.size());
     for (TimelineColumn& column : columns)
-        column.shares.resize(m_classes.size());
-    Time since = INT64_MAX;
-    for (const Reading& reading : m_readings) {
-        if (!single || reading.shares.empty()) continue;
-        since = std::min(since, reading.time);
-        if (reading.time < from || reading.time >= to) continue;
-        for (std::size_t i = 0; i < m_classes.size(); ++i)
-            if (m_classes[i] < static_cast<int>(reading.shares.size()))
-                columns[columnOf(reading.time, from, to, count)].shares[i].add(
-                    100.0 / 65535 * reading.shares[static_cast<std::size_t>(m_classes[i])]);
-    }
-    for (std::size_t i = 0; i < m_classes.size(); ++i) {
-        const auto known = m_shares.find(m_classes[i]);
-        if (known == m_shares.end()) continue;
-        for (auto at = known->second.lower_bound(from - m_minutes.span); at != known->second.end(); ++at) {
+        column.quantities.resize(m_quantities.size());
+    for (std::size_t i = 0; i < m_quantities.size(); ++i) {
+        const auto known = m_series.find(m_quantities[i]);
+        if (known == m_series.end()) continue;
+        const auto& [minutes, readings] = known->second;
+        const auto spanAt = [&, i](Time time) -> Span& {
+            return columns[columnOf(time, from, to, count)].quantities[i];
+        };
+        const Time since = single && !readings.empty() ? readings.front().first : INT64_MAX;
+        if (single) {
+            auto at = std::lower_bound(readings.begin(), readings.end(), std::pair(from, -INFINITY));
+            for (; at != readings.end() && at->first < to; ++at)
+                spanAt(at->first).add(at->second);
+        }
+        for (auto at = minutes.lower_bound(from - m_minutes.span); at != minutes.end(); ++at) {
             const Time middle = at->first + m_minutes.span / 2;
             if (middle >= to || middle >= since) break;
             if (middle >= from)
-                columns[columnOf(middle, from, to, count)].shares[i].add(
-                    100 * at->second.least, 100 * at->second.most, 100 * at->second.mean, at->second.count);
+                spanAt(middle).add(at->second.least, at->second.most, at->second.mean, at->second.count);
         }
     }
 }
@@ -221,7 +228,7 @@ std::vector<TimelineColumn> TimelineData::columns(Time from, Time to, int count)
     if (count <= 0 || to <= from) return columns;
     const Time width = (to - from) / count;
     const bool single = readingsShown(from, to, count);
-    if (!m_classes.empty()) fillShares(columns, from, to, single);
+    if (!m_quantities.empty()) fillQuantities(columns, from, to, single);
     if (single)
         fillReadings(columns, from, to);
     else if (width < m_hours.span / 2)

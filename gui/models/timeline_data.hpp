@@ -37,8 +37,8 @@ struct TimelineColumn {
     std::array<Span, kStages> stages;  ///< after each merge but the last, if the level has them
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
-    double nights = 0;         ///< weight of the readings at night
-    std::vector<Span> shares;  ///< percent of the image, of the classes of setClasses()
+    double nights = 0;             ///< weight of the readings at night
+    std::vector<Span> quantities;  ///< 0..1, of setQuantities()
 
     const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
@@ -58,11 +58,12 @@ public:
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
 
-    /// Columns have the shares of these classes, as far as they are known.
-    void setClasses(const std::vector<int>& classes);
-    const std::vector<int>& classes() const { return m_classes; }
-    /// The past of a class, from the store; in any order.
-    void addShares(int classId, const std::vector<pipeline::ShareMinute>& minutes);
+    /// Columns have these, as far as they are known.
+    void setQuantities(const std::vector<pipeline::Quantity>& quantities);
+    const std::vector<pipeline::Quantity>& quantities() const { return m_quantities; }
+    /// The past of a quantity, from the store, in any order: minutes, or every reading before the present.
+    void addPast(const pipeline::Quantity& quantity, const std::vector<pipeline::QuantitySpan>& minutes,
+                 const std::vector<pipeline::QuantitySpan>& readings = {});
 
     bool empty() const;
     Time first() const;
@@ -75,7 +76,6 @@ public:
     /// Whether these columns are of single readings, not of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
-    std::vector<pipeline::Bucket> hours() const { return {m_hours.buckets.begin(), m_hours.buckets.end()}; }
 
     /// Readings kept in memory; older readings are shown by the minute.
     static constexpr std::size_t kMostReadings = 40'000;
@@ -90,7 +90,10 @@ private:
         std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
         float kept;
         bool night;
-        std::vector<std::uint16_t> shares = {};  // of each class, 65535: the whole image; not of the past
+    };
+    struct Series {
+        std::map<Time, pipeline::QuantitySpan> minutes;
+        std::deque<std::pair<Time, float>> readings;
     };
     struct Level {
         Time span;
@@ -98,15 +101,15 @@ private:
         void add(const pipeline::Measurement& measurement);
         void fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const;
     };
-    void keep(const pipeline::Measurement& measurement, bool withShares);
-    void fillShares(std::vector<TimelineColumn>& columns, Time from, Time to, bool single) const;
+    void keep(const pipeline::Measurement& measurement);
+    void fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to, bool single) const;
     void fillReadings(std::vector<TimelineColumn>& columns, Time from, Time to) const;
 
     std::deque<Reading> m_readings;
     Level m_minutes{60'000, {}}, m_hours{3'600'000, {}};
     std::deque<pipeline::Event> m_events;
-    std::vector<int> m_classes;
-    std::map<int, std::map<Time, pipeline::ShareMinute>> m_shares;  // by class and minute
+    std::vector<pipeline::Quantity> m_quantities;
+    std::map<pipeline::Quantity, Series> m_series;
     int m_tokensIn = 0;
 };
 

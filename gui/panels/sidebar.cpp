@@ -54,10 +54,18 @@ Sidebar::Sidebar(Models& models, QWidget* parent)
     setWidget(inside);
     layout->addWidget(add(QStringLiteral("schedule"), tr("Schedule"), m_schedule));
     m_classes = add(QStringLiteral("classes"), tr("Classes"), legendWithButtons(&models.legend, m_legend));
+    connect(m_legend, &LegendView::laneWanted, this, [this](int id) {
+        emit laneWanted({pipeline::Quantity::Kind::ClassShare, id, {}});
+    });
     layout->addWidget(m_classes);
     layout->addWidget(add(QStringLiteral("daynight"), tr("Day and night"), makeComparison(models)));
-    layout->addWidget(addListed(QStringLiteral("regions"), tr("Regions"), &models.regions,
-                                tr("Readings of each region of the image")));
+    Section* regions = addListed(QStringLiteral("regions"), tr("Regions"), &models.regions,
+                                 tr("Readings of each region of the image"));
+    connect(regions->findChild<RowsView*>(), &RowsView::clicked, this,
+            [this, &models](const QModelIndex& index) {
+                if (const auto quantity = models.regions.quantity(index)) emit laneWanted(*quantity);
+            });
+    layout->addWidget(regions);
     layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), &models.alerts,
                                 tr("Alerts of this run, newest first")));
     layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(&models.health)));

@@ -4,6 +4,8 @@
 #include <QScrollArea>
 #include <QStringList>
 
+#include "pipeline/store/reading.hpp"
+
 class QAbstractItemModel;
 class QComboBox;
 
@@ -30,6 +32,8 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
+    /// A lane in the timeline, or none if it has one.
+    void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
     /// Milliseconds since 1970, of the alert that was pointed at.
     void momentChosen(qint64 time);

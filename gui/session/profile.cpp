@@ -126,6 +126,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     set("window/time", state.timeSplit);
     set("hidden", state.hiddenClasses);
     set("folded", state.foldedSections);
+    set("lanes", state.lanes);
     set("recent_models", state.recentModels);
     set("recent_sources", state.recentSources);
     for (const auto& [model, names] : state.classNames)
@@ -222,6 +223,7 @@ ProfileState Profile::load() const {
     state.timeSplit = value("window/time", {}).toByteArray();
     state.hiddenClasses = value("hidden", {}).toStringList();
     state.foldedSections = value("folded", {}).toStringList();
+    state.lanes = value("lanes", state.lanes).toStringList().mid(0, 100);
     state.recentModels = value("recent_models", {}).toStringList();
     state.recentSources = value("recent_sources", {}).toStringList();
     for (const QString& key : s.allKeys()) {

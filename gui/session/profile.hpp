@@ -29,6 +29,7 @@ struct ProfileState {
     QString theme = QStringLiteral("system");  ///< or light, dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
+    QStringList lanes = {QStringLiteral("luminance"), QStringLiteral("latency")};  ///< of the timeline
     std::map<QString, QStringList>
         classNames;             ///< by model: names given by hand, by id; empty: the model's name
     QStringList recentModels;   ///< newest first

@@ -97,6 +97,7 @@ QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical { background: transparent; }
 QToolButton#recording { color: @bad; border-color: @bad; font-weight: 600; }
 QToolButton#small, QToolButton#tall { padding: 3px 7px; }
+QToolButton#small::menu-indicator { image: none; width: 0; }
 QToolButton#mode { padding: 4px 8px; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: @muted; border: none; border-bottom: 2px solid transparent;

@@ -11,6 +11,7 @@
 #include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/guide_strip.hpp"
 #include "gui/text/safe_text.hpp"
+#include "gui/window/lane_control.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {
@@ -198,7 +199,8 @@ void addTimelineMenu(MainWindow& window) {
         addAction(menu, names[range], QKeySequence(Qt::CTRL | Qt::Key(Qt::Key_1 + range)),
                   [&window, range] { window.timeline()->chooseRange(range); });
     menu->addSeparator();
-    addAction(menu, Actions::tr("Tokens by &hour and date"), QKeySequence(Qt::Key_H),
+    menu->addMenu(window.lanes().menu());
+    addAction(menu, Actions::tr("By &hour and date"), QKeySequence(Qt::Key_H),
               [&window] { window.timeline()->showHours(!window.timeline()->hoursShown()); });
 }
 

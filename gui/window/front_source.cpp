@@ -176,7 +176,9 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,
                               analysis->regions);
     if (analysis->repeat) return;  // not a new measurement
-    if (!(measurement.setup == models.statistics.setup())) compareAgain(measurement.setup);
+    const pipeline::Setup before = models.statistics.setup();
+    if (!(measurement.setup == before)) compareAgain(measurement.setup);
+    if (measurement.setup.model != before.model) emit modelMeasured();
     models.statistics.add(measurement);
     m_parts.header->setDayNight(models.statistics.statistics());
     models.timeline.add(measurement);

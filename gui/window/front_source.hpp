@@ -36,6 +36,8 @@ public:
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
+    /// The first measurement of a source, or of another model.
+    void modelMeasured();
 
 private:
     void stepPast(int direction);

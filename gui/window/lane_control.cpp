@@ -1,14 +1,16 @@
 #include "gui/window/lane_control.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <QCoreApplication>
 #include <QDateTime>
 #include <QPointer>
+#include <QRegularExpression>
 
+#include "gui/charts/time_axis.hpp"
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
-#include "gui/panels/legend_view.hpp"
 #include "gui/panels/sidebar.hpp"
 #include "gui/window/front_source.hpp"
 
@@ -16,65 +18,182 @@ namespace mpm::gui {
 
 namespace {
 
+using pipeline::Quantity;
+using Kind = Quantity::Kind;
+
 constexpr int kDays = 14;  // the store keeps single readings as long
-constexpr qint64 kSlice = 86'400'000;
+
+/// In settings, by kind: KIND|CLASS|REGION, without the parts that a kind does not have.
+struct KeyForm {
+    const char* name;
+    bool ofClass, ofRegion;
+};
+constexpr std::array kForms = {KeyForm{"share", true, false}, KeyForm{"region", false, true},
+                               KeyForm{"region-share", true, true}};
 
 }  // namespace
 
 LaneControl::LaneControl(const Parts& parts, FrontSource* front) : m_parts(parts), m_front(front) {
-    connect(m_parts.sidebar->legend(), &LegendView::laneWanted, this, &LaneControl::toggle);
+    connect(m_parts.sidebar, &Sidebar::laneWanted, this, qOverload<const Quantity&>(&LaneControl::toggle));
+    connect(front, &FrontSource::modelMeasured, this, &LaneControl::reload);
     LegendModel* legend = &m_parts.models->legend;
-    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::clear);  // another model
-    connect(legend, &LegendModel::styleChanged, this, [this] { apply(m_parts.models->timeline.classes()); });
+    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::apply);  // another model
+    connect(legend, &LegendModel::styleChanged, this, &LaneControl::apply);
+    connect(legend, &QAbstractItemModel::dataChanged, this, [this](const QModelIndex& first) {
+        if (first.column() == LegendModel::Name) followNames();
+    });
+    connect(&m_parts.models->regions, &QAbstractItemModel::modelReset, this, &LaneControl::apply);
+    m_menu.setTitle(tr("&Lanes"));
+    connect(&m_menu, &QMenu::aboutToShow, this, &LaneControl::fillMenu);
+    m_parts.timeline->setLaneMenu(&m_menu);
+    apply();
 }
 
-void LaneControl::toggle(int classId) {
-    std::vector<int> classes = m_parts.models->timeline.classes();
-    const auto found = std::find(classes.begin(), classes.end(), classId);
-    if (found != classes.end()) {
-        classes.erase(found);
-        return apply(classes);
+QString LaneControl::keyOf(const Quantity& quantity) const {
+    const KeyForm& form = kForms.at(static_cast<std::size_t>(quantity.kind));
+    QStringList parts{QLatin1String(form.name)};
+    if (form.ofClass) parts << m_parts.models->legend.name(quantity.classId);
+    if (form.ofRegion) parts << QString::fromStdString(quantity.region);
+    return parts.join(QLatin1Char('|'));
+}
+
+/// Absent: not of this model or source.
+std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
+    QStringList parts = key.split(QLatin1Char('|'));
+    const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&parts](const KeyForm& candidate) {
+        return parts.front() == QLatin1String(candidate.name);
+    });
+    if (form == kForms.end()) return {};
+    Quantity quantity;
+    quantity.kind = static_cast<Kind>(form - kForms.begin());
+    parts.removeFirst();
+    const LegendModel& legend = m_parts.models->legend;
+    if (form->ofClass) {
+        const QString name = parts.isEmpty() ? QString() : parts.takeFirst();
+        for (int id = legend.rowCount() - 1; id >= 0; --id)
+            if (legend.name(id) == name) quantity.classId = id;
+        if (quantity.classId < 0) return {};
     }
-    if (classes.size() >= kMost)
-        return emit messagePosted(tr("The timeline has %1 lanes of classes: remove one first").arg(kMost));
-    classes.push_back(classId);
-    apply(classes);
-    load(classId, QDateTime::currentMSecsSinceEpoch(), kDays);
+    if (!form->ofRegion) return quantity;
+    quantity.region = parts.join(QLatin1Char('|')).toStdString();
+    const std::vector<std::string> regions = m_parts.models->regions.names();
+    if (std::find(regions.begin(), regions.end(), quantity.region) == regions.end()) return {};
+    return quantity;
 }
 
-void LaneControl::clear() {
-    apply({});
+void LaneControl::toggle(const Quantity& quantity) {
+    toggle(keyOf(quantity));
+}
+
+void LaneControl::toggle(const QString& key) {
+    QStringList& keys = m_parts.session->state().lanes;
+    const auto quantity = quantityOf(key);
+    if (keys.removeAll(key) > 0) return apply();
+    if (quantity && m_parts.models->timeline.quantities().size() >= kMost)
+        return emit messagePosted(
+            tr("The timeline has %1 lanes of classes and regions: remove one first").arg(kMost));
+    keys << key;
+    apply();
+    if (quantity) load(*quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
+}
+
+void LaneControl::apply() {
+    const LegendModel& legend = m_parts.models->legend;
+    const QStringList& keys = m_parts.session->state().lanes;
+    std::vector<Lane> lanes;
+    std::vector<Quantity> quantities;
+    for (Lane& lane : fieldLanes())
+        if (keys.contains(lane.key)) lanes.push_back(std::move(lane));
+    for (const QString& key : keys) {
+        const auto quantity = quantityOf(key);
+        if (!quantity || quantities.size() >= kMost) continue;
+        QString name = QString::fromStdString(quantity->region);
+        QColor colour;  // of tokens: the theme's
+        if (quantity->classId >= 0) {
+            const QString label = legend.name(quantity->classId);
+            name = name.isEmpty() ? label : tr("%1: %2").arg(name, label);
+            colour = legend.index(quantity->classId, LegendModel::Name)
+                         .data(LegendModel::ColourRole)
+                         .value<QColor>();
+        } else {
+            name = tr("%1: tokens").arg(name);
+        }
+        lanes.push_back(quantityLane(key, static_cast<int>(quantities.size()), name, colour));
+        if (quantity->classId < 0) lanes.back().curves.front().themed = &Theme::kept;
+        quantities.push_back(*quantity);
+    }
+    m_parts.models->timeline.setQuantities(quantities);
+    m_parts.timeline->setLanes(lanes);
+}
+
+/// A class was renamed: its lanes stay.
+void LaneControl::followNames() {
+    QStringList& keys = m_parts.session->state().lanes;
+    const std::vector<Lane>& lanes = m_parts.timeline->view()->lanes();
+    const std::vector<Quantity>& quantities = m_parts.models->timeline.quantities();
+    const std::size_t fields = lanes.size() - quantities.size();
+    for (std::size_t i = 0; i < quantities.size(); ++i)
+        keys.replaceInStrings(QRegularExpression(QRegularExpression::anchoredPattern(
+                                  QRegularExpression::escape(lanes[fields + i].key))),
+                              keyOf(quantities[i]));
+    apply();
+}
+
+void LaneControl::fillMenu() {
+    m_menu.clear();
+    const QStringList& keys = m_parts.session->state().lanes;
+    for (const Lane& lane : fieldLanes()) {
+        QAction* action = m_menu.addAction(lane.curves.front().name);
+        action->setCheckable(true);
+        action->setChecked(keys.contains(lane.key));
+        connect(action, &QAction::triggered, this, [this, key = lane.key] { toggle(key); });
+    }
+    m_menu.addSeparator();
+    addQuantities(m_menu.addMenu(tr("Share of a class")), Kind::ClassShare, {});
+    for (const std::string& region : m_parts.models->regions.names()) {
+        QMenu* menu =
+            m_menu.addMenu(QString::fromStdString(region).replace(QLatin1Char('&'), QLatin1String("&&")));
+        addQuantities(menu, Kind::RegionTokens, region);
+        addQuantities(menu, Kind::RegionShare, region);
+    }
+}
+
+void LaneControl::addQuantities(QMenu* menu, Kind kind, const std::string& region) {
+    const auto add = [&](const Quantity& quantity, QString name) {
+        const QString key = keyOf(quantity);
+        QAction* action = menu->addAction(name.replace(QLatin1Char('&'), QLatin1String("&&")));
+        action->setCheckable(true);
+        action->setChecked(m_parts.session->state().lanes.contains(key));
+        connect(action, &QAction::triggered, this, [this, key] { toggle(key); });
+    };
+    const LegendModel& legend = m_parts.models->legend;
+    if (kind == Kind::RegionTokens) return add({kind, -1, region}, tr("Tokens kept"));
+    for (int id = 0; id < legend.rowCount(); ++id)
+        add({kind, id, region}, legend.name(id));
 }
 
 void LaneControl::reload() {
-    for (const int id : m_parts.models->timeline.classes())
-        load(id, QDateTime::currentMSecsSinceEpoch(), kDays);
+    for (const Quantity& quantity : m_parts.models->timeline.quantities())
+        load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-void LaneControl::apply(const std::vector<int>& classes) {
-    const LegendModel& legend = m_parts.models->legend;
-    std::vector<TimelineView::ClassLane> lanes;
-    for (const int id : classes)
-        lanes.push_back({legend.name(id),
-                         legend.index(id, LegendModel::Name).data(LegendModel::ColourRole).value<QColor>()});
-    m_parts.models->timeline.setClasses(classes);
-    m_parts.timeline->view()->setClassLanes(lanes);
-}
-
-/// A day, then the day before: new readings are written between the two.
-void LaneControl::load(int classId, qint64 before, int days) {
+/// A day, then the day before: new readings are written between the two. Single readings of the last hour.
+void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
+    using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;
     Engine& engine = m_front->engine();
     if (days == 0 || model.empty()) return;
     const QPointer<LaneControl> self(this);
     const QString source = engine.sourceName();
     engine.recorder().ask([=](const pipeline::Store& store, std::int64_t id) {
-        const auto minutes = store.shareByMinute(id, model, classId, pipeline::Millis(before - kSlice),
-                                                 pipeline::Millis(before));
+        const auto minutes = store.quantity(id, model, quantity, Millis(before - kDay), Millis(before));
+        std::vector<pipeline::QuantitySpan> readings;
+        if (days == kDays)
+            readings = store.quantity(id, model, quantity, Millis(before - kHour), Millis(before), Millis(1));
         const auto answer = [=] {
             if (!self || self->m_front->engine().sourceName() != source) return;
-            self->m_parts.models->timeline.addShares(classId, minutes);
-            self->load(classId, before - kSlice, days - 1);
+            self->m_parts.models->timeline.addPast(quantity, minutes, readings);
+            self->load(quantity, before - kDay, days - 1);
         };
         QMetaObject::invokeMethod(QCoreApplication::instance(), answer, Qt::QueuedConnection);
     });

@@ -1,5 +1,8 @@
-// Lanes of classes in the timeline: chosen in the legend, filled from the store day by day.
+// Lanes of the timeline: chosen in its menu, in the legend and in the table of regions; filled from the store
+// day by day. Settings name classes and regions, so that a lane outlives a change of model or source.
 #pragma once
+
+#include <QMenu>
 
 #include "gui/window/parts.hpp"
 
@@ -13,10 +16,10 @@ public:
     LaneControl(const Parts& parts, FrontSource* front);
 
     /// Adds a lane, or removes it.
-    void toggle(int classId);
-    void clear();
-    /// The source in front, or its history, is another one.
-    void reload();
+    void toggle(const pipeline::Quantity& quantity);
+    /// The classes or regions are other ones.
+    void apply();
+    QMenu* menu() { return &m_menu; }
 
     static constexpr std::size_t kMost = 6;
 
@@ -24,11 +27,18 @@ signals:
     void messagePosted(const QString& text, bool trouble = false);
 
 private:
-    void apply(const std::vector<int>& classes);
-    void load(int classId, qint64 before, int days);
+    void toggle(const QString& key);
+    void fillMenu();
+    void addQuantities(QMenu* menu, pipeline::Quantity::Kind kind, const std::string& region);
+    void followNames();
+    QString keyOf(const pipeline::Quantity& quantity) const;
+    std::optional<pipeline::Quantity> quantityOf(const QString& key) const;
+    void reload();
+    void load(const pipeline::Quantity& quantity, qint64 before, int days);
 
     const Parts m_parts;
     FrontSource* m_front;
+    QMenu m_menu;
 };
 
 }  // namespace mpm::gui

@@ -131,7 +131,6 @@ void MainWindow::connectControls() {
     connect(playback, &PlaybackBar::loopChosen, this, [this](bool loop) { engine().setLoop(loop); });
     connect(m_tabs, &SourceTabs::sourcesChanged, this, [this] {
         m_watch->sourcesChanged();
-        m_lanes->reload();
         sendRequest();
     });
     connect(m_parts.timeline, &TimelinePanel::tallWanted, this,

@@ -33,6 +33,7 @@ public:
     ModelControl& model() { return *m_model; }
     WatchControl& watching() { return *m_watch; }
     Exports& exports() { return *m_exports; }
+    LaneControl& lanes() { return *m_lanes; }
     ViewArea* views() const { return m_parts.views; }
     HeaderBar* header() const { return m_parts.header; }
     GuideStrip* guide() const { return m_parts.guide; }

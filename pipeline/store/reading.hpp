@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/daynight/day_night.hpp"
@@ -117,10 +118,32 @@ struct Event {
     std::string text;
 };
 
-/// The share of a class in the readings of a minute.
-struct ShareMinute {
+/// A number of a reading that has no column: it belongs to a class or a region. A kind is a row in
+/// quantities.cpp.
+struct Quantity {
+    enum class Kind { ClassShare, RegionTokens, RegionShare };
+    Kind kind = Kind::ClassShare;
+    int classId = -1;    ///< of the shares
+    std::string region;  ///< name
+
+    bool operator<(const Quantity& other) const {
+        return std::tie(kind, classId, region) < std::tie(other.kind, other.classId, other.region);
+    }
+};
+
+/// 0..1; absent: the reading does not have it.
+std::optional<double> valueOf(const Quantity& quantity, const Measurement& measurement);
+
+/// A quantity over a span of time.
+struct QuantitySpan {
     Millis time{0};  ///< beginning
     double count = 0, mean = 0, least = 0, most = 0;
+
+    void add(double value) {
+        least = count > 0 ? std::min(least, value) : value;
+        most = count > 0 ? std::max(most, value) : value;
+        mean += (value - mean) / ++count;
+    }
 };
 
 /// An event as the store has it.

@@ -68,9 +68,10 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Of the readings that a model made, rising in time.
-    std::vector<ShareMinute> shareByMinute(std::int64_t source, const std::string& model, int classId,
-                                           Millis from, Millis to) const;
+    /// Step by step, rising in time; shares of the readings that a model made, tokens of all.
+    std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
+                                       const Quantity& quantity, Millis from, Millis to,
+                                       Millis step = std::chrono::minutes(1)) const;
     /// Of every source, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
     /// All or none; ids that are not there are ignored.

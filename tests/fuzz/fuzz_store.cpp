@@ -31,6 +31,9 @@ void use(const std::string& path) {
         store.events(id, least, most);
         store.extent(id);
         store.regionReadings(id, "door", least, most);
+        for (const Quantity::Kind kind :
+             {Quantity::Kind::ClassShare, Quantity::Kind::RegionTokens, Quantity::Kind::RegionShare})
+            store.quantity(id, "vit", {kind, 0, "door"}, least, most);
         Nowhere nowhere;
         std::ostream out(&nowhere);
         store.exportCsv(out, id, least, most);

@@ -177,12 +177,13 @@ void EventsTest::playerLeavesNoTrace() {
 
 void EventsTest::classesHaveLanes() {
     TimelineData data;
-    data.setClasses({1});
-    const auto add = [&data](qint64 ms, double share) {
+    const mpm::pipeline::Quantity share{mpm::pipeline::Quantity::Kind::ClassShare, 1, {}};
+    data.setQuantities({share});
+    const auto add = [&data](qint64 ms, double part) {
         mpm::pipeline::Measurement m;
         m.time = mpm::pipeline::Millis(ms);
         m.tokensIn = 100;
-        m.classShares = {1 - share, share};
+        m.classShares = {1 - part, part};
         data.add(m);
     };
     constexpr qint64 kMinute = 60'000;
@@ -190,20 +191,21 @@ void EventsTest::classesHaveLanes() {
         add(100 * kMinute + 1'000 * second, second < 30 ? 0.25 : 0.75);
     // Seconds of this run, and minutes of the past.
     auto columns = data.columns(100 * kMinute, 101 * kMinute, 6);
-    QVERIFY(std::abs(columns[0].shares[0].mean() - 25) < 0.1 &&
-            std::abs(columns[5].shares[0].mean() - 75) < 0.1);
-    data.addShares(1, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.125, 0, 0.5}});
-    data.addShares(0, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.5, 0, 0.5}});  // has no lane
+    QVERIFY(std::abs(columns[0].quantities[0].mean() - 0.25) < 0.001 &&
+            std::abs(columns[5].quantities[0].mean() - 0.75) < 0.001);
+    data.addPast(share, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.125, 0, 0.5}});
+    data.addPast({mpm::pipeline::Quantity::Kind::ClassShare, 0, {}},
+                 {{mpm::pipeline::Millis(50 * kMinute), 10, 0.5, 0, 0.5}});  // has no lane
     columns = data.columns(0, 102 * kMinute, 102);
-    QCOMPARE(columns[50].shares.size(), std::size_t(1));
-    QCOMPARE(columns[50].shares[0].mean(), 12.5);
-    QCOMPARE(columns[50].shares[0].most, 50.0);
-    QVERIFY(!columns[49].shares[0].any() && columns[100].shares[0].any());
+    QCOMPARE(columns[50].quantities.size(), std::size_t(1));
+    QCOMPARE(columns[50].quantities[0].mean(), 0.125);
+    QCOMPARE(columns[50].quantities[0].most, 0.5);
+    QVERIFY(!columns[49].quantities[0].any() && columns[100].quantities[0].any());
     // A day: minutes only.
     columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
-    QVERIFY(columns[11].shares[0].any() && !columns[2].shares[0].any());
-    data.setClasses({});
-    QVERIFY(data.columns(0, 102 * kMinute, 102)[50].shares.empty());
+    QVERIFY(columns[11].quantities[0].any() && !columns[2].quantities[0].any());
+    data.setQuantities({});
+    QVERIFY(data.columns(0, 102 * kMinute, 102)[50].quantities.empty());
 }
 
 void EventsTest::clickAddsALane() {
@@ -220,8 +222,8 @@ void EventsTest::clickAddsALane() {
         QTest::mouseClick(legend->viewport(), Qt::LeftButton, {}, cell.center());
     };
     click(1);
-    QCOMPARE(timeline->classLanes().size(), std::size_t(1));
-    QCOMPARE(timeline->classLanes()[0].name, window.models().legend.name(1));
+    QCOMPARE(timeline->lanes().size(), std::size_t(3));
+    QCOMPARE(timeline->lanes()[2].curves[0].name, window.models().legend.name(1));
     QVERIFY(is.next());
     const auto described = [timeline, &window] {
         return timeline->describe(timeline->width() - 10).contains(window.models().legend.name(1));
@@ -235,7 +237,7 @@ void EventsTest::clickAddsALane() {
     QTest::mouseClick(window.timeline()->findChild<QToolButton*>(QStringLiteral("tall")), Qt::LeftButton);
     QTRY_VERIFY(window.views()->isVisible());
     click(1);
-    QCOMPARE(timeline->classLanes().size(), std::size_t(1));
+    QCOMPARE(timeline->lanes().size(), std::size_t(3));
 }
 
 MPM_GUI_TEST(EventsTest);

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "gui/charts/lane.hpp"
 #include "gui/charts/time_axis.hpp"
 #include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
@@ -225,7 +226,8 @@ void ModelsTest::timelineOfAMonthAnswersFast() {
 }
 
 void ModelsTest::hourMapMarksWhatStandsOut() {
-    std::vector<mpm::pipeline::Bucket> hours;
+    History history;
+    std::vector<mpm::pipeline::Bucket>& hours = history.hours;
     const QDateTime begin(QDate(2026, 3, 2), QTime(0, 0));
     for (int hour = 0; hour < 14 * 24; ++hour) {
         mpm::pipeline::Bucket bucket;
@@ -234,22 +236,29 @@ void ModelsTest::hourMapMarksWhatStandsOut() {
         // By night more is left; a little different every day.
         bucket.tokensMean = (hour % 24 < 6 ? 500 : 400) + (hour / 24) % 3;
         if (hour == 9 * 24 + 13) bucket.tokensMean = 520;
+        bucket.of(mpm::pipeline::Summed::TokensIn) = {3600, 1000};
+        bucket.of(mpm::pipeline::Summed::Luminance) = {3600, hour % 24 / 24.0};
         if (hour != 5 * 24 + 7) hours.push_back(bucket);
     }
-    const HourMap map(hours);
+    TimelineData data;
+    data.setHistory(history);
+    const HourMap map(data, tokensCurve().of);
     QCOMPARE(map.days(), 14);
     QCOMPARE(map.date(0), QDate(2026, 3, 2));
     QCOMPARE(map.at(5, 7).count, 0);
-    QCOMPARE(map.most(), 520.0);
+    QCOMPARE(map.most(), 52.0);  // percent
     int outliers = 0;
     for (int day = 0; day < 14; ++day)
         for (int hour = 0; hour < 24; ++hour)
             outliers += map.at(day, hour).outlier;
     QCOMPARE(outliers, 1);  // neither the nights nor the small changes
     QVERIFY(map.at(9, 13).outlier && map.at(9, 13).deviation > 0);
-    QCOMPARE(map.at(9, 13).usual, 401.0);
+    QCOMPARE(map.at(9, 13).usual, 40.1);
+    const Lane luminance = fieldLanes()[1];
+    QCOMPARE(HourMap(data, luminance.curves[0].of).at(3, 18).mean, 0.75);
     hours.resize(3 * 24);
-    QCOMPARE(HourMap(hours).at(1, 3).usual, 0.0);  // three days are no baseline
+    data.setHistory(history);
+    QVERIFY(!HourMap(data, tokensCurve().of).at(1, 3).usual);  // three days are no baseline
     QVERIFY(HourMap().empty());
 }
 

@@ -1,8 +1,14 @@
 // The timeline, used as by hand.
+#include <QComboBox>
+#include <QTableView>
+
+#include "gui/charts/hour_view.hpp"
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
+#include "gui/panels/sidebar.hpp"
 #include "gui/registry.hpp"
 #include "gui/widgets/theme.hpp"
+#include "gui/window/lane_control.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -60,6 +66,9 @@ private slots:
     void showsTimeSaved();
     void isPercentOfEachModel();
     void showsTimeSavedOfMinutes();
+    void lanesOfRegions();
+    void hoursOfAnyQuantity();
+    void lanesAreChosenInTheMenu();
 
 private:
     std::unique_ptr<test::WindowFixture> m_is;
@@ -208,6 +217,108 @@ void TimelineTest::isPercentOfEachModel() {
     const auto columns = data.columns(0, 120'000, 2);
     QCOMPARE(columns[0].kept.mean(), 50.0);
     QCOMPARE(columns[1].kept.mean(), 50.0);
+}
+
+/// A click in the table of regions adds a lane, another run shows it with its past, and so do the hours.
+void TimelineTest::lanesOfRegions() {
+    Options options;
+    options.source = m_is->sandbox.film(4, 4);
+    options.model = QStringLiteral("default");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    WatchSettings watch = m_is->window->session().services().settings();
+    watch.sources[*options.source].regions = {{"door", {{0, 0}, {0.6, 0}, {0.6, 1}, {0, 1}}}};
+    m_is->window->session().setWatch(watch);
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); }));
+    QAbstractItemModel* regions = &m_is->window->models().regions;
+    const auto click = [&](RegionModel::Column column) {
+        for (QTableView* table : m_is->window->sidebar()->findChildren<QTableView*>())
+            if (table->model() == regions) emit table->clicked(regions->index(0, column));
+    };
+    QTRY_VERIFY(m_is->window->models().regions.quantity(regions->index(0, RegionModel::Class)));
+    click(RegionModel::Name);  // nothing
+    click(RegionModel::Tokens);
+    click(RegionModel::Class);
+    const auto lanes = [this] { return m_is->window->timeline()->view()->lanes(); };
+    QCOMPARE(lanes().size(), std::size_t(4));
+    QCOMPARE(lanes()[2].curves[0].name, QStringLiteral("door: tokens"));
+    const QString share = lanes()[3].curves[0].name;
+    QVERIFY2(share.startsWith(QStringLiteral("door: ")), qPrintable(share));
+    QVERIFY(m_is->next());
+    const qint64 before = QDateTime::currentMSecsSinceEpoch();
+    QTest::qWait(1'500);
+    m_is->open(options);  // another run
+    QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); }));
+    QTRY_COMPARE_WITH_TIMEOUT(lanes().size(), std::size_t(4), test::patience(10'000));
+    QCOMPARE(lanes()[3].curves[0].name, share);
+    const auto past = [&] {
+        const auto columns = m_is->window->models().timeline.columns(before - 60'000, before + 500, 1);
+        return lanes()[2].curves[0].of(columns[0]).any() && lanes()[3].curves[0].of(columns[0]).any();
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(past(), test::patience(10'000));
+    click(RegionModel::Tokens);
+    QCOMPARE(lanes().size(), std::size_t(3));
+}
+
+void TimelineTest::hoursOfAnyQuantity() {
+    m_is->open();
+    QVERIFY(m_is->next());
+    QTest::keyClick(m_is->window.get(), Qt::Key_H);
+    TimelinePanel* panel = m_is->window->timeline();
+    auto* choice = panel->findChild<QComboBox*>();
+    QVERIFY(choice && choice->isVisible());
+    const auto said = [panel] {
+        QString text;
+        for (int y = 0; y < panel->hours()->height() && text.isEmpty(); ++y)
+            text = panel->hours()->describe(QPointF(70, y));
+        return text;
+    };
+    for (const char* name : {"Tokens", "Luminance", "Latency"}) {
+        const int index = choice->findText(QLatin1String(name));
+        QVERIFY2(index >= 0, name);
+        choice->setCurrentIndex(index);
+        emit choice->activated(index);
+        QTRY_VERIFY_WITH_TIMEOUT(said().contains(QLatin1String(name)), test::patience(10'000));
+        QVERIFY2(
+            said().contains(qstrcmp(name, "Latency") == 0 ? QStringLiteral(" ms,") : QStringLiteral(" %,")),
+            qPrintable(said()));
+    }
+}
+
+void TimelineTest::lanesAreChosenInTheMenu() {
+    Options options;
+    options.model = QStringLiteral("default");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    const auto choose = [this](const QString& text) {
+        QMenu* menu = m_is->window->lanes().menu();
+        emit menu->aboutToShow();
+        for (QAction* action : menu->findChildren<QAction*>())
+            if (action->text() == text) return action->trigger();
+        QFAIL(qPrintable(text));
+    };
+    const auto names = [this] {
+        QStringList found;
+        for (const Lane& lane : m_is->window->timeline()->view()->lanes())
+            found << lane.curves[0].name;
+        return found;
+    };
+    QCOMPARE(names(), QStringList({QStringLiteral("Luminance"), QStringLiteral("Latency")}));
+    choose(QStringLiteral("Luminance"));
+    const QString road = m_is->window->models().legend.name(1);
+    choose(road);
+    QCOMPARE(names(), QStringList({QStringLiteral("Latency"), road}));
+    // A new name of the class keeps the lane, and so does another run.
+    LegendModel& legend = m_is->window->models().legend;
+    QVERIFY(legend.setData(legend.index(1, LegendModel::Name), QStringLiteral("lawn"), Qt::EditRole));
+    QCOMPARE(names(), QStringList({QStringLiteral("Latency"), QStringLiteral("lawn")}));
+    m_is->window->close();
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    QCOMPARE(names(), QStringList({QStringLiteral("Latency"), QStringLiteral("lawn")}));
+    choose(QStringLiteral("lawn"));
+    choose(QStringLiteral("Luminance"));
+    QCOMPARE(names(), QStringList({QStringLiteral("Luminance"), QStringLiteral("Latency")}));
 }
 
 MPM_GUI_TEST(TimelineTest);

@@ -68,7 +68,11 @@ TEST(Store, GivesTheShareOfAClassByMinute) {
     sqlite3_close(raw);
     const Store store(path);
     EXPECT_EQ(store.count(id), 9);
-    const std::vector<ShareMinute> minutes = store.shareByMinute(id, "vit", 1, Millis(0), Millis(1'000'000));
+    const auto share = [&](int classId, std::int64_t to, Millis step = std::chrono::minutes(1)) {
+        return store.quantity(id, "vit", {Quantity::Kind::ClassShare, classId, {}}, Millis(0), Millis(to),
+                              step);
+    };
+    const std::vector<QuantitySpan> minutes = share(1, 1'000'000);
     ASSERT_EQ(minutes.size(), 2u);
     EXPECT_EQ(minutes[0].time.count(), 60'000);
     EXPECT_EQ(minutes[0].count, 2);
@@ -76,8 +80,52 @@ TEST(Store, GivesTheShareOfAClassByMinute) {
     EXPECT_DOUBLE_EQ(minutes[0].least, 0.125);
     EXPECT_DOUBLE_EQ(minutes[0].most, 0.5);
     EXPECT_EQ(minutes[1].count, 1);
-    EXPECT_TRUE(store.shareByMinute(id, "vit", 7, Millis(0), Millis(1'000'000)).empty());
-    EXPECT_EQ(store.shareByMinute(id, "vit", 0, Millis(0), Millis(61'000)).size(), 1u);
+    EXPECT_TRUE(share(7, 1'000'000).empty());
+    EXPECT_EQ(share(0, 61'000).size(), 1u);
+    const std::vector<QuantitySpan> readings = share(1, 100'000, Millis(1));
+    ASSERT_EQ(readings.size(), 2u);
+    EXPECT_EQ(readings[1].time.count(), 61'000);
+    EXPECT_DOUBLE_EQ(readings[1].mean, 0.125);
+}
+
+/// The same numbers from a reading and from the store, of the region asked for alone.
+TEST(Store, GivesQuantitiesOfRegions) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const std::int64_t id = store.source("street"), other = store.source("yard");
+    const auto add = [&](std::int64_t source, std::int64_t ms, const char* model, const char* region,
+                         int tokens) {
+        Measurement m;
+        m.time = Millis(ms);
+        m.regions = {{region, 8, tokens, {0.125 * tokens, 0.5}}, {"empty", 0, 0, {}}};
+        m.setup = {model, "mpm", {2, 5}};
+        store.add(source, {m});
+        return m;
+    };
+    const Measurement first = add(id, 60'000, "vit", "door", 4);
+    add(id, 61'000, "vit", "door", 2);
+    add(id, 62'000, "other", "door", 6);
+    add(id, 63'000, "vit", "gate", 8);
+    add(other, 64'000, "vit", "door", 8);
+    const auto minute = [&](const Quantity& quantity) {
+        const auto found = store.quantity(id, "vit", quantity, Millis(0), Millis(1'000'000));
+        EXPECT_EQ(found.size(), 1u);
+        return found.empty() ? QuantitySpan() : found.front();
+    };
+    const Quantity tokens{Quantity::Kind::RegionTokens, -1, "door"};
+    const Quantity share{Quantity::Kind::RegionShare, 0, "door"};
+    EXPECT_DOUBLE_EQ(minute(tokens).mean, 0.5);  // of every model
+    EXPECT_DOUBLE_EQ(minute(tokens).least, 0.25);
+    EXPECT_DOUBLE_EQ(minute(share).mean, 0.375);
+    EXPECT_EQ(minute(share).count, 2);
+    EXPECT_EQ(valueOf(tokens, first), 0.5);
+    EXPECT_EQ(valueOf(share, first), 0.5);
+    EXPECT_FALSE(valueOf({Quantity::Kind::RegionTokens, -1, "empty"}, first));
+    EXPECT_FALSE(valueOf({Quantity::Kind::RegionTokens, -1, "gate"}, first));
+    EXPECT_FALSE(valueOf({Quantity::Kind::ClassShare, 0, {}}, first));
+    EXPECT_TRUE(
+        store.quantity(id, "vit", {Quantity::Kind::RegionTokens, -1, "empty"}, Millis(0), Millis(1'000'000))
+            .empty());
 }
 
 }  // namespace

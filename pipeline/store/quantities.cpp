@@ -1,0 +1,93 @@
+// Quantities of classes and regions: in a reading, and in the store.
+#include <array>
+
+#include "pipeline/store/database.hpp"
+
+namespace mpm::pipeline {
+
+namespace {
+
+using Value = std::optional<double>;
+
+/// A kind, by its number. A list that is no JSON, or has anything but numbers, has no share.
+struct Kind {
+    Value (*get)(const Quantity& quantity, const Measurement& m);
+    const char* column;  ///< in SQL; ?1: the place in a list
+    bool region, ofModel;
+};
+
+Value shareOf(int classId, const std::vector<double>& shares) {
+    const auto id = static_cast<std::size_t>(classId);
+    return classId >= 0 && id < shares.size() ? Value(shares[id]) : std::nullopt;
+}
+
+const RegionReading* regionOf(const Quantity& quantity, const Measurement& m) {
+    for (const RegionReading& reading : m.regions)
+        if (reading.name == quantity.region) return &reading;
+    return nullptr;
+}
+
+Value classShare(const Quantity& quantity, const Measurement& m) {
+    return shareOf(quantity.classId, m.classShares);
+}
+
+Value regionTokens(const Quantity& quantity, const Measurement& m) {
+    const RegionReading* found = regionOf(quantity, m);
+    return found && found->patches > 0 ? Value(double(found->tokens) / found->patches) : std::nullopt;
+}
+
+Value regionShare(const Quantity& quantity, const Measurement& m) {
+    const RegionReading* found = regionOf(quantity, m);
+    return found ? shareOf(quantity.classId, found->classShares) : std::nullopt;
+}
+
+constexpr std::array kKinds = {
+    Kind{classShare,
+         "CASE WHEN json_valid(reading.class_shares) THEN json_extract(reading.class_shares, ?1) END", false,
+         true},
+    Kind{regionTokens, "tokens * 1.0 / nullif(patches, 0)", true, false},
+    Kind{regionShare,
+         "CASE WHEN json_valid(region_reading.class_shares) THEN json_extract(region_reading.class_shares, "
+         "?1) END",
+         true, true}};
+
+const Kind& kindOf(const Quantity& quantity) {
+    return kKinds.at(static_cast<std::size_t>(quantity.kind));
+}
+
+}  // namespace
+
+Value valueOf(const Quantity& quantity, const Measurement& measurement) {
+    return kindOf(quantity).get(quantity, measurement);
+}
+
+std::vector<QuantitySpan> Store::quantity(std::int64_t source, const std::string& model,
+                                          const Quantity& quantity, Millis from, Millis to,
+                                          Millis step) const {
+    const Kind& kind = kindOf(quantity);
+    const std::string column = kind.column;
+    std::string sql = "SELECT time / ?6 AS step, count(*), avg(v), min(v), max(v) FROM (SELECT time, " +
+                      column + " AS v FROM reading";
+    if (kind.region)
+        sql +=
+            " CROSS JOIN region_reading ON region_reading.reading = reading.id AND region_reading.region ="
+            " (SELECT id FROM region WHERE source = ?2 AND name = ?7)";
+    sql += " WHERE source = ?2 AND time >= ?3 AND time < ?4";
+    if (kind.ofModel) sql += " AND setup IN (SELECT id FROM setup WHERE model = ?5)";
+    sql += ") WHERE typeof(v) IN ('real', 'integer') GROUP BY step ORDER BY step";
+    Statement rows = m_database->prepare(sql.c_str());
+    rows.bind(1, "$[" + std::to_string(quantity.classId) + "]")
+        .bind(2, source)
+        .bind(3, std::int64_t{from.count()})
+        .bind(4, std::int64_t{to.count()})
+        .bind(5, model)
+        .bind(6, std::int64_t{step.count()});
+    if (kind.region) rows.bind(7, quantity.region);
+    std::vector<QuantitySpan> found;
+    while (rows.step())
+        found.push_back({rows.integer(0) * step, static_cast<double>(rows.integer(1)), rows.real(2),
+                         rows.real(3), rows.real(4)});
+    return found;
+}
+
+}  // namespace mpm::pipeline
