@@ -1,7 +1,6 @@
-// Regions on an image, and drawing one.
+// Regions on an image.
 #include <algorithm>
 
-#include <QKeyEvent>
 #include <QPainter>
 
 #include "gui/views/image_view.hpp"
@@ -10,21 +9,6 @@
 namespace mpm::gui {
 
 namespace {
-
-QPolygonF onScreen(const pipeline::Polygon& outline, const QRectF& whole) {
-    QPolygonF polygon;
-    for (const cv::Point2d& corner : outline)
-        polygon << QPointF(whole.x() + corner.x * whole.width(), whole.y() + corner.y * whole.height());
-    return polygon;
-}
-
-/// Dark under light: visible on any image.
-void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour) {
-    for (const auto& [pen, width] : {std::pair(QColor(0, 0, 0, 170), 4.0), std::pair(colour, 2.0)}) {
-        painter.setPen(QPen(pen, width));
-        closed ? painter.drawPolygon(polygon) : painter.drawPolyline(polygon);
-    }
-}
 
 /// The text of a narrow region extends beyond the region, but not beyond the view.
 QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
@@ -37,38 +21,26 @@ QRectF roomForText(const QRectF& region, const QString& words, const QFont& font
 
 }  // namespace
 
+QPolygonF onScreen(const pipeline::Polygon& outline, const QRectF& whole) {
+    QPolygonF polygon;
+    for (const cv::Point2d& corner : outline)
+        polygon << QPointF(whole.x() + corner.x * whole.width(), whole.y() + corner.y * whole.height());
+    return polygon;
+}
+
+void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour) {
+    for (const auto& [pen, width] : {std::pair(QColor(0, 0, 0, 170), 4.0), std::pair(colour, 2.0)}) {
+        painter.setPen(QPen(pen, width));
+        closed ? painter.drawPolygon(polygon) : painter.drawPolyline(polygon);
+    }
+}
+
 void ImageView::setRegions(const std::vector<pipeline::Region>& regions,
                            const std::vector<pipeline::RegionReading>& readings) {
     if (regions.empty() && m_regions.empty()) return;
     m_regions = regions;
     m_readings = readings;
     update();
-}
-
-void ImageView::drawShape(std::function<void(const pipeline::Polygon&)> then) {
-    m_shape.clear();
-    m_shapeDone = std::move(then);
-    setFocus();
-    setCursor(Qt::CrossCursor);
-    update();
-}
-
-void ImageView::endShape(bool done) {
-    const auto then = std::exchange(m_shapeDone, nullptr);
-    unsetCursor();
-    update();
-    // A double click's first half set the corner already.
-    if (done && m_shape.size() >= 3) then(m_shape);
-}
-
-void ImageView::keyPressEvent(QKeyEvent* event) {
-    const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
-    if (drawing() && (enter || event->key() == Qt::Key_Escape)) return endShape(enter);
-    if (drawing() && event->key() == Qt::Key_Backspace && !m_shape.empty()) {
-        m_shape.pop_back();
-        return update();
-    }
-    QWidget::keyPressEvent(event);
 }
 
 void ImageView::paintRegions(QPainter& painter, const QRectF& whole) const {
@@ -87,22 +59,6 @@ void ImageView::paintRegions(QPainter& painter, const QRectF& whole) const {
         const QRectF room = roomForText(box, words, painter.font(), QRectF(rect()));
         paintPlate(painter, room, Qt::AlignHCenter | Qt::AlignVCenter, words);
     }
-    painter.restore();
-}
-
-void ImageView::paintShape(QPainter& painter, const QRectF& whole) const {
-    if (!drawing()) return;
-    painter.save();
-    painter.setBrush(Qt::NoBrush);
-    const QPolygonF polygon = onScreen(m_shape, whole);
-    drawLine(painter, polygon, m_shape.size() > 2, QColor(120, 220, 255));
-    painter.setBrush(Qt::white);
-    for (const QPointF& corner : polygon)
-        painter.drawEllipse(corner, 4, 4);
-    painter.setFont(scaled(font(), 0.88));
-    const QString words = m_shape.size() < 3 ? tr("Click the corners; Escape cancels")
-                                             : tr("Enter or a double click ends; Backspace removes a corner");
-    paintPlate(painter, whole.intersected(QRectF(rect())), Qt::AlignHCenter | Qt::AlignVCenter, words);
     painter.restore();
 }
 

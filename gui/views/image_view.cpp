@@ -58,6 +58,7 @@ void ImageView::coverAnalysis(const Covers& covers, bool explains) {
 }
 
 void ImageView::clear() {
+    endShapes(false);
     setImage({});
     setNote({});
 }
@@ -102,7 +103,7 @@ void ImageView::paintEvent(QPaintEvent*) {
     } else {
         paintImage(painter, whole);
         paintMarks(painter, whole);
-        paintRegions(painter, whole);
+        changing() ? paintCorners(painter, whole) : paintRegions(painter, whole);
         paintShape(painter, whole);
         paintCursor(painter, whole);
     }
@@ -168,15 +169,12 @@ void ImageView::wheelEvent(QWheelEvent* event) {
 }
 
 void ImageView::mousePressEvent(QMouseEvent* event) {
-    if (drawing() && event->button() == Qt::LeftButton) {
-        const QPointF at = toImagePosition(event->position());
-        m_shape.emplace_back(std::clamp(at.x(), 0.0, 1.0), std::clamp(at.y(), 0.0, 1.0));
-        return update();
-    }
+    if (event->button() == Qt::LeftButton && pressShape(event->position())) return;
     if (event->button() == Qt::LeftButton) m_dragFrom = event->position();
 }
 
 void ImageView::mouseMoveEvent(QMouseEvent* event) {
+    if (moveShape(event->position())) return;
     if (m_dragFrom && (event->buttons() & Qt::LeftButton)) {
         const QPointF distance = *m_dragFrom - event->position();
         const QRectF whole = imageRect();
@@ -190,11 +188,12 @@ void ImageView::mouseMoveEvent(QMouseEvent* event) {
 
 void ImageView::mouseReleaseEvent(QMouseEvent*) {
     m_dragFrom.reset();
+    if (m_changing) m_changing->drags = false;
 }
 
 void ImageView::mouseDoubleClickEvent(QMouseEvent*) {
-    if (drawing()) return endShape(true);
-    emit activated();
+    if (drawing()) return endShapes(true);
+    if (!changing()) emit activated();
 }
 
 void ImageView::leaveEvent(QEvent*) {

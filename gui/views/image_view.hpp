@@ -38,6 +38,13 @@ public:
     /// cancelled.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
+    /// Shows the corners of shapes, to be moved, added and removed by mouse or keys. `then` gets the shapes
+    /// when the user ends it, not when it is cancelled.
+    using Shapes = std::vector<pipeline::Region>;
+    void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
+    bool changing() const { return m_changing.has_value(); }
+    /// Ends drawing or changing; `keep`: the result counts.
+    void endShapes(bool keep);
     /// Shown if there is no image yet.
     void setEmptyText(const QString& text);
 
@@ -50,6 +57,7 @@ public:
 signals:
     void activated();  ///< double click: to be shown large, or small again
     void painted();
+    void shapesChanging(bool changing);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -60,6 +68,7 @@ protected:
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    bool focusNextPrevChild(bool next) override;
 
     /// The rectangle of the whole image, partly outside the widget when zoomed.
     QRectF imageRect() const;
@@ -78,7 +87,14 @@ protected:
 private:
     void paintRegions(QPainter& painter, const QRectF& rect) const;
     void paintShape(QPainter& painter, const QRectF& rect) const;
-    void endShape(bool done);
+    void paintCorners(QPainter& painter, const QRectF& rect) const;
+    void paintHints(QPainter& painter, const QStringList& hints) const;
+    bool pressShape(const QPointF& position);
+    bool moveShape(const QPointF& position);
+    bool changeByKey(const QKeyEvent& event);
+    void addCorner(std::size_t shape, std::size_t before, const QPointF& at);
+    void stepCorner(int step);
+    void tellCorner();
     void paintCursor(QPainter& painter, const QRectF& rect);
     /// The footer, shortened to a width.
     virtual QString footerFor(double) const { return m_footer; }
@@ -95,6 +111,24 @@ private:
     std::vector<pipeline::RegionReading> m_readings;
     pipeline::Polygon m_shape;  // being drawn
     std::function<void(const pipeline::Polygon&)> m_shapeDone;
+    struct Corner {
+        std::size_t shape, corner;
+    };
+    struct Changing {
+        Shapes shapes;
+        std::function<void(const Shapes&)> done;
+        Corner chosen{0, 0};
+        bool drags = false;
+    };
+    std::optional<Corner> cornerAt(const QPointF& position) const;
+    /// The corner that an edge ends at.
+    std::optional<Corner> edgeAt(const QPointF& position) const;
+    std::optional<Changing> m_changing;
 };
+
+/// The corners of a shape, where `image` is painted.
+QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
+/// Dark under light: visible on any image.
+void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour);
 
 }  // namespace mpm::gui

@@ -28,7 +28,12 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     m_now->setText(tr("Now"));
     setPlainToolTip(m_now, tr("Back to the present (Escape); Left and Right step through the past"));
     m_now->hide();
-    connect(m_now, &QToolButton::clicked, this, &LiveView::showNow);
+    connect(m_now, &QToolButton::clicked, this, [this] { changing() ? endShapes(true) : showNow(); });
+    connect(this, &ImageView::shapesChanging, this, [this](bool changing) {
+        m_now->setText(changing ? tr("Done") : tr("Now"));
+        m_now->setVisible(changing);
+        placeButton();
+    });
     connect(this, &ImageView::painted, this, [this] {
         if (!std::exchange(m_fresh, false)) return;
         m_displayMs = std::chrono::duration<double, std::milli>(Steady::now() - m_captured).count();
@@ -56,7 +61,7 @@ void LiveView::showPast(const QImage& image, qint64 time, const QString& source)
     setNote(source);
     setCover({});
     m_now->show();
-    m_now->raise();
+    placeButton();
     setFocus();
 }
 
@@ -74,7 +79,7 @@ void LiveView::clear() {
 }
 
 void LiveView::keyPressEvent(QKeyEvent* event) {
-    if (!m_past || drawing()) return ImageView::keyPressEvent(event);
+    if (!m_past || drawing() || changing()) return ImageView::keyPressEvent(event);
     if (event->key() == Qt::Key_Escape) return showNow();
     if (event->key() == Qt::Key_Left) return emit pastStepped(-1);
     if (event->key() == Qt::Key_Right) return emit pastStepped(1);
@@ -82,8 +87,13 @@ void LiveView::keyPressEvent(QKeyEvent* event) {
 }
 
 void LiveView::resizeEvent(QResizeEvent*) {
+    placeButton();
+}
+
+void LiveView::placeButton() {
     m_now->adjustSize();
-    m_now->move((width() - m_now->width()) / 2, height() - m_now->height() - 8);
+    const int hints = changing() ? 4 * fontMetrics().height() : 0;
+    m_now->move((width() - m_now->width()) / 2, height() - m_now->height() - 8 - hints);
 }
 
 }  // namespace mpm::gui

@@ -33,7 +33,9 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    QToolButton* m_now;
+    void placeButton();
+
+    QToolButton* m_now;  // ends a look at the past, or a change of shapes
     std::optional<qint64> m_past;
     Cover m_cover;
     Steady::time_point m_captured;
