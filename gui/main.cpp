@@ -96,13 +96,12 @@ int main(int argc, char** argv) {
     const auto application = mpm::gui::makeApplication(argc, argv);
     mpm::gui::setNumericLocale();
     mpm::gui::installTranslations(*application, QLocale());
-    mpm::gui::MainWindow window(parsed.options);
+    mpm::gui::ProfileWindow shown(parsed.options);
     mpm::gui::UnixSignals signals_;
-    QObject::connect(&signals_, &mpm::gui::UnixSignals::endWanted, &window, [&window] {
-        window.close();
+    QObject::connect(&signals_, &mpm::gui::UnixSignals::endWanted, &shown, [&shown] {
+        shown.window().close();
         QCoreApplication::quit();  // also where a dialog keeps the application running
     });
-    window.show();
-    if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(window, parsed.options);
+    if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(shown.window(), parsed.options);
     return QApplication::exec();
 }

@@ -347,6 +347,22 @@
         <source>By &amp;hour and date</source>
         <translation>Par &amp;heure et date</translation>
     </message>
+    <message>
+        <source>&amp;Name this source…</source>
+        <translation>&amp;Nommer cette source…</translation>
+    </message>
+    <message>
+        <source>%1 and %2 more</source>
+        <translation>%1 et %2 de plus</translation>
+    </message>
+    <message>
+        <source>&amp;Profiles…</source>
+        <translation>&amp;Profils…</translation>
+    </message>
+    <message>
+        <source>&amp;Change regions and masks</source>
+        <translation>&amp;Modifier régions et masques</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -1219,8 +1235,28 @@
         <translation>Cliquez les coins ; Échap annule</translation>
     </message>
     <message>
-        <source>Enter or a double click ends; Backspace removes a corner</source>
-        <translation>Entrée ou un double clic termine ; Retour arrière retire un coin</translation>
+        <source>%1: corner %2 of %3</source>
+        <translation>%1 : coin %2 sur %3</translation>
+    </message>
+    <message>
+        <source>Enter, a double click or the first corner ends</source>
+        <translation>Entrée, un double clic ou le premier coin termine</translation>
+    </message>
+    <message>
+        <source>Backspace removes a corner, Escape cancels</source>
+        <translation>Retour arrière ôte un coin, Échap annule</translation>
+    </message>
+    <message>
+        <source>Enter keeps the shapes, Escape cancels</source>
+        <translation>Entrée garde les formes, Échap annule</translation>
+    </message>
+    <message>
+        <source>%1; Tab: the next corner</source>
+        <translation>%1 ; Tab : le coin suivant</translation>
+    </message>
+    <message>
+        <source>Drag or arrows: move. Click on an edge or Ins: add. Del: remove, down to three</source>
+        <translation>Glisser ou flèches : déplacer. Clic sur un bord ou Inser : ajouter. Suppr : ôter, jusqu&apos;à trois</translation>
     </message>
 </context>
 <context>
@@ -1368,12 +1404,20 @@
         <source>PAST: %1</source>
         <translation>PASSÉ : %1</translation>
     </message>
+    <message>
+        <source>Done</source>
+        <translation>Terminé</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::MainWindow</name>
     <message>
         <source>MPM Monitor (read only)</source>
         <translation>MPM Monitor (lecture seule)</translation>
+    </message>
+    <message>
+        <source>%1 – %2</source>
+        <translation>%1 – %2</translation>
     </message>
 </context>
 <context>
@@ -1807,6 +1851,76 @@
     </message>
 </context>
 <context>
+    <name>mpm::gui::Profiles</name>
+    <message>
+        <source>Profile &apos;%1&apos; is in use by another program</source>
+        <translation>Le profil « %1 » est utilisé par un autre programme</translation>
+    </message>
+    <message>
+        <source>Profile &apos;%1&apos;: some files cannot be deleted</source>
+        <translation>Profil « %1 » : des fichiers ne peuvent être supprimés</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ProfilesDialog</name>
+    <message>
+        <source>Profiles</source>
+        <translation>Profils</translation>
+    </message>
+    <message>
+        <source>Each profile has sources, a model, rules and measurements of its own.</source>
+        <translation>Chaque profil a ses propres sources, modèle, règles et mesures.</translation>
+    </message>
+    <message>
+        <source>&amp;Switch</source>
+        <translation>&amp;Changer</translation>
+    </message>
+    <message>
+        <source>&amp;New…</source>
+        <translation>&amp;Nouveau…</translation>
+    </message>
+    <message>
+        <source>&amp;Delete…</source>
+        <translation>&amp;Supprimer…</translation>
+    </message>
+    <message>
+        <source>%1 (this window)</source>
+        <translation>%1 (cette fenêtre)</translation>
+    </message>
+    <message>
+        <source>There is a profile of this name</source>
+        <translation>Un profil porte déjà ce nom</translation>
+    </message>
+    <message>
+        <source>Letters, digits, blanks, dots and dashes only</source>
+        <translation>Lettres, chiffres, espaces, points et tirets seulement</translation>
+    </message>
+    <message>
+        <source>Name of the new profile</source>
+        <translation>Nom du nouveau profil</translation>
+    </message>
+    <message>
+        <source>such as yard</source>
+        <translation>par exemple cour</translation>
+    </message>
+    <message>
+        <source>Delete a profile</source>
+        <translation>Supprimer un profil</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Supprimer</translation>
+    </message>
+    <message>
+        <source>Delete the profile &apos;%1&apos;?</source>
+        <translation>Supprimer le profil « %1 » ?</translation>
+    </message>
+    <message>
+        <source>Its settings, rules, measurements and small images are deleted; recordings stay.</source>
+        <translation>Ses réglages, règles, mesures et petites images sont supprimés ; les enregistrements restent.</translation>
+    </message>
+</context>
+<context>
     <name>mpm::gui::PublishPage</name>
     <message>
         <source>MQTT, with discovery for Home Assistant</source>
@@ -2038,6 +2152,10 @@
         <source>Age of small images</source>
         <translation>Âge des petites images</translation>
     </message>
+    <message>
+        <source>&amp;Change on the image</source>
+        <translation>&amp;Modifier sur l&apos;image</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::ReuseView</name>
@@ -2200,6 +2318,10 @@
     <message>
         <source>Profile &apos;%1&apos; is in use by process %2 (%3): settings and measurements are only read</source>
         <translation>Le profil « %1 » est utilisé par le processus %2 (%3) : réglages et mesures sont seulement lus</translation>
+    </message>
+    <message>
+        <source>Another source has the name &apos;%1&apos;</source>
+        <translation>Une autre source porte le nom « %1 »</translation>
     </message>
 </context>
 <context>
@@ -2397,6 +2519,22 @@
         <source>Built in: a street by day and night</source>
         <translation>Intégrée : une rue de jour et de nuit</translation>
     </message>
+    <message>
+        <source>Another source has this name</source>
+        <translation>Une autre source porte ce nom</translation>
+    </message>
+    <message>
+        <source>name, such as Front door</source>
+        <translation>nom, par exemple Porte d&apos;entrée</translation>
+    </message>
+    <message>
+        <source>Name of the source</source>
+        <translation>Nom de la source</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::SourceGrid</name>
@@ -2407,10 +2545,6 @@
     <message>
         <source>%1 of %2 tokens, frame %3</source>
         <translation>%1 jetons sur %2, image %3</translation>
-    </message>
-    <message>
-        <source>Built-in street</source>
-        <translation>Rue intégrée</translation>
     </message>
     <message>
         <source>paused</source>
@@ -2428,8 +2562,20 @@
         <translation>Sources</translation>
     </message>
     <message>
-        <source>Built-in street</source>
-        <translation>Rue intégrée</translation>
+        <source>Another source has this name</source>
+        <translation>Une autre source porte ce nom</translation>
+    </message>
+    <message>
+        <source>Name of the source</source>
+        <translation>Nom de la source</translation>
+    </message>
+    <message>
+        <source>Such as Front door; empty: %1</source>
+        <translation>Par exemple Porte d&apos;entrée ; vide : %1</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1 : %2</translation>
     </message>
 </context>
 <context>
@@ -2529,6 +2675,10 @@
     <message>
         <source>this program was built without a keychain</source>
         <translation>ce programme a été construit sans trousseau</translation>
+    </message>
+    <message>
+        <source>Built-in street</source>
+        <translation>Rue intégrée</translation>
     </message>
 </context>
 <context>
@@ -3022,6 +3172,18 @@
     <message>
         <source>Alert %1, %2: %3</source>
         <translation>Alerte %1, %2 : %3</translation>
+    </message>
+    <message>
+        <source>Mask</source>
+        <translation>Masque</translation>
+    </message>
+    <message>
+        <source>There is no region and no mask yet: G draws a region, Shift+G a mask</source>
+        <translation>Il n&apos;y a encore ni région ni masque : G dessine une région, Maj+G un masque</translation>
+    </message>
+    <message>
+        <source>Regions and masks are changed</source>
+        <translation>Les régions et masques sont modifiés</translation>
     </message>
 </context>
 <context>

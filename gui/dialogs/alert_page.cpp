@@ -20,7 +20,7 @@
 namespace mpm::gui {
 
 AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
-                     const QStringList& labels, const QStringList& sources, QWidget* parent)
+                     const QStringList& labels, const std::map<QString, QString>& sources, QWidget* parent)
     : QWidget(parent), m_rules(rules), m_list(new QListWidget) {
     m_list->setAccessibleName(tr("Alerts"));
     auto* left = new QVBoxLayout;
@@ -36,8 +36,8 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     auto* row = new QHBoxLayout(this);
     row->addLayout(left, 2);
     row->addWidget(buildForm(regions, labels), 3);
-    for (const QString& source : sources)
-        m_source->addItem(source, QString::fromStdString(safeName(source.toStdString())));
+    for (const auto& [source, title] : sources)
+        m_source->addItem(title, QString::fromStdString(safeName(source.toStdString())));
     for (const pipeline::AlertRule& rule : m_rules)
         m_list->addItem(QString::fromStdString(rule.name));
     connect(m_plus, &QPushButton::clicked, this, &AlertPage::add);

@@ -1,6 +1,7 @@
 // The list of alert rules and a form for the chosen rule.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include <QWidget>
@@ -22,9 +23,10 @@ namespace mpm::gui {
 class AlertPage : public QWidget {
     Q_OBJECT
 public:
-    /// `sources`: names of the sources that are open.
+    /// `sources`: names of the sources that rules may name, by the address without passwords.
     AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
-              const QStringList& labels, const QStringList& sources, QWidget* parent = nullptr);
+              const QStringList& labels, const std::map<QString, QString>& sources,
+              QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
     /// The present values of the source in front, shown beside the threshold.

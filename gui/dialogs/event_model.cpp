@@ -29,8 +29,8 @@ QString dateText(qint64 time) {
 
 }  // namespace
 
-EventModel::EventModel(FindImage image, const QStringList& rules, QObject* parent)
-    : QAbstractTableModel(parent), m_image(std::move(image)), m_rules(rules) {}
+EventModel::EventModel(FindImage image, Title title, const QStringList& rules, QObject* parent)
+    : QAbstractTableModel(parent), m_image(std::move(image)), m_title(std::move(title)), m_rules(rules) {}
 
 void EventModel::setEvents(const std::vector<pipeline::StoredEvent>& events,
                            const std::vector<Recording>& recordings) {
@@ -68,7 +68,7 @@ QVariant EventModel::textOf(const Row& row, int column) const {
                    QLocale().toString(time.time(), QStringLiteral("HH:mm:ss"));
         }
         case Source:
-            return row.source;
+            return m_title ? m_title(row.source) : row.source;
         case Rule:
             return row.rule;
         case Value:
@@ -109,6 +109,8 @@ QVariant EventModel::data(const QModelIndex& index, int role) const {
             return qint64(row.id);
         case FileRole:
             return row.file;
+        case SourceRole:
+            return row.source;
         default:
             return {};
     }

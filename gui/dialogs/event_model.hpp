@@ -15,11 +15,13 @@ class EventModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { Image, Time, Source, Rule, Value, Play, Columns };
-    enum Role { MomentRole = Qt::UserRole, IdRole, FileRole };
+    enum Role { MomentRole = Qt::UserRole, IdRole, FileRole, SourceRole };
 
-    /// `image`: the file of the stored image of a moment; empty: none. `rules`: names of the present rules.
+    /// `image`: the file of the stored image of a moment; empty: none. `title`: the name of a source.
+    /// `rules`: names of the present rules.
     using FindImage = std::function<QString(const QString& source, qint64 time)>;
-    EventModel(FindImage image, const QStringList& rules, QObject* parent = nullptr);
+    using Title = std::function<QString(const QString& source)>;
+    EventModel(FindImage image, Title title, const QStringList& rules, QObject* parent = nullptr);
 
     void setEvents(const std::vector<pipeline::StoredEvent>& events,
                    const std::vector<Recording>& recordings);
@@ -44,6 +46,7 @@ private:
     QVariant pixmapOf(const Row& row) const;
 
     const FindImage m_image;
+    const Title m_title;
     const QStringList m_rules;
     std::vector<Row> m_rows;
 };

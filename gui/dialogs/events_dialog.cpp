@@ -13,8 +13,12 @@
 
 namespace mpm::gui {
 
-EventsDialog::EventsDialog(EventModel::FindImage image, const QStringList& rules, QWidget* parent)
-    : QDialog(parent), m_events(std::move(image), rules), m_table(new QTableView), m_count(plainLabel()) {
+EventsDialog::EventsDialog(EventModel::FindImage image, EventModel::Title title, const QStringList& rules,
+                           QWidget* parent)
+    : QDialog(parent),
+      m_events(std::move(image), std::move(title), rules),
+      m_table(new QTableView),
+      m_count(plainLabel()) {
     setWindowTitle(tr("Events"));
     m_shown.setSourceModel(&m_events);
     m_table->setModel(&m_shown);
@@ -121,7 +125,7 @@ void EventsDialog::updateButtons() {
 void EventsDialog::showImage() {
     const QModelIndex index = m_table->currentIndex();
     if (index.isValid())
-        emit momentWanted(index.siblingAtColumn(EventModel::Source).data().toString(),
+        emit momentWanted(index.data(EventModel::SourceRole).toString(),
                           index.data(EventModel::MomentRole).toLongLong());
 }
 

@@ -16,7 +16,8 @@ namespace mpm::gui {
 class EventsDialog : public QDialog {
     Q_OBJECT
 public:
-    EventsDialog(EventModel::FindImage image, const QStringList& rules, QWidget* parent = nullptr);
+    EventsDialog(EventModel::FindImage image, EventModel::Title title, const QStringList& rules,
+                 QWidget* parent = nullptr);
 
     /// The selection and the filters stay, as far as their values are still there.
     void setEvents(const std::vector<pipeline::StoredEvent>& events,

@@ -1,9 +1,12 @@
 #include "gui/dialogs/questions.hpp"
 
+#include <QDialogButtonBox>
 #include <QDir>
 #include <QFileDialog>
 #include <QInputDialog>
+#include <QLineEdit>
 #include <QMessageBox>
+#include <QPushButton>
 
 #include <mpm/mpm.hpp>
 
@@ -22,6 +25,28 @@ void askForFile(QWidget& window, const QString& title, const QString& filter,
     }
     QObject::connect(dialog, &QFileDialog::fileSelected, &window, then);
     dialog->open();
+}
+
+void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
+                const std::function<QString(const QString& text)>& problem,
+                const std::function<void(const QString& text)>& then) {
+    auto* dialog = new QInputDialog(&window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(title);
+    dialog->setTextValue(present);
+    dialog->setLabelText(title);
+    dialog->resize(420, dialog->sizeHint().height());
+    const auto check = [dialog, title, problem](const QString& text) {
+        const QString found = problem(text.trimmed());
+        dialog->setLabelText(found.isEmpty() ? title : found);
+        dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Ok)->setEnabled(found.isEmpty());
+    };
+    QObject::connect(dialog, &QInputDialog::textValueChanged, dialog, check);
+    QObject::connect(dialog, &QInputDialog::textValueSelected, &window,
+                     [then](const QString& text) { then(text.trimmed()); });
+    dialog->open();
+    dialog->findChild<QLineEdit*>()->setPlaceholderText(hint);
+    check(present);
 }
 
 void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then) {

@@ -19,6 +19,10 @@ struct Questions {
 /// `suggestion`: a name with ending for a new file; empty: an existing file is asked for.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
+/// `hint`: shown while nothing is typed. `problem`: why a text cannot be used; empty: it can.
+void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
+                const std::function<QString(const QString& text)>& problem,
+                const std::function<void(const QString& text)>& then);
 /// `seconds` between two analysed frames.
 void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then);
 void showAbout(QWidget& window);

@@ -14,8 +14,8 @@
 
 namespace mpm::gui {
 
-RecordingsDialog::RecordingsDialog(const QString& folder, QWidget* parent)
-    : QDialog(parent), m_list(new QListWidget) {
+RecordingsDialog::RecordingsDialog(const QString& folder, std::map<QString, QString> names, QWidget* parent)
+    : QDialog(parent), m_names(std::move(names)), m_list(new QListWidget) {
     setWindowTitle(tr("Recordings"));
     m_list->setObjectName(QStringLiteral("framed"));
     m_list->setAccessibleName(tr("Recordings, newest first"));
@@ -60,10 +60,16 @@ void RecordingsDialog::setEvents(const std::vector<pipeline::StoredEvent>& event
     }
 }
 
+/// The name of the source, or of the file.
+QString RecordingsDialog::titleOf(const Recording& recording) const {
+    const auto named = m_names.find(recording.source);
+    return named != m_names.end() ? named->second : safeText(QFileInfo(recording.file).completeBaseName());
+}
+
 /// The rule or the name first; the other facts in a line below.
 void RecordingsDialog::updateText(int row) {
     const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
-    const QString name = safeText(QFileInfo(recording.file).completeBaseName());
+    const QString name = titleOf(recording);
     const QString time =
         QLocale().toString(QDateTime::fromMSecsSinceEpoch(recording.from), QLocale::ShortFormat);
     QStringList facts{time, QLocale().formattedDataSize(recording.bytes)};
@@ -77,8 +83,7 @@ void RecordingsDialog::play() {
     const int row = m_list->currentRow();
     if (row < 0) return;
     const Entry& entry = m_entries[static_cast<std::size_t>(row)];
-    emit playWanted(entry.recording.file,
-                    entry.rule.isEmpty() ? safeText(entry.recording.source) : entry.rule);
+    emit playWanted(entry.recording.file, entry.rule.isEmpty() ? titleOf(entry.recording) : entry.rule);
 }
 
 }  // namespace mpm::gui

@@ -13,7 +13,9 @@ namespace mpm::gui {
 class RecordingsDialog : public QDialog {
     Q_OBJECT
 public:
-    explicit RecordingsDialog(const QString& folder, QWidget* parent = nullptr);
+    /// `names`: of sources, by topicWord() of the address.
+    explicit RecordingsDialog(const QString& folder, std::map<QString, QString> names,
+                              QWidget* parent = nullptr);
 
     QListWidget* list() const { return m_list; }
     /// Names the rule that began each recording. `rules`: names of the present rules.
@@ -25,12 +27,14 @@ signals:
 private:
     void play();
     void updateText(int row);
+    QString titleOf(const Recording& recording) const;
 
     struct Entry {
         Recording recording;
         QString rule;
         double seconds = 0;
     };
+    const std::map<QString, QString> m_names;
     std::vector<Entry> m_entries;  // by row
     QListWidget* m_list;
     std::unique_ptr<Previews> m_previews;

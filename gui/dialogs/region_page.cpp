@@ -38,6 +38,8 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
     : QWidget(parent),
       m_watch(watch),
       m_table(new QTableWidget(0, 2)),
+      m_change(new QPushButton(tr("&Change on the image"))),
+      m_remove(new QPushButton(tr("Re&move"))),
       m_measurementsOnly(new QCheckBox(tr("Measurements only: images are measured and discarded"))) {
     m_measurementsOnly->setChecked(!keepsImages);
     m_table->setHorizontalHeaderLabels({tr("Name"), tr("Corners, across and down from 0 to 1")});
@@ -58,8 +60,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
     auto* row = new QHBoxLayout;
     auto* region = new QPushButton(tr("Draw &region"));
     auto* mask = new QPushButton(tr("Draw &mask"));
-    auto* minus = new QPushButton(tr("Re&move"));
-    for (QPushButton* button : {region, mask, minus})
+    for (QPushButton* button : {region, mask, m_change, m_remove})
         row->addWidget(button);
     row->addStretch();
     layout->addLayout(row);
@@ -67,7 +68,8 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
     layout->addLayout(makeThumbnails(thumbnails));
     connect(region, &QPushButton::clicked, this, &RegionPage::drawRegionWanted);
     connect(mask, &QPushButton::clicked, this, &RegionPage::drawMaskWanted);
-    connect(minus, &QPushButton::clicked, this, &RegionPage::remove);
+    connect(m_change, &QPushButton::clicked, this, &RegionPage::changeShapesWanted);
+    connect(m_remove, &QPushButton::clicked, this, &RegionPage::remove);
     connect(m_table, &QTableWidget::cellChanged, this, &RegionPage::onEdited);
     connect(m_measurementsOnly, &QCheckBox::clicked, this, &RegionPage::changed);
     fill();
@@ -119,6 +121,8 @@ void RegionPage::fill() {
             row, 1, new QTableWidgetItem(shapeText(mask ? m_watch.masks[at] : m_watch.regions[at].outline)));
     }
     m_filling = false;
+    m_change->setEnabled(m_table->rowCount() > 0);
+    m_remove->setEnabled(m_table->rowCount() > 0);
 }
 
 void RegionPage::remove() {

@@ -7,6 +7,7 @@
 
 class QCheckBox;
 class QLayout;
+class QPushButton;
 class QSpinBox;
 class QTableWidget;
 
@@ -27,6 +28,7 @@ signals:
     void changed();
     void drawRegionWanted();
     void drawMaskWanted();
+    void changeShapesWanted();
 
 private:
     QLayout* makeThumbnails(const ThumbnailSettings& thumbnails);
@@ -37,6 +39,7 @@ private:
     SourceWatch m_watch;
     bool m_filling = false;
     QTableWidget* m_table;  // regions first, then masks
+    QPushButton *m_change, *m_remove;
     QCheckBox *m_measurementsOnly, *m_thumbnails;
     QSpinBox *m_megabytes, *m_days;
 };

@@ -12,12 +12,20 @@
 #include "gui/text/safe_text.hpp"
 #include "gui/text/source_text.hpp"
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
 namespace {
 
 constexpr QSize kSnapshot(320, 200);
+
+/// "0: Integrated Camera": the number is the source.
+QString sourceFrom(const QString& text) {
+    static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
+    const QRegularExpressionMatch match = named.match(text);
+    return match.hasMatch() ? match.captured(1) : text;
+}
 
 }  // namespace
 
@@ -26,13 +34,17 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
       m_choices(std::move(choices)),
       m_list(new QListWidget),
       m_address(new QLineEdit),
+      m_name(new QLineEdit),
       m_image(plainLabel()),
-      m_facts(plainLabel()) {
+      m_facts(plainLabel()),
+      m_taken(plainLabel(tr("Another source has this name"))) {
     setWindowTitle(title);
     m_list->setObjectName(QStringLiteral("framed"));
     m_list->setAccessibleName(tr("Cameras and recent sources"));
     m_address->setPlaceholderText(tr("file, folder, rtsp://…, http://…, gst: and a pipeline, or demo"));
     m_address->setAccessibleName(tr("Address of the source"));
+    m_name->setPlaceholderText(tr("name, such as Front door"));
+    m_name->setAccessibleName(tr("Name of the source"));
     m_image->setFixedSize(kSnapshot);
     m_image->setAlignment(Qt::AlignCenter);
     m_image->setFrameShape(QFrame::StyledPanel);
@@ -44,6 +56,9 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     auto* choose = new QVBoxLayout;
     choose->addWidget(m_list, 1);
     choose->addWidget(m_address);
+    choose->addWidget(m_name);
+    choose->addWidget(m_taken);
+    setMark(*m_taken, "trouble", true);
     auto* probe = new QVBoxLayout;
     probe->addWidget(m_image);
     probe->addWidget(m_facts);
@@ -60,23 +75,22 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     layout->addWidget(buttons);
     resize(760, 380);
     m_image->setText(tr("Test shows an image of the source here"));
-    connect(m_list, &QListWidget::currentTextChanged, m_address, &QLineEdit::setText);
+    connect(m_list, &QListWidget::currentItemChanged, this, &SourceDialog::choose);
     connect(m_list, &QListWidget::itemActivated, m_open, &QPushButton::click);
     connect(m_address, &QLineEdit::textChanged, this, [this] {
         endTest();
-        const bool any = !source().isEmpty();
-        m_test->setEnabled(any);
-        m_open->setEnabled(any);
+        offerName(watchOf(source()).name);
+        check();
     });
+    connect(m_name, &QLineEdit::textChanged, this, &SourceDialog::check);
     connect(m_test, &QPushButton::clicked, this, &SourceDialog::test);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
         endTest();  // some cameras serve a single client
         accept();
-        emit chosen(source());
+        emit chosen(source(), m_name->text().trimmed());
     });
-    m_test->setEnabled(false);
-    m_open->setEnabled(false);
+    check();
     m_address->setFocus();
 }
 
@@ -85,6 +99,7 @@ SourceDialog::~SourceDialog() {
 }
 
 void SourceDialog::addChoices() {
+    // A source with a name is listed by it.
     const auto section = [this](const QString& title, const QStringList& sources) {
         if (sources.isEmpty()) return;
         auto* head = new QListWidgetItem(title, m_list);
@@ -92,19 +107,51 @@ void SourceDialog::addChoices() {
         QFont bold = m_list->font();
         bold.setBold(true);
         head->setFont(bold);
-        for (const QString& source : sources)
-            new QListWidgetItem(source, m_list);
+        for (const QString& source : sources) {
+            const QString name = watchOf(sourceFrom(source)).name;
+            auto* item =
+                new QListWidgetItem(name.isEmpty() ? source : tr("%1 (%2)").arg(name, source), m_list);
+            item->setData(Qt::UserRole, source);
+        }
     };
     section(tr("Cameras"), m_choices.cameras);
     section(tr("Recent"), m_choices.recent);
     section(tr("Built in: a street by day and night"), {QStringLiteral("demo")});
 }
 
+/// The system has a name for a camera; the number alone tells nobody which one it is.
+void SourceDialog::choose(const QListWidgetItem* item) {
+    if (item == nullptr) return;
+    const QString text = item->data(Qt::UserRole).toString(), chosen = sourceFrom(text);
+    m_address->setText(text);
+    const QString camera = text.mid(chosen.size() + 2);
+    if (m_name->text().isEmpty() && chosen != text && isFree(camera)) offerName(camera);
+}
+
+/// In place of an earlier offer, but not of a name that was typed.
+void SourceDialog::offerName(const QString& name) {
+    if (m_name->text() != m_offered) return;
+    m_offered = name;
+    m_name->setText(name);
+}
+
+SourceWatch SourceDialog::watchOf(const QString& source) const {
+    return m_choices.watch && !source.isEmpty() ? m_choices.watch(source) : SourceWatch();
+}
+
+bool SourceDialog::isFree(const QString& name) const {
+    return !m_choices.isNameFree || m_choices.isNameFree(name, source());
+}
+
+void SourceDialog::check() {
+    const bool any = !source().isEmpty(), free = isFree(m_name->text().trimmed());
+    m_test->setEnabled(any);
+    m_open->setEnabled(any && free);
+    m_taken->setVisible(!free);
+}
+
 QString SourceDialog::source() const {
-    static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
-    const QString text = m_address->text().trimmed();
-    const QRegularExpressionMatch match = named.match(text);
-    return match.hasMatch() ? match.captured(1) : text;
+    return sourceFrom(m_address->text().trimmed());
 }
 
 void SourceDialog::endTest() {
@@ -118,8 +165,7 @@ void SourceDialog::test() {
     if (source().startsWith(QStringLiteral("secret:")))
         return m_facts->setText(tr("Its address is in the keychain: it can be opened, not tested"));
     m_image->setText(tr("Connecting…"));
-    m_probe = new Probe(pipeline::Address(source().toStdString()),
-                        m_choices.masks ? m_choices.masks(source()) : std::vector<pipeline::Polygon>());
+    m_probe = new Probe(pipeline::Address(source().toStdString()), watchOf(source()).masks);
     connect(m_probe, &Probe::found, this, &SourceDialog::showResult);
     m_probe->start();
 }

@@ -7,10 +7,12 @@
 #include <QPointer>
 
 #include "gui/engine/probe.hpp"
+#include "gui/services/watch_settings.hpp"
 
 class QLabel;
 class QLineEdit;
 class QListWidget;
+class QListWidgetItem;
 class QPushButton;
 
 namespace mpm::gui {
@@ -22,26 +24,32 @@ public:
         QStringList cameras;  ///< "0: Integrated Camera"
         QStringList recent;   ///< without passwords
         bool showsImages = true;
-        std::function<std::vector<pipeline::Polygon>(const QString& source)> masks;
+        std::function<SourceWatch(const QString& source)> watch;  ///< the name and the masks of a source
+        std::function<bool(const QString& name, const QString& source)> isNameFree;
     };
     SourceDialog(const QString& title, Choices choices, QWidget* parent = nullptr);
     ~SourceDialog() override;
 
 signals:
-    void chosen(const QString& source);
+    void chosen(const QString& source, const QString& name);
 
 private:
     void addChoices();
-    /// "0: Integrated Camera": the number is the source.
+    void choose(const QListWidgetItem* item);
+    void offerName(const QString& name);
+    void check();
+    SourceWatch watchOf(const QString& source) const;
     QString source() const;
+    bool isFree(const QString& name) const;
     void test();
     void showResult(const ProbeResult& result);
     void endTest();
 
     const Choices m_choices;
+    QString m_offered;
     QListWidget* m_list;
-    QLineEdit* m_address;
-    QLabel *m_image, *m_facts;
+    QLineEdit *m_address, *m_name;
+    QLabel *m_image, *m_facts, *m_taken;
     QPushButton *m_test, *m_open;
     QPointer<Probe> m_probe;
 };

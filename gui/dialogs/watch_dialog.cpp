@@ -11,14 +11,16 @@
 namespace mpm::gui {
 
 WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
-                         const QStringList& sources, QWidget* parent)
+                         std::map<QString, QString> open, QWidget* parent)
     : QDialog(parent), m_before(settings), m_source(source), m_tabs(new QTabWidget) {
     setWindowTitle(tr("Watch"));
     const SourceWatch& watch = settings.of(source);
     QStringList regions;
     for (const pipeline::Region& region : watch.regions)
         regions << QString::fromStdString(region.name);
-    m_alerts = new AlertPage(settings.alerts, regions, labels, sources);
+    for (const auto& [named, own] : settings.sources)
+        if (!own.name.isEmpty()) open.try_emplace(named, own.name);
+    m_alerts = new AlertPage(settings.alerts, regions, labels, open);
     m_regions = new RegionPage(watch, settings.keepsImages, settings.thumbnails);
     m_publish = new PublishPage(settings.mqtt, settings.metrics);
     m_tabs->addTab(m_alerts, tr("Alerts"));
@@ -34,14 +36,15 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     connect(m_regions, &RegionPage::changed, this, &WatchDialog::emitSettings);
     connect(m_publish, &PublishPage::changed, this, &WatchDialog::emitSettings);
     connect(m_publish, &PublishPage::passwordGiven, this, &WatchDialog::passwordGiven);
-    connect(m_regions, &RegionPage::drawRegionWanted, this, [this] {
-        accept();
-        emit drawRegionWanted();
-    });
-    connect(m_regions, &RegionPage::drawMaskWanted, this, [this] {
-        accept();
-        emit drawMaskWanted();
-    });
+    const auto onTheImage = [this](auto wanted, auto answer) {
+        connect(m_regions, wanted, this, [this, answer] {
+            accept();
+            emit(this->*answer)();
+        });
+    };
+    onTheImage(&RegionPage::drawRegionWanted, &WatchDialog::drawRegionWanted);
+    onTheImage(&RegionPage::drawMaskWanted, &WatchDialog::drawMaskWanted);
+    onTheImage(&RegionPage::changeShapesWanted, &WatchDialog::changeShapesWanted);
 }
 
 void WatchDialog::setPage(Page page) {

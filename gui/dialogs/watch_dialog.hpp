@@ -19,9 +19,9 @@ public:
     enum Page { Alerts, Regions, Publish };
 
     /// `source`: the source in front, whose regions and masks are shown; `labels`: the model's classes;
-    /// `sources`: those that are open.
+    /// `open`: the sources that are open, with their names.
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
-                const QStringList& sources, QWidget* parent = nullptr);
+                std::map<QString, QString> open, QWidget* parent = nullptr);
 
     void setPage(Page page);
     WatchSettings settings() const;
@@ -34,6 +34,7 @@ signals:
     /// The image is needed, so the dialog closes.
     void drawRegionWanted();
     void drawMaskWanted();
+    void changeShapesWanted();
     /// For the keychain.
     void passwordGiven(const QString& password);
 

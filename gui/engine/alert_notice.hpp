@@ -9,10 +9,11 @@ namespace mpm::gui {
 
 struct AlertNotice {
     QDateTime time;
-    QString source, rule;
+    QString source, rule;  ///< names for the user
     double value = 0;
     QString text;         ///< for the user
     bool record = false;  ///< a video around it is wanted
+    QString key;          ///< the source's address without passwords
 };
 
 }  // namespace mpm::gui

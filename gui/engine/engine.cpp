@@ -122,6 +122,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_channel->forgetFrames(m_generation);
     m_address = address;
     m_sourceName = name.isEmpty() ? safeText(address.shown()) : name;
+    m_title.clear();
     m_report = {};
     m_recorder.setSource(m_sourceName);
     // Captures the channel, not this: a thread that hangs in a driver may outlive the engine.
@@ -135,6 +136,12 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     connect(m_capture, &Worker::crashed, this, &Engine::crashed);
     m_capture->start();
     setPaused(false);
+}
+
+void Engine::setTitle(const QString& title) {
+    if (std::exchange(m_title, title) == title || m_report.name.isEmpty()) return;
+    m_report.name = this->title();
+    emit sourceReported(m_report);
 }
 
 void Engine::openModel(const QString& model) {
@@ -227,13 +234,14 @@ void Engine::onReport(const SourceReport& report) {
         noteEvent(QStringLiteral("source"), QString::fromLatin1(pipeline::stateName(report.status.state)));
     m_state = report.status.state;
     m_report = report;
+    m_report.name = title();
     const std::vector<pipeline::SourceProblem>& problems = report.status.unreadable;
     while (m_skippedImages < problems.size()) {
         const pipeline::SourceProblem& problem = problems[m_skippedImages++];
         noteEvent(QStringLiteral("source"), QString::fromStdString(problem.message()));
         emit imageSkipped(problem);
     }
-    emit sourceReported(report);
+    emit sourceReported(m_report);
 }
 
 }  // namespace mpm::gui

@@ -50,8 +50,11 @@ public:
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
-    /// Without passwords. Empty before the first source.
+    /// The address without passwords: the key of the store and of settings. Empty before the first source.
     const QString& sourceName() const { return m_sourceName; }
+    /// The name for the user, in reports too; empty: the address.
+    void setTitle(const QString& title);
+    const QString& title() const { return m_title.isEmpty() ? m_sourceName : m_title; }
     const pipeline::Address& address() const { return m_address; }
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
@@ -95,7 +98,7 @@ private:
     Steady::time_point m_changedAt;  // of schedule or reuse
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
-    QString m_sourceName;
+    QString m_sourceName, m_title;
     SourceReport m_report;
     pipeline::SceneOptions m_scene = CaptureWorker::sceneOptions(0);
     bool m_watched = true;

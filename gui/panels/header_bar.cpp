@@ -107,11 +107,12 @@ void HeaderBar::hideFiguresThatDoNotFit() {
     }
 }
 
-void HeaderBar::setSource(const SourceReport& report, bool paused) {
+void HeaderBar::setSource(const SourceReport& report, bool paused, const QString& address) {
     m_badge->setState(sourceStateText(report), sourceLevel(report), paused);
     const bool scene = pipeline::traitsOf(report.kind).scene;
-    m_source->setText(scene ? tr("Built-in street, day and night") : report.name);
-    setPlainToolTip(m_source, report.name);
+    const bool unnamed = report.name == QStringLiteral("demo");
+    m_source->setText(unnamed ? tr("Built-in street, day and night") : report.name);
+    setPlainToolTip(m_source, address.isEmpty() ? report.name : address);
     if (std::exchange(m_streetShown, scene) != scene) showModel();
     setMark(*m_tokens, "stale", paused || !report.current());
     if (paused || !report.current()) setStale(true);

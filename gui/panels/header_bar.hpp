@@ -20,7 +20,8 @@ class HeaderBar : public QFrame {
 public:
     explicit HeaderBar(QWidget* parent = nullptr);
 
-    void setSource(const SourceReport& report, bool paused);
+    /// `address`: in the tip, if the source has another name.
+    void setSource(const SourceReport& report, bool paused, const QString& address = {});
     /// `street`: the model knows the built-in street only; the header says so on any other source.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);

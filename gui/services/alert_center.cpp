@@ -127,9 +127,10 @@ void AlertCenter::look(const pipeline::AlertInput& input) {
         const bool waits = std::any_of(m_raised.begin(), m_raised.end(),
                                        [&rule](const auto& raised) { return raised.first == rule; });
         if (waits) continue;
-        m_raised.emplace_back(rule, AlertNotice{QDateTime::currentDateTime(), m_engine.sourceName(),
-                                                QString::fromStdString(safeName(rule.name)), alert.value,
-                                                describeAlert(rule, alert.value), rule.record});
+        m_raised.emplace_back(
+            rule, AlertNotice{QDateTime::currentDateTime(), m_engine.title(),
+                              QString::fromStdString(safeName(rule.name)), alert.value,
+                              describeAlert(rule, alert.value), rule.record, m_engine.sourceName()});
     }
     if (idle && !m_raised.empty()) raiseNext();
 }

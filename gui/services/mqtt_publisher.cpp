@@ -75,20 +75,6 @@ void initLibrary() {
 
 }  // namespace
 
-QString topicWord(const QString& text) {
-    QString word;
-    for (const QChar c : text) {
-        const bool plain = c.isDigit() || (c.isLetter() && c.unicode() < 128);
-        if (plain)
-            word += c.toLower();
-        else if (!word.endsWith(QLatin1Char('_')) && !word.isEmpty())
-            word += QLatin1Char('_');
-    }
-    while (word.endsWith(QLatin1Char('_')))
-        word.chop(1);
-    return word.isEmpty() ? QStringLiteral("source") : word;
-}
-
 void MqttPublisher::Close::operator()(mosquitto* client) const {
     mosquitto_destroy(client);
 }
@@ -190,7 +176,13 @@ QString MqttPublisher::availability() const {
 }
 
 QString MqttPublisher::topicOf(const QString& source) const {
-    return m_settings.prefix + QLatin1Char('/') + m_profile + QLatin1Char('/') + topicWord(source);
+    return m_settings.prefix + QLatin1Char('/') + m_profile + QLatin1Char('/') +
+           topicWord(source, titleOf(source));
+}
+
+QString MqttPublisher::titleOf(const QString& source) const {
+    const auto found = m_titles.find(source);
+    return found != m_titles.end() ? found->second : source;
 }
 
 void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool retain) {
@@ -212,9 +204,17 @@ void MqttPublisher::publish(const QString& source, const pipeline::Measurement& 
     send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement, labels)), true);
 }
 
-void MqttPublisher::publishState(const QString& source, bool up, const QString& state) {
+void MqttPublisher::publishState(const QString& source, const QString& title, bool up, const QString& state) {
     const QByteArray payload = compact(
-        {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), source}});
+        {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), title}});
+    if (titleOf(source) != title) {
+        // The broker forgets what it keeps under the former name.
+        if (m_lastStates.erase(source) > 0)
+            for (const char* part : {"/state", "/source"})
+                send(topicOf(source) + QLatin1String(part), {}, true);
+        m_classes.erase(source);
+        m_titles[source] = title;
+    }
     const bool fresh = m_lastStates.find(source) == m_lastStates.end();
     if (!fresh && m_lastStates[source] == payload) return;
     m_lastStates[source] = payload;
@@ -224,7 +224,7 @@ void MqttPublisher::publishState(const QString& source, bool up, const QString& 
 }
 
 void MqttPublisher::publishAlert(const AlertNotice& notice) {
-    send(topicOf(notice.source) + QStringLiteral("/alert"),
+    send(topicOf(notice.key) + QStringLiteral("/alert"),
          compact({{QStringLiteral("time"), notice.time.toUTC().toString(Qt::ISODateWithMs)},
                   {QStringLiteral("source"), notice.source},
                   {QStringLiteral("rule"), notice.rule},
@@ -237,6 +237,8 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
                                    const QString& name, const QString& value, const char* unit) {
     const QString device = QStringLiteral("mpm_%1_%2").arg(m_profile, topicWord(source));
     const QString unique = device + QLatin1Char('_') + QLatin1String(id);
+    const QString title = titleOf(source);
+    const QString shown = title == source ? QStringLiteral("MPM ") + source : title;
     const bool binary = qstrcmp(kind, "binary_sensor") == 0;
     const QString part = qstrcmp(id, "source") == 0  ? QStringLiteral("/source")
                          : qstrcmp(id, "alert") == 0 ? QStringLiteral("/alert")
@@ -244,12 +246,13 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     QJsonObject json{
         {QStringLiteral("name"), name},
         {QStringLiteral("unique_id"), unique},
-        {QStringLiteral("object_id"), unique},
+        {QStringLiteral("object_id"),
+         QStringLiteral("mpm_%1_%2_%3").arg(m_profile, topicWord(source, title), QLatin1String(id))},
         {QStringLiteral("state_topic"), topicOf(source) + part},
         {QStringLiteral("value_template"), value},
         {QStringLiteral("availability_topic"), availability()},
         {QStringLiteral("device"), QJsonObject{{QStringLiteral("identifiers"), QJsonArray{device}},
-                                               {QStringLiteral("name"), QStringLiteral("MPM ") + source},
+                                               {QStringLiteral("name"), shown},
                                                {QStringLiteral("manufacturer"), QStringLiteral("MPM")},
                                                {QStringLiteral("model"), QStringLiteral("mpm-monitor")}}}};
     if (unit != nullptr) json[QStringLiteral("unit_of_measurement")] = QLatin1String(unit);

@@ -33,7 +33,9 @@ public:
     /// `labels`: names of the classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
-    void publishState(const QString& source, bool up, const QString& state);
+    /// `title`: the name of the source for the user. If it changes, the topics do, and Home Assistant gets
+    /// them.
+    void publishState(const QString& source, const QString& title, bool up, const QString& state);
     void publishAlert(const AlertNotice& notice);
 
     /// PREFIX/PROFILE/SOURCE, the last two with letters, digits and '_' only.
@@ -47,6 +49,7 @@ protected:
     void wake() override;
 
 private:
+    QString titleOf(const QString& source) const;
     void announce(const QString& source);
     void announceClasses(const QString& source, const std::vector<std::string>& labels);
     QString configTopic(const QString& source, const char* kind, const std::string& id) const;
@@ -74,9 +77,7 @@ private:
     std::map<QString, QElapsedTimer> m_sent;                // by source: the last measurement
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
     std::map<QString, std::vector<std::string>> m_classes;  // likewise
+    std::map<QString, QString> m_titles;                    // by source
 };
-
-/// Letters and digits of `text`, runs of anything else as one '_'.
-QString topicWord(const QString& text);
 
 }  // namespace mpm::gui

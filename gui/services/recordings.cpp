@@ -6,7 +6,7 @@
 #include <QDir>
 #include <QRegularExpression>
 
-#include "gui/services/mqtt_publisher.hpp"
+#include "gui/services/watch_settings.hpp"
 
 namespace mpm::gui {
 

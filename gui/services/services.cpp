@@ -35,14 +35,18 @@ Services::~Services() = default;
 
 void Services::apply(const WatchSettings& settings) {
     const WatchSettings before = std::exchange(m_settings, settings);
+    bool renamed = false;
     for (auto& [engine, attached] : m_attached) {
         attached.alerts->setRules(settings.alerts);
         if (!settings.keepsImages) attached.video->forget();
+        const QString title = engine->title();
         sourceOpened(*const_cast<Engine*>(engine));
+        renamed |= engine->title() != title;
     }
     m_thumbnails.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
-    if (!(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
+    // The page keeps no series of a former name.
+    if (renamed || !(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
 
 QString Services::mqttKey(const MqttSettings& settings) {
@@ -160,6 +164,7 @@ void Services::connectVideo(VideoRecorder& video) {
 }
 
 void Services::sourceOpened(Engine& engine) {
+    engine.setTitle(m_settings.of(engine.sourceName()).name);
     engine.setMasks(m_settings.of(engine.sourceName()).masks);
     engine.setRequest(requestFor(engine, engine.request()));
 }
@@ -176,20 +181,20 @@ void Services::onMeasured(const Engine& engine, const pipeline::Measurement& mea
     if (m_settings.keepsImages && !m_readOnly)
         m_thumbnails.add(engine.sourceName(), analysis->frame.image, measurement.time.count());
     if (m_mqtt) m_mqtt->publish(engine.sourceName(), measurement, analysis->model->labels);
-    if (m_metrics) m_metrics->add(engine.sourceName(), measurement, analysis->model->labels);
+    if (m_metrics) m_metrics->add(engine.title(), measurement, analysis->model->labels);
 }
 
 void Services::onState(const Engine& engine, const SourceReport& report) {
     const QString state = QString::fromLatin1(pipeline::stateName(report.status.state));
-    if (m_mqtt) m_mqtt->publishState(engine.sourceName(), report.current(), state);
-    if (m_metrics) m_metrics->setState(engine.sourceName(), report);
+    if (m_mqtt) m_mqtt->publishState(engine.sourceName(), engine.title(), report.current(), state);
+    if (m_metrics) m_metrics->setState(engine.title(), report);
 }
 
 void Services::onAlert(Engine& engine, const AlertNotice& notice) {
     if (m_mqtt) m_mqtt->publishAlert(notice);
     if (m_metrics) m_metrics->countAlert(notice);
     if (notice.record && m_settings.keepsImages)
-        m_attached[&engine].video->recordAround(videoFile(notice.source));
+        m_attached[&engine].video->recordAround(videoFile(notice.key));
     emit alerted(notice);
 }
 

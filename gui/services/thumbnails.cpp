@@ -8,7 +8,6 @@
 
 #include "base/private_files.hpp"
 #include "gui/engine/whole_file.hpp"
-#include "gui/services/mqtt_publisher.hpp"
 
 namespace mpm::gui {
 

@@ -1,5 +1,6 @@
 #include "gui/services/watch_settings.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <QFile>
@@ -53,7 +54,9 @@ QJsonObject sourceJson(const SourceWatch& watch) {
                                    {key("outline"), polygonJson(region.outline)}});
     for (const pipeline::Polygon& mask : watch.masks)
         masks.append(polygonJson(mask));
-    return {{key("regions"), regions}, {key("masks"), masks}};
+    QJsonObject json{{key("regions"), regions}, {key("masks"), masks}};
+    if (!watch.name.isEmpty()) json[key("name")] = watch.name;
+    return json;
 }
 
 /// Shown, stored and sent as it is.
@@ -64,6 +67,8 @@ void makeName(std::string& name) {
 SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     SourceWatch watch;
     JsonSection source(json, name);
+    source.read("name", watch.name);
+    watch.name = QString::fromStdString(safeName(watch.name.toStdString())).trimmed();
     for (const QJsonValue& value : source.list("regions")) {
         JsonSection region(value, source.nameOf("regions"));
         watch.regions.emplace_back();
@@ -191,6 +196,18 @@ ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
     return thumbnails;
 }
 
+/// Rules may have the name of a source; they keep its address, so that the name can be changed.
+void checkNames(WatchSettings& settings) {
+    for (const auto& [source, watch] : settings.sources) {
+        if (!settings.isNameFree(watch.name, source))
+            throw WatchError("sources: two have the name '" + watch.name.toStdString() +
+                             "' or its topic; each needs a name of its own");
+        for (pipeline::AlertRule& rule : settings.alerts)
+            if (!watch.name.isEmpty() && rule.source == watch.name.toStdString())
+                rule.source = safeName(source.toStdString());
+    }
+}
+
 WatchSettings settingsFrom(const QJsonObject& object) {
     WatchSettings settings;
     JsonSection json(object, "");
@@ -202,6 +219,7 @@ WatchSettings settingsFrom(const QJsonObject& object) {
         settings.further << further.toString();
     }
     settings.alerts = alertsFrom(json.list("alerts"));
+    checkNames(settings);
     settings.mqtt = mqttFrom(json.any("mqtt"));
     settings.metrics = metricsFrom(json.any("metrics"));
     settings.thumbnails = thumbnailsFrom(json.any("thumbnails"));
@@ -225,6 +243,44 @@ const SourceWatch& WatchSettings::of(const QString& source) const {
     static const SourceWatch nothing;
     const auto found = sources.find(source);
     return found != sources.end() ? found->second : nothing;
+}
+
+QString WatchSettings::titleOf(const QString& source) const {
+    const QString& name = of(source).name;
+    return name.isEmpty() ? source : name;
+}
+
+bool WatchSettings::isNameFree(const QString& name, const QString& source, const QStringList& open) const {
+    const QString word = topicWord(source, name);
+    const auto taken = [&](const QString& other) {
+        const QString title = titleOf(other), address = QString::fromStdString(safeName(other.toStdString()));
+        return other != source && (title.compare(name, Qt::CaseInsensitive) == 0 || address == name ||
+                                   topicWord(other, title) == word);
+    };
+    return name.isEmpty() ||
+           !(std::any_of(open.begin(), open.end(), taken) ||
+             std::any_of(sources.begin(), sources.end(), [&](const auto& at) { return taken(at.first); }));
+}
+
+QString topicWord(const QString& text) {
+    QString word;
+    for (const QChar c : text) {
+        const bool plain = c.isDigit() || (c.isLetter() && c.unicode() < 128);
+        if (plain)
+            word += c.toLower();
+        else if (!word.endsWith(QLatin1Char('_')) && !word.isEmpty())
+            word += QLatin1Char('_');
+    }
+    while (word.endsWith(QLatin1Char('_')))
+        word.chop(1);
+    return word.isEmpty() ? QStringLiteral("source") : word;
+}
+
+QString topicWord(const QString& source, const QString& title) {
+    QString plain = title.normalized(QString::NormalizationForm_KD);  // letters and accents apart
+    plain.removeIf([](QChar c) { return c.unicode() >= 128; });
+    const bool any = std::any_of(plain.begin(), plain.end(), [](QChar c) { return c.isLetterOrNumber(); });
+    return title == source || !any ? topicWord(source) : topicWord(plain);
 }
 
 WatchSettings parseWatchSettings(const QByteArray& text) {

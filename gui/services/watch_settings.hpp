@@ -38,12 +38,13 @@ struct ThumbnailSettings {
     int megabytes = 500, days = 30;  ///< beyond either, the oldest go
 };
 
-/// Of one source, by its name without passwords.
+/// Of one source, by its address without passwords.
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
+    QString name;  ///< "Front door"; empty: the address is shown
 
-    bool empty() const { return regions.empty() && masks.empty(); }
+    bool empty() const { return name.isEmpty() && regions.empty() && masks.empty(); }
 };
 
 struct WatchSettings {
@@ -57,7 +58,17 @@ struct WatchSettings {
     QString videos;           ///< folder of recordings; empty: beside the measurements
 
     const SourceWatch& of(const QString& source) const;
+    /// The name of a source for the user: given by hand, or its address.
+    QString titleOf(const QString& source) const;
+    /// Whether no other source has this name, or one with the same topic. `open`: sources that may have no
+    /// name.
+    bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
 };
+
+/// Letters and digits of `text`, runs of anything else as one '_'.
+QString topicWord(const QString& text);
+/// Of a source with a name: the name without accents, or the address if nothing else remains of the name.
+QString topicWord(const QString& source, const QString& title);
 
 /// The defaults if there is no file. Throws WatchError if the file is not valid.
 WatchSettings readWatchSettings(const QString& path);

@@ -7,6 +7,7 @@
 
 #include <mpm/mpm.hpp>
 
+#include "gui/session/profile.hpp"
 #include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
@@ -41,11 +42,8 @@ void addOptions(QCommandLineParser& parser, const QStringList& views) {
 
 /// The first error in the texts; empty: none.
 QString checkTexts(const Options& options, const QStringList& views) {
-    // A profile is a file name too.
-    static const QRegularExpression plain(QStringLiteral("\\A[\\w -][\\w .-]{0,63}\\z"),
-                                          QRegularExpression::UseUnicodePropertiesOption);
     const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
-    if (!plain.match(options.profile).hasMatch())
+    if (!isProfileName(options.profile))
         return Options::tr("--profile '%1': letters, digits, blanks, dots and dashes only")
             .arg(options.profile);
     if (options.headless && !options.screenshot.isEmpty())

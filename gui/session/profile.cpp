@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QDir>
 #include <QFileInfo>
+#include <QLockFile>
+#include <QRegularExpression>
 #include <QStandardPaths>
 #include <opencv2/core.hpp>
 
@@ -42,6 +45,11 @@ QString tightened(const QString& path) {
 QString configPath(const QString& name, const char* ending) {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation);
     return folder + QStringLiteral("/mpm/monitor/") + name + QLatin1String(ending);
+}
+
+QString storePathOf(const QString& name) {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
+    return folder + QStringLiteral("/mpm/monitor/") + name + QStringLiteral(".sqlite");
 }
 
 const QString kClassNames = QStringLiteral("class_names/");
@@ -172,8 +180,7 @@ Profile::Profile(const QString& name)
 }
 
 QString Profile::storePath() const {
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation);
-    return folder + QStringLiteral("/mpm/monitor/") + m_name + QStringLiteral(".sqlite");
+    return storePathOf(m_name);
 }
 
 QString Profile::lockPath() const {
@@ -262,6 +269,43 @@ bool Profile::save(const ProfileState& state) {
     } catch (const cv::Exception&) {
         return false;
     }
+}
+
+bool isProfileName(const QString& name) {
+    static const QRegularExpression plain(QStringLiteral("\\A[\\w -][\\w .-]{0,63}\\z"),
+                                          QRegularExpression::UseUnicodePropertiesOption);
+    return plain.match(name).hasMatch();
+}
+
+QStringList profileNames() {
+    QStringList names;
+    const auto add = [&names](const QString& path, const char* ending) {
+        const QDir folder = QFileInfo(path).absoluteDir();
+        for (const QString& file : folder.entryList({QLatin1Char('*') + QLatin1String(ending)}, QDir::Files))
+            names << file.chopped(qstrlen(ending));
+    };
+    const QString any = QStringLiteral("any");
+    for (const char* ending : {".ini", ".watch.json"})
+        add(configPath(any, ending), ending);
+    add(storePathOf(any), ".sqlite");
+    names.removeDuplicates();
+    names.removeIf([](const QString& name) { return !isProfileName(name); });
+    names.sort(Qt::CaseInsensitive);
+    return names;
+}
+
+QString deleteProfile(const QString& name) {
+    const QString store = storePathOf(name), base = store.chopped(7);
+    QLockFile lock(base + QStringLiteral(".lock"));
+    lock.setStaleLockTime(0);
+    if (QFile::exists(base + QStringLiteral(".lock")) && !lock.tryLock())
+        return Profiles::tr("Profile '%1' is in use by another program").arg(name);
+    bool gone = QDir(base + QStringLiteral("-thumbnails")).removeRecursively();
+    for (const QString& file :
+         {configPath(name, ".ini"), configPath(name, ".watch.json"), store, store + QStringLiteral("-wal"),
+          store + QStringLiteral("-shm"), store + QStringLiteral("-journal")})
+        gone = (!QFile::exists(file) || QFile::remove(file)) && gone;
+    return gone ? QString() : Profiles::tr("Profile '%1': some files cannot be deleted").arg(name);
 }
 
 }  // namespace mpm::gui

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include <QCoreApplication>
 #include <QSettings>
 #include <QString>
 
@@ -57,5 +58,18 @@ private:
     QVariantMap m_saved;  // as written last
     std::unique_ptr<QSettings> m_settings;
 };
+
+/// The context of the translations. In a header: lupdate finds no other.
+struct Profiles {
+    Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
+};
+
+/// A profile is a file name too.
+bool isProfileName(const QString& name);
+/// Those that have any file, sorted.
+QStringList profileNames();
+/// Settings, rules, measurements and small images are deleted; recordings stay. Returns why it cannot be
+/// done; empty: it is done.
+QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

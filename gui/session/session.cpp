@@ -15,6 +15,10 @@ Session::Session(const Options& options)
       m_sources(m_profile, m_state, options.dayCycle, m_network, m_services) {
     m_network.setClassNames(m_state.classNames);
     connect(&m_services, &Services::messagePosted, this, &Session::messagePosted);
+    connect(&m_sources, &Sources::opened, this, [this](const Engine& engine) {
+        const auto found = m_names.extract(&engine);
+        if (found) nameSource(engine, found.mapped());
+    });
     lockProfile();
 }
 
@@ -133,7 +137,9 @@ void Session::save() {
                        failed);
 }
 
-void Session::openSource(Engine& engine, const QString& source) {
+void Session::openSource(Engine& engine, const QString& source, const std::optional<QString>& name) {
+    m_names.erase(&engine);
+    if (name) m_names[&engine] = *name;
     const bool first = m_sources.indexOf(engine) == 0;
     const QString former = m_sources.storedName(engine);
     const QString stored = m_sources.nameForSettings(engine, source);
@@ -152,6 +158,29 @@ void Session::openSource(Engine& engine, const QString& source) {
     m_sources.open(engine, source);
 }
 
+QString Session::keyOf(const QString& stored) {
+    const std::optional<QString> key = keychainName(stored);
+    return key ? shownKey(*key) : safeText(pipeline::Address(stored.toStdString()).shown());
+}
+
+bool Session::isNameFree(const QString& name, const QString& source) const {
+    QStringList open;
+    for (const auto& engine : m_sources.engines())
+        open << engine->sourceName();
+    return m_services.settings().isNameFree(name, source, open);
+}
+
+void Session::nameSource(const Engine& engine, const QString& name) {
+    const QString& source = engine.sourceName();
+    const QString safe = QString::fromStdString(safeName(name.toStdString())).trimmed();
+    if (source.isEmpty() || safe == m_services.settings().of(source).name) return;
+    if (!isNameFree(safe, source))
+        return emit messagePosted(tr("Another source has the name '%1'").arg(safe), true);
+    WatchSettings watch = m_services.settings();
+    watch.sources[source].name = safe;
+    setWatch(watch);
+}
+
 void Session::noteRecent(const QString& stored) {
     constexpr int kMost = 8;
     if (pipeline::Address(stored.toStdString()).hasSecrets()) return;
@@ -161,8 +190,9 @@ void Session::noteRecent(const QString& stored) {
         m_state.recentSources.removeLast();
 }
 
-Engine& Session::addSource(const QString& source) {
+Engine& Session::addSource(const QString& source, const std::optional<QString>& name) {
     Engine& engine = m_sources.add();
+    if (name) m_names[&engine] = *name;
     WatchSettings watch = m_services.settings();
     watch.further << m_sources.nameForSettings(engine, source);
     noteRecent(watch.further.last());
@@ -188,6 +218,7 @@ void Session::closeSource(int index) {
     WatchSettings watch = m_services.settings();
     watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));
     setWatch(watch);
+    m_names.erase(&m_sources.at(index));
     m_sources.remove(index);
 }
 

@@ -37,10 +37,16 @@ public:
     void save();
 
     /// By hand: they return at the next start. `engine` may be any of the sources'.
-    void openSource(Engine& engine, const QString& source);
-    Engine& addSource(const QString& source);
+    /// `name`: for nameSource() once the source is open; absent: the name it has.
+    void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
+    Engine& addSource(const QString& source, const std::optional<QString>& name = {});
     /// The last source stays.
     void closeSource(int index);
+    /// For tabs, events, alerts and publishing; empty: the address. Nothing happens if the name is not free.
+    void nameSource(const Engine& engine, const QString& name);
+    bool isNameFree(const QString& name, const QString& source) const;
+    /// Of a source as the settings name it: its key in the watch settings.
+    static QString keyOf(const QString& stored);
 
 signals:
     void messagePosted(const QString& text, bool trouble);
@@ -64,8 +70,9 @@ private:
     SharedNetwork m_network;
     Services m_services;
     bool m_watchDamaged = false, m_saveFailed = false;
-    QStringList m_movedSecrets;  // names given to passwords of the watch file
-    Sources m_sources;           // last: the workers end before the parts that they use
+    QStringList m_movedSecrets;                // names given to passwords of the watch file
+    std::map<const Engine*, QString> m_names;  // of sources that are being opened
+    Sources m_sources;                         // last: the workers end before the parts that they use
 };
 
 }  // namespace mpm::gui

@@ -70,7 +70,7 @@ void Sources::start(Engine& engine, const QString& source, const QString& key) {
 
 void Sources::reject(Engine& engine, const QString& name, const pipeline::SourceProblem& problem) {
     SourceReport report;
-    report.name = name;
+    report.name = m_services.settings().titleOf(name);
     report.kind = pipeline::SourceKind::Stream;
     report.status.state = pipeline::SourceState::Failed;
     report.status.problem = problem;

@@ -83,6 +83,10 @@ QString nameText(Kind kind) {
 
 }  // namespace
 
+QString shownTitle(const QString& title) {
+    return title == QStringLiteral("demo") ? SourceText::tr("Built-in street") : title;
+}
+
 QString sourceProblemText(const pipeline::SourceProblem& problem) {
     QString text = openingText(problem.kind) + readingText(problem.kind) + nameText(problem.kind);
     if (text.isEmpty()) return QString::fromStdString(problem.message());  // the words of a library

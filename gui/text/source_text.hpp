@@ -16,4 +16,7 @@ struct SourceText {
 /// "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
 
+/// The name of a source as the window shows it: the built-in street has no address.
+QString shownTitle(const QString& title);
+
 }  // namespace mpm::gui

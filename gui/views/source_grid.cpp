@@ -55,8 +55,7 @@ void SourceGrid::setTile(const Engine* engine, const RenderedFrame& drawn) {
 void SourceGrid::setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover) {
     ImageView* tile = tileOf(engine);
     if (tile == nullptr) return;
-    const bool scene = pipeline::traitsOf(report.kind).scene;
-    tile->setTitle(scene ? tr("Built-in street") : report.name);
+    tile->setTitle(shownTitle(report.name));
     tile->setNote(paused ? tr("paused") : sourceStateText(report));
     if (!cover.empty())
         tile->setCover(cover);

@@ -6,12 +6,14 @@
 
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/dialogs/day_night_dialog.hpp"
+#include "gui/dialogs/profiles_dialog.hpp"
 #include "gui/dialogs/questions.hpp"
 #include "gui/dialogs/shortcut_sheet.hpp"
 #include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/guide_strip.hpp"
 #include "gui/text/safe_text.hpp"
 #include "gui/window/lane_control.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {
@@ -56,15 +58,18 @@ void addExports(MainWindow& window, QMenu* menu) {
                      [&window] { askForExport(window, false); });
 }
 
-void askForSource(MainWindow& window, const QString& title, const std::function<void(QString)>& then) {
+void askForSource(MainWindow& window, const QString& title,
+                  const std::function<void(QString source, QString name)>& then) {
     SourceDialog::Choices choices;
     choices.cameras = cameraNames();
     choices.recent = window.session().state().recentSources;
     choices.recent.removeAll(QStringLiteral("demo"));
     choices.showsImages = window.session().services().settings().keepsImages;
-    choices.masks = [&window](const QString& source) {
-        const pipeline::Address address(source.toStdString());
-        return window.session().services().settings().of(safeText(address.shown())).masks;
+    choices.watch = [&window](const QString& source) {
+        return window.session().services().settings().of(Session::keyOf(source));
+    };
+    choices.isNameFree = [&window](const QString& name, const QString& source) {
+        return window.session().isNameFree(name, Session::keyOf(source));
     };
     auto* dialog = new SourceDialog(title, choices, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -74,13 +79,18 @@ void askForSource(MainWindow& window, const QString& title, const std::function<
 
 void addSources(MainWindow& window, QMenu* menu) {
     const auto open = [&window](const QString& source) { window.sources().open(source); };
-    const auto ask = [&window, open] { askForSource(window, Actions::tr("Open a source"), open); };
+    const auto ask = [&window] {
+        askForSource(window, Actions::tr("Open a source"),
+                     [&window](auto source, auto name) { window.sources().open(source, name); });
+    };
     addAction(menu, Actions::tr("Open &source…"), QKeySequence(Qt::CTRL | Qt::Key_L), ask);
     QObject::connect(window.guide(), &GuideStrip::cameraWanted, &window, ask);
     addAction(menu, Actions::tr("&Add a source…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [&window] {
         askForSource(window, Actions::tr("Add a source"),
-                     [&window](const QString& source) { window.sources().add(source); });
+                     [&window](auto source, auto name) { window.sources().add(source, name); });
     });
+    addAction(menu, Actions::tr("&Name this source…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N),
+              [&window] { window.sources().nameCurrent(); });
     addAction(menu, Actions::tr("&Close this source"), QKeySequence::Close,
               [&window] { window.sources().closeCurrent(); });
     addAction(menu, Actions::tr("Open &video or image…"), QKeySequence::Open, [&window, open] {
@@ -108,6 +118,34 @@ void addRecentModels(MainWindow& window, QMenu* menu) {
     fill();
 }
 
+/// The first source of a profile by its name, and how many more there are.
+QString sourcesOf(const QString& name) {
+    const Profile profile(name);
+    const QString source = Session::keyOf(profile.load().source);
+    try {
+        const WatchSettings watch = readWatchSettings(profile.watchPath());
+        const QString first = shownTitle(watch.titleOf(source));
+        return watch.further.isEmpty() ? first
+                                       : Actions::tr("%1 and %2 more").arg(first).arg(watch.further.size());
+    } catch (const WatchError&) {
+        return shownTitle(source);
+    }
+}
+
+void showProfiles(MainWindow& window) {
+    const auto all = [] {
+        std::vector<std::pair<QString, QString>> found;
+        for (const QString& name : profileNames())
+            found.emplace_back(name, sourcesOf(name));
+        return found;
+    };
+    auto* dialog =
+        new ProfilesDialog(window.session().profile().name(), {all, isProfileName, deleteProfile}, &window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    QObject::connect(dialog, &ProfilesDialog::switchWanted, &window, &MainWindow::profileWanted);
+    dialog->open();
+}
+
 void addFileMenu(MainWindow& window) {
     QMenu* menu = window.menuBar()->addMenu(Actions::tr("&File"));
     addSources(window, menu);
@@ -123,6 +161,7 @@ void addFileMenu(MainWindow& window) {
     menu->addSeparator();
     addExports(window, menu);
     menu->addSeparator();
+    addAction(menu, Actions::tr("&Profiles…"), {}, [&window] { showProfiles(window); });
     addAction(menu, Actions::tr("&Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [&window] { window.close(); });
 }
 

@@ -6,6 +6,8 @@
 
 #include <QStringList>
 
+#include "gui/window/main_window.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -31,6 +33,32 @@ std::unique_ptr<QApplication> makeApplication(int& argc, char** argv) {
     for (const QString& text : std::exchange(g_held, {}))
         qWarning("%s", qUtf8Printable(text));
     return application;
+}
+
+ProfileWindow::ProfileWindow(const Options& options) {
+    open(options);
+}
+
+ProfileWindow::~ProfileWindow() = default;
+
+void ProfileWindow::open(const Options& options) {
+    m_window = std::make_unique<MainWindow>(options);
+    // Queued: the signal comes from a dialog of the window.
+    connect(m_window.get(), &MainWindow::profileWanted, this, &ProfileWindow::switchTo, Qt::QueuedConnection);
+    m_window->show();
+}
+
+/// One window after the other: both may need the same camera.
+void ProfileWindow::switchTo(const QString& profile) {
+    Options options;
+    options.profile = profile;
+    if (Profile(profile).load().geometry.isEmpty()) options.size = m_window->size();
+    const bool quits = QGuiApplication::quitOnLastWindowClosed();
+    QGuiApplication::setQuitOnLastWindowClosed(false);
+    m_window->close();
+    m_window.reset();
+    open(options);
+    QGuiApplication::setQuitOnLastWindowClosed(quits);
 }
 
 }  // namespace mpm::gui

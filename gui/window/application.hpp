@@ -11,4 +11,22 @@ namespace mpm::gui {
 /// it, with a page about plugins and a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
+class MainWindow;
+struct Options;
+
+/// The window of the program. Another profile gets another window in its place.
+class ProfileWindow : public QObject {
+public:
+    explicit ProfileWindow(const Options& options);
+    ~ProfileWindow() override;
+
+    MainWindow& window() { return *m_window; }
+
+private:
+    void open(const Options& options);
+    void switchTo(const QString& profile);
+
+    std::unique_ptr<MainWindow> m_window;
+};
+
 }  // namespace mpm::gui

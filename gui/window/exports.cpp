@@ -90,7 +90,7 @@ QString Exports::origin(const QString& time) const {
     const QString model = m_parts.models->statistics.setup().model.empty()
                               ? tr("no model")
                               : QString::fromStdString(m_parts.models->statistics.setup().model);
-    return tr("%1, %2, %3").arg(m_front->engine().sourceName(), model, time);
+    return tr("%1, %2, %3").arg(m_front->engine().title(), model, time);
 }
 
 void Exports::image(const QString& file) {

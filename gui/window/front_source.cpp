@@ -39,8 +39,9 @@ void FrontSource::showPastOf(const QString& source, qint64 time) {
     if (image.isNull()) return emit messagePosted(tr("No image is kept of this moment"));
     m_pastOf = source;
     m_parts.views->showView(QStringLiteral("picture"));
-    m_parts.views->find<LiveView>()->showPast(image, QFileInfo(file).completeBaseName().toLongLong(),
-                                              source == m_engine->sourceName() ? QString() : source);
+    m_parts.views->find<LiveView>()->showPast(
+        image, QFileInfo(file).completeBaseName().toLongLong(),
+        source == m_engine->sourceName() ? QString() : shownTitle(services.settings().titleOf(source)));
 }
 
 void FrontSource::stepPast(int direction) {
@@ -66,9 +67,9 @@ void FrontSource::select(Engine& engine) {
     emit pausedChanged(engine.paused());
 }
 
-void FrontSource::open(const QString& source) {
+void FrontSource::open(const QString& source, const std::optional<QString>& name) {
     clear();
-    m_parts.session->openSource(*m_engine, source);
+    m_parts.session->openSource(*m_engine, source, name);
     updateRegions();
     m_parts.timeline->view()->setPaused(false);
     emit pausedChanged(false);
@@ -202,9 +203,9 @@ void FrontSource::setComparedHours(int hours) {
 void FrontSource::setReport(const SourceReport& report) {
     m_report = report;
     m_parts.views->setSource(report, m_engine->paused());
-    m_parts.header->setSource(report, m_engine->paused());
+    m_parts.header->setSource(report, m_engine->paused(), m_engine->sourceName());
     m_parts.guide->setSource(report);
-    m_parts.views->setCorner(tr("%1: %2 (F11 ends)").arg(report.name, sourceStateText(report)),
+    m_parts.views->setCorner(tr("%1: %2 (F11 ends)").arg(shownTitle(report.name), sourceStateText(report)),
                              !report.current() && !m_engine->paused());
     m_parts.playback->setReport(report, m_engine->paused());
     m_parts.models->health.setSource(report);
@@ -213,7 +214,7 @@ void FrontSource::setReport(const SourceReport& report) {
 void FrontSource::setPaused(bool paused) {
     m_engine->setPaused(paused);
     m_parts.views->setSource(m_report, paused);
-    m_parts.header->setSource(m_report, paused);
+    m_parts.header->setSource(m_report, paused, m_engine->sourceName());
     m_parts.playback->setReport(m_report, paused);
     m_parts.timeline->view()->setPaused(paused);
     emit pausedChanged(paused);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include <QElapsedTimer>
 
@@ -18,8 +19,8 @@ public:
     Engine& engine() const { return *m_engine; }
     bool is(const Engine& engine) const { return &engine == m_engine; }
     void select(Engine& engine);
-    /// Opens another source in the engine in front.
-    void open(const QString& source);
+    /// Opens another source in the engine in front. `name`: for Session::openSource().
+    void open(const QString& source, const std::optional<QString>& name = {});
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
     /// The regions of the watch settings changed, or the source did.

@@ -34,8 +34,9 @@ constexpr std::chrono::milliseconds kSlowComparison{1'000};
 }  // namespace
 
 MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(parent), m_session(options) {
-    setWindowTitle(m_session.readOnlyReason().isEmpty() ? QStringLiteral("MPM Monitor")
-                                                        : tr("MPM Monitor (read only)"));
+    const QString title =
+        m_session.readOnlyReason().isEmpty() ? QStringLiteral("MPM Monitor") : tr("MPM Monitor (read only)");
+    setWindowTitle(options.profile == Options().profile ? title : tr("%1 – %2").arg(options.profile, title));
     setWindowIcon(appIcon());
     setAcceptDrops(true);
     makeParts();

@@ -59,6 +59,8 @@ public:
 
 signals:
     void reuseChanged(bool on);
+    /// Another profile is to be shown in place of this window.
+    void profileWanted(const QString& name);
 
 protected:
     void changeEvent(QEvent* event) override;

@@ -1,6 +1,8 @@
 #include "gui/window/source_tabs.hpp"
 
+#include "gui/dialogs/questions.hpp"
 #include "gui/text/plain_text.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/window/front_source.hpp"
 
 namespace mpm::gui {
@@ -14,6 +16,8 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     hide();  // a single source needs no tabs
     connect(this, &QTabBar::currentChanged, this, &SourceTabs::select);
     connect(this, &QTabBar::tabCloseRequested, this, &SourceTabs::close);
+    connect(this, &QTabBar::tabBarDoubleClicked, this, &SourceTabs::askForName);
+    connect(m_parts.session, &Session::watchChanged, this, &SourceTabs::updateNames);
     Sources& sources = m_parts.session->sources();
     connect(&sources, &Sources::added, this, &SourceTabs::addTab);
     connect(&sources, &Sources::opened, this, [this](const Engine& engine) {
@@ -54,13 +58,13 @@ void SourceTabs::select(int index) {
     emit sourcesChanged();
 }
 
-void SourceTabs::open(const QString& source) {
-    m_front->open(source);
+void SourceTabs::open(const QString& source, const std::optional<QString>& name) {
+    m_front->open(source, name);
     updateNames();
 }
 
-void SourceTabs::add(const QString& source) {
-    m_parts.session->addSource(source);
+void SourceTabs::add(const QString& source, const std::optional<QString>& name) {
+    m_parts.session->addSource(source, name);
     select(count() - 1);
 }
 
@@ -77,14 +81,30 @@ void SourceTabs::close(int index) {
     emit sourcesChanged();
 }
 
+void SourceTabs::askForName(int index) {
+    Sources& sources = m_parts.session->sources();
+    if (index < 0 || index >= sources.count()) return;
+    const QString source = sources.at(index).sourceName();
+    const auto check = [session = m_parts.session, source](const QString& name) {
+        return session->isNameFree(name, source) ? QString() : tr("Another source has this name");
+    };
+    const auto rename = [this, source](const QString& name) {
+        for (const auto& engine : m_parts.session->sources().engines())
+            if (engine->sourceName() == source) return m_parts.session->nameSource(*engine, name);
+    };
+    gui::askForName(*this, tr("Name of the source"), m_parts.session->services().settings().of(source).name,
+                    tr("Such as Front door; empty: %1").arg(shownTitle(source)), check, rename);
+}
+
 void SourceTabs::updateNames() {
     Sources& sources = m_parts.session->sources();
     const QSignalBlocker block(this);
     for (int i = 0; i < sources.count(); ++i) {
-        const QString& name = sources.at(i).sourceName();
-        const QString shown = name == QStringLiteral("demo") ? tr("Built-in street") : name;
-        setTabText(i, shown);
-        setTabToolTip(i, plainToolTip(shown));
+        const Engine& engine = sources.at(i);
+        const QString shown = shownTitle(engine.title());
+        const bool named = engine.title() != engine.sourceName();
+        setTabText(i, QString(shown).replace(QLatin1Char('&'), QStringLiteral("&&")));
+        setTabToolTip(i, plainToolTip(named ? tr("%1: %2").arg(shown, engine.sourceName()) : shown));
         if (m_front->is(sources.at(i))) setCurrentIndex(i);
     }
 }

@@ -1,6 +1,8 @@
 // A tab for each source; one source is in front.
 #pragma once
 
+#include <optional>
+
 #include <QTabBar>
 
 #include "gui/window/parts.hpp"
@@ -15,11 +17,14 @@ public:
     SourceTabs(const Parts& parts, FrontSource* front);
 
     /// In the source in front, or in a new tab. They return at the next start.
-    void open(const QString& source);
-    void add(const QString& source);
+    void open(const QString& source, const std::optional<QString>& name = {});
+    void add(const QString& source, const std::optional<QString>& name = {});
     void close(int index);
     void closeCurrent() { close(currentIndex()); }
     void select(int index);
+    /// For the name of a source.
+    void askForName(int index);
+    void nameCurrent() { askForName(currentIndex()); }
 
 signals:
     /// Another source is in front, or a source was opened or closed.

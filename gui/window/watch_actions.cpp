@@ -11,6 +11,7 @@
 #include "gui/panels/header_bar.hpp"
 #include "gui/services/alert_center.hpp"
 #include "gui/text/safe_text.hpp"
+#include "gui/text/source_text.hpp"
 #include "gui/window/actions.hpp"
 #include "gui/window/main_window.hpp"
 #include "gui/window/player.hpp"
@@ -67,9 +68,9 @@ void showWatch(MainWindow& window, WatchDialog::Page page) {
     const LegendModel& legend = window.models().legend;
     for (int id = 0; id < legend.rowCount(); ++id)
         labels << legend.name(id);
-    QStringList sources;
+    std::map<QString, QString> sources;
     for (const auto& engine : window.session().sources().engines())
-        sources << engine->sourceName();
+        sources[engine->sourceName()] = shownTitle(engine->title());
     auto* dialog = new WatchDialog(window.session().services().settings(), window.engine().sourceName(),
                                    labels, sources, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -80,6 +81,7 @@ void showWatch(MainWindow& window, WatchDialog::Page page) {
     QObject::connect(dialog, &WatchDialog::settingsChanged, &window.session(), &Session::setWatch);
     QObject::connect(dialog, &WatchDialog::drawRegionWanted, control, &WatchControl::drawRegion);
     QObject::connect(dialog, &WatchDialog::drawMaskWanted, control, &WatchControl::drawMask);
+    QObject::connect(dialog, &WatchDialog::changeShapesWanted, control, &WatchControl::changeShapes);
     QObject::connect(dialog, &WatchDialog::passwordGiven, &window,
                      [&window, dialog](const QString& password) {
                          keepBrokerPassword(window, dialog->settings().mqtt, password);
@@ -114,7 +116,10 @@ void play(MainWindow& window, const QString& file, const QString& title) {
 }
 
 void showRecordings(MainWindow& window) {
-    auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), &window);
+    std::map<QString, QString> names;
+    for (const auto& [source, watch] : window.session().services().settings().sources)
+        if (!watch.name.isEmpty()) names[topicWord(source)] = watch.name;
+    auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), names, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     QObject::connect(dialog, &RecordingsDialog::playWanted, &window,
                      [&window](const QString& file, const QString& title) { play(window, file, title); });
@@ -131,7 +136,10 @@ void showEvents(MainWindow& window) {
                    ? services.thumbnails().nearest(source, time, Thumbnails::kEvery)
                    : QString();
     };
-    auto* dialog = new EventsDialog(image, ruleNames(window), &window);
+    const auto title = [&services](const QString& source) {
+        return shownTitle(services.settings().titleOf(source));
+    };
+    auto* dialog = new EventsDialog(image, title, ruleNames(window), &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     auto* again = new QTimer(dialog);  // many events may come at once
     again->setSingleShot(true);
@@ -172,6 +180,8 @@ void addWatchMenu(MainWindow& window) {
               [control] { control->drawRegion(); });
     addAction(menu, Actions::tr("Draw a &mask"), QKeySequence(Qt::SHIFT | Qt::Key_G),
               [control] { control->drawMask(); });
+    addAction(menu, Actions::tr("&Change regions and masks"), QKeySequence(Qt::Key_E),
+              [control] { control->changeShapes(); });
     menu->addSeparator();
     QAction* record = addAction(menu, Actions::tr("Record a &video"), QKeySequence(Qt::Key_R),
                                 [control] { control->toggleRecording(); });

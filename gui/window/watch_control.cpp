@@ -19,6 +19,7 @@ WatchControl::WatchControl(const Parts& parts, FrontSource* front) : m_parts(par
     });
     connect(&services, &Services::recordingChanged, this, [this] { emit recordingChanged(recording()); });
     connect(m_parts.session, &Session::watchChanged, this, [this] {
+        m_parts.views->find<LiveView>()->endShapes(false);  // of the settings before
         hideImages();
         m_front->updateRegions();
         updateDrawn();
@@ -82,6 +83,28 @@ void WatchControl::drawMask() {
         watch.sources[m_front->engine().sourceName()].masks.push_back(shape);
         m_parts.session->setWatch(watch);
         emit messagePosted(tr("Masked before the network, the screen and the store"));
+    });
+}
+
+void WatchControl::changeShapes() {
+    const QString source = m_front->engine().sourceName();
+    const SourceWatch& before = m_parts.session->services().settings().of(source);
+    ImageView::Shapes shapes = before.regions;
+    for (const pipeline::Polygon& mask : before.masks)
+        shapes.push_back({tr("Mask").toStdString(), mask});
+    if (shapes.empty())
+        return emit messagePosted(tr("There is no region and no mask yet: G draws a region, Shift+G a mask"));
+    m_parts.views->showView(QStringLiteral("picture"));
+    const auto regions = std::ptrdiff_t(before.regions.size());
+    m_parts.views->find<LiveView>()->changeShapes(shapes, [this, source, regions](const auto& changed) {
+        WatchSettings watch = m_parts.session->services().settings();
+        SourceWatch& own = watch.sources[source];
+        own.regions.assign(changed.begin(), changed.begin() + regions);
+        own.masks.clear();
+        for (auto mask = changed.begin() + regions; mask != changed.end(); ++mask)
+            own.masks.push_back(mask->outline);
+        m_parts.session->setWatch(watch);
+        emit messagePosted(tr("Regions and masks are changed"));
     });
 }
 

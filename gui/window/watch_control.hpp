@@ -19,6 +19,8 @@ public:
     /// The shape drawn next on the image becomes a region, or a mask.
     void drawRegion();
     void drawMask();
+    /// The corners of the regions and masks are moved on the image.
+    void changeShapes();
     /// After another source came to the front, or a source was opened or closed.
     void sourcesChanged();
     /// Sources that are neither visible nor recorded are not drawn.

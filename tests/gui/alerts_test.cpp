@@ -28,7 +28,8 @@ void AlertsTest::thresholdsArePercent() {
     rule.of = mpm::pipeline::AlertRule::Of::ClassShare;
     rule.label = "car";
     rule.threshold = 0.00515;
-    AlertPage page({rule}, {}, {QStringLiteral("road"), QStringLiteral("car")}, {QStringLiteral("door")});
+    AlertPage page({rule}, {}, {QStringLiteral("road"), QStringLiteral("car")},
+                   {{QStringLiteral("rtsp://door/1"), QStringLiteral("Door")}});
     auto* threshold = page.findChildren<QDoubleSpinBox*>().at(0);
     QCOMPARE(threshold->text(), QStringLiteral("0.515 %"));
     const auto texts = [&page] {

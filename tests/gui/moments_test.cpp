@@ -192,7 +192,7 @@ void MomentsTest::recordingsArePlayed() {
     const QString folder = is.window->session().services().videosFolder();
     QDir().mkpath(folder);
     QFile(folder + QStringLiteral("/yard-1.mp4")).open(QIODevice::WriteOnly);
-    RecordingsDialog dialog(folder);
+    RecordingsDialog dialog(folder, {});
     QSignalSpy played(&dialog, &RecordingsDialog::playWanted);
     QCOMPARE(dialog.list()->count(), 1);
     QVERIFY(dialog.list()->item(0)->text().contains(QStringLiteral("yard-1")));

@@ -196,6 +196,15 @@ void ServicesTest::recordsByHand() {
     const double frames = film.get(cv::CAP_PROP_FRAME_COUNT);
     QVERIFY2(frames >= 10 && frames <= 60,
              qPrintable(QString::number(frames)));  // as long as the recorded time
+    // Browsers play it if the installed OpenCV has an encoder for that.
+    cv::VideoWriter any;
+    const int h264 = cv::VideoWriter::fourcc('a', 'v', 'c', '1'),
+              mpeg4 = cv::VideoWriter::fourcc('m', 'p', '4', 'v');
+    const std::string other = m_sandbox.path(QStringLiteral("any.mp4")).toStdString();
+    const bool hasH264 = any.open(other, cv::CAP_FFMPEG, h264, 10, {160, 120});
+    const int codec = static_cast<int>(film.get(cv::CAP_PROP_FOURCC));
+    QCOMPARE(codec == h264 || codec == cv::VideoWriter::fourcc('h', '2', '6', '4'), hasH264);
+    QVERIFY(hasH264 || codec == mpeg4 || codec == cv::VideoWriter::fourcc('F', 'M', 'P', '4'));
 }
 
 /// Frames larger and faster than the encoder can take: the file is as long as the recording, and the seconds
@@ -254,7 +263,8 @@ void ServicesTest::manyAlertsAtOnceLeaveTheWindowTime() {
 void ServicesTest::settingsGoThroughTheFile() {
     WatchSettings watch;
     watch.sources[QStringLiteral("demo")] = {{{"door", {{0.1, 0.2}, {0.3, 0.4}, {0.5, 0.1}}}},
-                                             {{{0, 0}, {1, 0}, {1, 1}}}};
+                                             {{{0, 0}, {1, 0}, {1, 1}}},
+                                             QStringLiteral("Front door")};
     watch.further = {QStringLiteral("0"), QStringLiteral("rtsp://u:***@h/1")};
     AlertRule share = test::rule("cars", AlertRule::Of::ClassShare, 0.25);
     share.label = "car";
@@ -277,6 +287,8 @@ void ServicesTest::settingsGoThroughTheFile() {
     QVERIFY(back.of(QStringLiteral("demo")).regions[0].outline ==
             watch.of(QStringLiteral("demo")).regions[0].outline);
     QVERIFY(back.of(QStringLiteral("demo")).masks == watch.of(QStringLiteral("demo")).masks);
+    QCOMPARE(back.titleOf(QStringLiteral("demo")), QStringLiteral("Front door"));
+    QCOMPARE(back.titleOf(QStringLiteral("another")), QStringLiteral("another"));
     QVERIFY(back.alerts == watch.alerts);
     QVERIFY(back.mqtt == watch.mqtt);
     QVERIFY(back.metrics == watch.metrics);
@@ -296,6 +308,10 @@ void ServicesTest::watchFileThatIsNotUnderstoodIsRefused_data() {
     row("no JSON", "{", "not JSON");
     row("masks as an object", R"({"sources": {"demo": {"masks": {"wall": [[0, 0], [1, 0], [1, 1]]}}}})",
         "demo: masks");
+    row("two of a name", R"({"sources": {"demo": {"name": "Yard"}, "0": {"name": "yard"}}})",
+        "two have the name");
+    row("two of a topic", R"({"sources": {"demo": {"name": "Front door"}, "0": {"name": "front-door"}}})",
+        "its topic");
     row("masks in pixels", R"({"sources": {"demo": {"masks": [[[100, 100], [400, 100], [400, 300]]]}}})",
         "0 to 1");
     row("masks outside of sources", R"({"masks": [[[0, 0], [1, 0], [1, 1]]]})", "masks: no such setting");

@@ -211,9 +211,7 @@ void SourcesTest::sourcesAreTriedInTheDialog() {
     choices.cameras = QStringList{QStringLiteral("3: Yard camera")};
     choices.recent = QStringList{m_is->sandbox.film(8, 0)};
     const QString second = m_is->sandbox.film(4, 4);
-    choices.masks = [](const QString&) {
-        return std::vector<mpm::pipeline::Polygon>{{{0, 0}, {1, 0}, {1, 1}, {0, 1}}};
-    };
+    choices.watch = [](const QString&) { return SourceWatch{{}, {{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}, {}}; };
     SourceDialog dialog(QStringLiteral("Add"), choices);
     dialog.show();
     QSignalSpy chosen(&dialog, &SourceDialog::chosen);

@@ -1,0 +1,46 @@
+// The profiles of this user: to switch to another one, to make one, to delete one.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <QDialog>
+
+class QListWidget;
+class QPushButton;
+
+namespace mpm::gui {
+
+class ProfilesDialog : public QDialog {
+    Q_OBJECT
+public:
+    struct Profiles {
+        std::function<std::vector<std::pair<QString, QString>>()>
+            all;  ///< names, with their sources in words
+        std::function<bool(const QString& text)> isName;
+        std::function<QString(const QString& name)> remove;  ///< returns why it failed
+    };
+    /// `present`: the profile of the window.
+    ProfilesDialog(const QString& present, Profiles profiles, QWidget* parent = nullptr);
+
+    QListWidget* list() const { return m_list; }
+
+signals:
+    /// Of a profile that exists, or a new one.
+    void switchWanted(const QString& name);
+
+private:
+    void fill();
+    void add();
+    void remove();
+    QString chosen() const;
+    void updateButtons();
+
+    const QString m_present;
+    const Profiles m_profiles;
+    QListWidget* m_list;
+    QPushButton *m_switch, *m_remove;
+};
+
+}  // namespace mpm::gui
