@@ -363,6 +363,10 @@
         <source>&amp;Change regions and masks</source>
         <translation>&amp;Modifier régions et masques</translation>
     </message>
+    <message>
+        <source>Follow &amp;objects</source>
+        <translation>Suivre les &amp;objets</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -393,6 +397,30 @@
     <message>
         <source>alert &apos;%1&apos;: the command &apos;%2&apos; cannot be started: %3</source>
         <translation>alerte « %1 » : la commande « %2 » ne peut être lancée : %3</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 s</translation>
+    </message>
+    <message>
+        <source>objects</source>
+        <translation>objets</translation>
+    </message>
+    <message>
+        <source>%1%2 for more than %3: %4</source>
+        <translation>%1%2 depuis plus de %3 : %4</translation>
+    </message>
+    <message>
+        <source>%1%2 for less than %3: %4</source>
+        <translation>%1%2 depuis moins de %3 : %4</translation>
+    </message>
+    <message>
+        <source>%1%2 left after more than %3: %4</source>
+        <translation>%1%2 parti après plus de %3 : %4</translation>
+    </message>
+    <message>
+        <source>%1%2 left after less than %3: %4</source>
+        <translation>%1%2 parti après moins de %3 : %4</translation>
     </message>
 </context>
 <context>
@@ -563,6 +591,22 @@
     <message>
         <source>would have fired %1 times in the last day</source>
         <translation>se serait déclenchée %1 fois depuis un jour</translation>
+    </message>
+    <message>
+        <source>number of objects</source>
+        <translation>nombre d'objets</translation>
+    </message>
+    <message>
+        <source>stay of an object</source>
+        <translation>séjour d'un objet</translation>
+    </message>
+    <message>
+        <source>an object left, after a stay</source>
+        <translation>un objet est parti, après un séjour</translation>
+    </message>
+    <message>
+        <source>now %1 s</source>
+        <translation>maintenant %1 s</translation>
     </message>
 </context>
 <context>
@@ -1602,6 +1646,14 @@
         <source>Share of %1</source>
         <translation>Part de %1</translation>
     </message>
+    <message>
+        <source>%1 in %2</source>
+        <translation>%1 dans %2</translation>
+    </message>
+    <message>
+        <source>Number of %1</source>
+        <translation>Nombre de %1</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::NightView</name>
@@ -1676,6 +1728,41 @@
     <message>
         <source>Content of day and night</source>
         <translation>Contenu du jour et de la nuit</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ObjectModel</name>
+    <message>
+        <source>hidden</source>
+        <translation>caché</translation>
+    </message>
+    <message>
+        <source>arrived</source>
+        <translation>arrivé</translation>
+    </message>
+    <message>
+        <source>stays</source>
+        <translation>reste</translation>
+    </message>
+    <message>
+        <source>moves</source>
+        <translation>bouge</translation>
+    </message>
+    <message>
+        <source>%1 since %2: %3</source>
+        <translation>%1 depuis %2 : %3</translation>
+    </message>
+    <message>
+        <source>Object</source>
+        <translation>Objet</translation>
+    </message>
+    <message>
+        <source>Since</source>
+        <translation>Depuis</translation>
+    </message>
+    <message>
+        <source>Where</source>
+        <translation>Où</translation>
     </message>
 </context>
 <context>
@@ -2020,6 +2107,10 @@
         <source>Time saved</source>
         <translation>Temps gagné</translation>
     </message>
+    <message>
+        <source>Objects</source>
+        <translation>Objets</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::Recorder</name>
@@ -2155,6 +2246,18 @@
     <message>
         <source>&amp;Change on the image</source>
         <translation>&amp;Modifier sur l&apos;image</translation>
+    </message>
+    <message>
+        <source>classes with commas, or * for all that are things</source>
+        <translation>classes séparées par des virgules, ou * pour toutes les choses</translation>
+    </message>
+    <message>
+        <source>Objects to follow</source>
+        <translation>Objets à suivre</translation>
+    </message>
+    <message>
+        <source>Follow objects</source>
+        <translation>Suivre les objets</translation>
     </message>
 </context>
 <context>
@@ -2436,6 +2539,14 @@
     <message>
         <source>From the store, with the present model and schedule</source>
         <translation>Depuis la base, avec le modèle et le programme présents</translation>
+    </message>
+    <message>
+        <source>Objects</source>
+        <translation>Objets</translation>
+    </message>
+    <message>
+        <source>Objects that are present, with the time of their arrival</source>
+        <translation>Objets présents, avec l'heure de leur arrivée</translation>
     </message>
 </context>
 <context>
@@ -3184,6 +3295,14 @@
     <message>
         <source>Regions and masks are changed</source>
         <translation>Les régions et masques sont modifiés</translation>
+    </message>
+    <message>
+        <source>Objects are followed; Regions and privacy chooses their classes</source>
+        <translation>Les objets sont suivis ; leurs classes se choisissent sous Régions et vie privée</translation>
+    </message>
+    <message>
+        <source>Objects are not followed any more</source>
+        <translation>Les objets ne sont plus suivis</translation>
     </message>
 </context>
 <context>

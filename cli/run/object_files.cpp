@@ -17,13 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Names of classes that are things rather than areas, in the data sets that segmentation models are trained
-/// on.
-constexpr const char* kThings[] = {"person",    "pedestrian", "rider", "bicyclist", "car",
-                                   "truck",     "bus",        "train", "van",       "motorcycle",
-                                   "motorbike", "bicycle",    "bike",  "boat",      "airplane",
-                                   "animal",    "cat",        "dog",   "horse"};
-
 std::vector<int> classesNamed(const mpm::ModelInfo& info, const std::vector<std::string>& words) {
     try {
         return pipeline::classesNamed(info.labels, words);
@@ -34,10 +27,7 @@ std::vector<int> classesNamed(const mpm::ModelInfo& info, const std::vector<std:
 }
 
 std::vector<int> things(const mpm::ModelInfo& info) {
-    std::vector<int> ids;
-    for (size_t id = 0; id < info.labels.size(); ++id)
-        for (const char* thing : kThings)
-            if (info.labels[id] == thing) ids.push_back(static_cast<int>(id));
+    const std::vector<int> ids = pipeline::thingsAmong(info.labels);
     if (ids.empty())
         throw Error(kWrongUse, "--save boxes, tracks: name the classes that are objects with --classes");
     return ids;

@@ -64,8 +64,10 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
     auto* form = new QFormLayout(m_form);
     form->addRow(tr("Name"), m_name = new QLineEdit);
     form->addRow(tr("When"), m_of = new QComboBox);
-    m_of->addItems({tr("tokens kept"), tr("share of a class"), tr("luminance"), tr("the source is down")});
+    m_of->addItems({tr("tokens kept"), tr("share of a class"), tr("luminance"), tr("the source is down"),
+                    tr("number of objects"), tr("stay of an object"), tr("an object left, after a stay")});
     form->addRow(tr("Class"), m_label = new QComboBox);
+    m_label->addItem(QString());  // objects of every class
     m_label->addItems(labels);
     form->addRow(tr("In"), m_region = new QComboBox);
     m_region->addItem(tr("the whole image"), QString());
@@ -146,23 +148,33 @@ void AlertPage::remove() {
 }
 
 void AlertPage::fitToQuantity() {
-    const auto of = static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
     using Of = pipeline::AlertRule::Of;
-    m_label->setEnabled(of == Of::ClassShare);
-    m_region->setEnabled(of == Of::ClassShare || of == Of::Tokens);
-    m_above->setEnabled(of != Of::SourceDown);
-    m_threshold->setEnabled(of != Of::SourceDown);
-    m_threshold->setSuffix(of == Of::Tokens ? QString() : tr(" %"));
-    m_threshold->setSingleStep(of == Of::Tokens ? 10 : 0.1);
-    m_threshold->setRange(0, of == Of::Tokens ? 1e6 : 100);
-    if (of == Of::Tokens || m_threshold->decimals() == 0) m_threshold->setDecimals(of == Of::Tokens ? 0 : 1);
+    using Unit = pipeline::AlertUnit;
+    const Unit unit = pipeline::unitOf(of());
+    m_label->setEnabled(of() == Of::ClassShare || pipeline::isOfObjects(of()));
+    m_region->setEnabled(of() == Of::Tokens || m_label->isEnabled());
+    m_above->setEnabled(of() != Of::SourceDown);
+    m_threshold->setEnabled(of() != Of::SourceDown);
+    m_hold->setEnabled(unit != Unit::Seconds);  // a stay is a time already
+    m_threshold->setSuffix(unit == Unit::Count ? QString() : unit == Unit::Share ? tr(" %") : tr(" s"));
+    m_threshold->setSingleStep(of() == Of::Tokens ? 10 : unit == Unit::Share ? 0.1 : 1);
+    m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
+    if (unit == Unit::Count || m_threshold->decimals() == 0)
+        m_threshold->setDecimals(unit == Unit::Count ? 0 : 1);
+}
+
+pipeline::AlertRule::Of AlertPage::of() const {
+    return static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
+}
+
+double AlertPage::scale() const {
+    return pipeline::unitOf(of()) == pipeline::AlertUnit::Share ? 100 : 1;
 }
 
 /// With as many decimals as the threshold needs: a rule from a file is never rounded.
 void AlertPage::showThreshold(double threshold) {
-    const bool tokens = m_of->currentIndex() == static_cast<int>(pipeline::AlertRule::Of::Tokens);
-    const double value = tokens ? threshold : 100 * threshold;
-    int decimals = tokens ? 0 : 1;
+    const double value = scale() * threshold;
+    int decimals = pipeline::unitOf(of()) == pipeline::AlertUnit::Count ? 0 : 1;
     while (decimals < 8 && std::abs(value - QString::number(value, 'f', decimals).toDouble()) > 1e-9)
         ++decimals;
     m_threshold->setDecimals(decimals);
@@ -178,16 +190,18 @@ void AlertPage::setInput(const pipeline::AlertInput& input) {
 void AlertPage::showValue() {
     const int row = m_list->currentRow();
     const auto value = row < 0 ? std::nullopt : valueFor(m_rules[static_cast<std::size_t>(row)], m_input);
-    const bool tokens = m_of->currentIndex() == static_cast<int>(pipeline::AlertRule::Of::Tokens);
-    m_now->setText(!value || !m_threshold->isEnabled() ? QString()
-                   : tokens                            ? tr("now %1").arg(readable(*value, 0))
-                                                       : tr("now %1 %").arg(readable(100 * *value, 1)));
+    const pipeline::AlertUnit unit = pipeline::unitOf(of());
+    m_now->setText(!value || !m_threshold->isEnabled()    ? QString()
+                   : unit == pipeline::AlertUnit::Count   ? tr("now %1").arg(readable(*value, 0))
+                   : unit == pipeline::AlertUnit::Seconds ? tr("now %1 s").arg(readable(*value, 0))
+                                                          : tr("now %1 %").arg(readable(100 * *value, 1)));
 }
 
 void AlertPage::askForTimes() {
     m_times->clear();
     const int row = m_list->currentRow();
-    if (row < 0 || !m_threshold->isEnabled()) return;  // nothing is stored of sources that are down
+    // Nothing is stored of sources that are down, and of single objects.
+    if (row < 0 || !m_threshold->isEnabled() || !m_hold->isEnabled()) return;
     emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
 }
 
@@ -208,7 +222,7 @@ void AlertPage::show(int row) {
     fitToQuantity();
     const QString label = QString::fromStdString(rule.label);
     if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // of another model
-    if (!label.isEmpty()) m_label->setCurrentText(label);
+    m_label->setCurrentText(label);
     m_region->setCurrentIndex(std::max(0, m_region->findData(QString::fromStdString(rule.region))));
     m_above->setCurrentIndex(rule.above ? 0 : 1);
     showThreshold(rule.threshold);
@@ -230,20 +244,20 @@ void AlertPage::show(int row) {
 void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
-    const bool sameQuantity = m_of->currentIndex() == static_cast<int>(m_rules[std::size_t(row)].of);
+    const bool sameQuantity = of() == m_rules[std::size_t(row)].of;
     m_showing = true;  // limits of another quantity change the box
     fitToQuantity();
     m_showing = false;
     pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
     if (!m_name->text().trimmed().isEmpty()) rule.name = m_name->text().trimmed().toStdString();
-    rule.of = static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
+    rule.of = of();
     const bool share = rule.of == pipeline::AlertRule::Of::ClassShare;
-    rule.label = share ? m_label->currentText().toStdString() : std::string();
+    if (share && m_label->currentText().isEmpty()) m_label->setCurrentIndex(m_label->count() > 1 ? 1 : 0);
+    rule.label = m_label->isEnabled() ? m_label->currentText().toStdString() : std::string();
     rule.region = m_region->isEnabled() ? m_region->currentData().toString().toStdString() : std::string();
     rule.above = m_above->currentIndex() == 0;
-    const bool tokens = rule.of == pipeline::AlertRule::Of::Tokens;
     if (!sameQuantity || m_threshold->value() != m_thresholdShown)
-        rule.threshold = tokens ? m_threshold->value() : m_threshold->value() / 100;
+        rule.threshold = m_threshold->value() / scale();
     m_thresholdShown = m_threshold->value();
     rule.source = m_source->currentData().toString().toStdString();
     if (m_from->value() != m_to->value()) rule.fromHour = m_from->value(), rule.toHour = m_to->value();

@@ -51,6 +51,9 @@ private:
     void show(int row);
     void read();
     void fitToQuantity();
+    pipeline::AlertRule::Of of() const;
+    /// What the box shows of 1.
+    double scale() const;
     void showThreshold(double threshold);
     void showValue();
     void limit();

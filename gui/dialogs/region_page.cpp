@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTableWidget>
@@ -64,6 +65,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
         row->addWidget(button);
     row->addStretch();
     layout->addLayout(row);
+    layout->addLayout(makeObjects());
     layout->addWidget(m_measurementsOnly);
     layout->addLayout(makeThumbnails(thumbnails));
     connect(region, &QPushButton::clicked, this, &RegionPage::drawRegionWanted);
@@ -73,6 +75,22 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
     connect(m_table, &QTableWidget::cellChanged, this, &RegionPage::onEdited);
     connect(m_measurementsOnly, &QCheckBox::clicked, this, &RegionPage::changed);
     fill();
+}
+
+QLayout* RegionPage::makeObjects() {
+    auto* row = new QHBoxLayout;
+    m_objects = new QLineEdit(m_watch.objects.join(QStringLiteral(", ")));
+    m_objects->setPlaceholderText(tr("classes with commas, or * for all that are things"));
+    m_objects->setAccessibleName(tr("Objects to follow"));
+    row->addWidget(plainLabel(tr("Follow objects")));
+    row->addWidget(m_objects, 1);
+    connect(m_objects, &QLineEdit::editingFinished, this, [this] {
+        QStringList names;
+        for (const QString& name : m_objects->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
+            if (!name.trimmed().isEmpty()) names << name.trimmed();
+        if (std::exchange(m_watch.objects, names) != names) emit changed();
+    });
+    return row;
 }
 
 QLayout* RegionPage::makeThumbnails(const ThumbnailSettings& thumbnails) {

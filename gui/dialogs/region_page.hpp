@@ -7,6 +7,7 @@
 
 class QCheckBox;
 class QLayout;
+class QLineEdit;
 class QPushButton;
 class QSpinBox;
 class QTableWidget;
@@ -31,6 +32,7 @@ signals:
     void changeShapesWanted();
 
 private:
+    QLayout* makeObjects();
     QLayout* makeThumbnails(const ThumbnailSettings& thumbnails);
     void fill();
     void remove();
@@ -41,6 +43,7 @@ private:
     QTableWidget* m_table;  // regions first, then masks
     QPushButton *m_change, *m_remove;
     QCheckBox *m_measurementsOnly, *m_thumbnails;
+    QLineEdit* m_objects;
     QSpinBox *m_megabytes, *m_days;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QDateTime>
+#include <QImage>
 #include <QMetaType>
 #include <QString>
 
@@ -14,6 +15,7 @@ struct AlertNotice {
     QString text;         ///< for the user
     bool record = false;  ///< a video around it is wanted
     QString key;          ///< the source's address without passwords
+    QImage cutOut;        ///< of the object; null: it is about none, or images are not kept
 };
 
 }  // namespace mpm::gui

@@ -103,9 +103,25 @@ void Analyser::useStream(int stream, bool fresh) {
     if (fresh) m_segmenter.encoder().forget(stream);
 }
 
-Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
+/// Weak boxes continue an object, but are not shown.
+void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
+    const LiveFrame& frame = analysis.frame;
+    const double seconds = std::chrono::duration<double>(frame.time.time_since_epoch()).count();
+    analysis.objects = follower.update(
+        analysis.merged, {frame.generation, seconds, frame.pixels.size(), &frame.masks},
+        {request.objects, request.regions, request.knownObjects}, m_facts->ownLabels, m_facts->labels);
+    auto& boxes = analysis.merged.detections;
+    const auto weak = [](const Detection& one) { return one.score <= pipeline::DetectionChoice().threshold; };
+    boxes.erase(std::remove_if(boxes.begin(), boxes.end(), weak), boxes.end());
+    for (std::size_t i = 0; analysis.objects && i < analysis.regions.size(); ++i)
+        analysis.regions[i].objects = analysis.objects->byRegion[i];
+}
+
+Analysis Analyser::analyse(const LiveFrame& frame, const Request& request,
+                           pipeline::ObjectFollower* follower) {
     Analysis analysis;
     analysis.frame = frame;
+    analysis.size = frame.pixels.size();
     analysis.model = m_facts;
     for (int block : request.ownSchedule ? m_facts->schedule : request.schedule)
         if (block >= 0 && block < m_facts->blocks) analysis.schedule.push_back(block);
@@ -113,7 +129,10 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     setReuse(request.reuse);
     const auto [known, fresh] = m_generations.try_emplace(frame.stream, frame.generation);
     useStream(frame.stream, fresh || std::exchange(known->second, frame.generation) != frame.generation);
+    const bool follows = follower != nullptr && !request.objects.empty();
+    if (follows) m_segmenter.setDetections({pipeline::TrackRules().low});
     analysis.merged = run(frame.pixels, analysis.schedule, request.scores);
+    if (follows) m_segmenter.setDetections({});
     const ReuseState state = analysis.merged.tokens.reuse.state;
     if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used
     const cv::Mat& labels = analysis.merged.labels;
@@ -124,6 +143,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request) {
     for (const pipeline::Region& region : request.regions)
         analysis.regions.push_back(pipeline::readRegion(region, labels, analysis.merged.tokens.map,
                                                         analysis.merged.grid, classes, seen));
+    if (follower != nullptr) follow(analysis, request, *follower);
     analysis.beside = reuseBeside(analysis, request);
     if (!request.keepsImages) discardImages(analysis);
     return analysis;

@@ -15,7 +15,9 @@ public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
     /// Blocks the model does not have are left out of the schedule.
-    Analysis analyse(const LiveFrame& frame, const Request& request);
+    /// `follower`: of the source, for objects.
+    Analysis analyse(const LiveFrame& frame, const Request& request,
+                     pipeline::ObjectFollower* follower = nullptr);
     /// With all tokens, or with another schedule.
     /// The same frame with reuse, by another network of the same file: reuse would forget its frames whenever
     /// it is off. Null if it is not wanted, or not possible.
@@ -38,6 +40,7 @@ private:
 
         bool isFor(const Comparison& comparison, bool reuses) const;
     };
+    void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
     /// Reuse remembers nothing of the runs beside those of the source.

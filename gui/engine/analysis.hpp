@@ -14,6 +14,7 @@
 
 #include "pipeline/daynight/day_night.hpp"
 #include "pipeline/draw/palette.hpp"
+#include "pipeline/objects/follower.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/reader.hpp"
 #include "pipeline/watch/region.hpp"
@@ -89,7 +90,9 @@ struct Request {
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons
     std::vector<pipeline::Region> regions;         ///< with statistics of their own
-    bool keepsImages = true;                       ///< false: an image is discarded as soon as it is measured
+    std::vector<std::string> objects;              ///< classes that are followed (FollowWish); none: no cost
+    std::shared_ptr<const pipeline::KnownObjects> knownObjects;  ///< set by the engine
+    bool keepsImages = true;  ///< false: an image is discarded as soon as it is measured
 };
 
 /// One frame through the network.
@@ -99,9 +102,11 @@ struct Analysis {
     std::vector<int> schedule;   ///< that ran
     std::vector<double> shares;  ///< by class
     std::vector<pipeline::RegionReading> regions;
-    std::int64_t skipped = 0;  ///< frames not analysed since the analysis before
-    double queueMs = 0;        ///< between capture and network
-    bool repeat = false;       ///< of a frame analysed before: not a new measurement
+    pipeline::FollowedObjectsPtr objects;  ///< null: none are followed
+    cv::Size size;                         ///< of the frame, which may be discarded
+    std::int64_t skipped = 0;              ///< frames not analysed since the analysis before
+    double queueMs = 0;                    ///< between capture and network
+    bool repeat = false;                   ///< of a frame analysed before: not a new measurement
     std::shared_ptr<const pipeline::Segmentation> beside;  ///< the same frame with reuse, if it was wanted
     ModelFactsPtr model;
 

@@ -1,10 +1,16 @@
 #include "gui/engine/engine.hpp"
 
+#include <QCoreApplication>
+#include <QPointer>
+#include <QTimer>
+
 #include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 
 namespace {
+
+constexpr std::chrono::seconds kStorePatience{5};
 
 pipeline::Millis millis(System::time_point time) {
     return std::chrono::duration_cast<pipeline::Millis>(time.time_since_epoch());
@@ -21,6 +27,12 @@ pipeline::Measurement readingOf(const Analysis& analysis, double drawMs, std::in
     m.dropped = dropped + analysis.skipped;
     m.classShares = analysis.shares;
     m.regions = analysis.regions;
+    if (analysis.objects) {
+        m.objectCounts = analysis.objects->counts;
+        m.objects = 0;
+        for (const auto& [label, count] : m.objectCounts)
+            *m.objects += count;
+    }
     m.pass = analysis.frame.pass;
     // A suspended stream, which merges for a while, counts as reuse too.
     m.setup = m.recomputed ? pipeline::Setup{analysis.model->name.toStdString(), "reuse", {}}
@@ -125,6 +137,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_title.clear();
     m_report = {};
     m_recorder.setSource(m_sourceName);
+    loadObjects();
     // Captures the channel, not this: a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
@@ -152,8 +165,29 @@ void Engine::setRequest(const Request& request) {
     if (request.schedule != m_request.schedule || request.reuse != m_request.reuse)
         m_changedAt = Steady::now();
     m_request = request;
-    m_channel->setRequest(request);
+    m_request.knownObjects = m_known;
+    m_channel->setRequest(m_request);
     if (!request.keepsImages) m_render.forget();
+}
+
+/// A store that does not answer must not keep objects from being followed.
+void Engine::loadObjects() {
+    m_known.reset();
+    const QPointer<Engine> self(this);
+    const auto take = [self, generation = m_generation](const pipeline::KnownObjects& known) {
+        if (self && !self->outdated(generation) && !self->m_known) self->setKnownObjects(known);
+    };
+    m_recorder.ask([take](const pipeline::Store& store, std::int64_t source) {
+        QMetaObject::invokeMethod(
+            QCoreApplication::instance(), [take, known = store.objects(source)] { take(known); },
+            Qt::QueuedConnection);
+    });
+    QTimer::singleShot(kStorePatience, this, [take] { take({}); });
+}
+
+void Engine::setKnownObjects(pipeline::KnownObjects known) {
+    m_known = std::make_shared<const pipeline::KnownObjects>(std::move(known));
+    if (!m_request.objects.empty()) setRequest(m_request);
 }
 
 void Engine::setRule(const pipeline::DayNightRule& rule) {
@@ -223,6 +257,11 @@ void Engine::onAnalysis() {
     pipeline::Measurement measurement = readingOf(*analysis, m_render.drawMs(), dropped);
     if (!m_saved.stale() && m_saved.isOf(*analysis)) measurement.savedMs = m_saved.savedMs();
     if (!analysis->repeat) m_recorder.add(measurement);
+    if (analysis->objects) {
+        m_known = std::make_shared<const pipeline::KnownObjects>(
+            pipeline::knownFrom(*analysis->objects, analysis->size, analysis->model->ownLabels));
+        m_recorder.setObjects(m_known);
+    }
     emit measured(measurement, analysis);
 }
 

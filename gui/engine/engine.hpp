@@ -85,6 +85,8 @@ private:
     void onFrame();
     void onAnalysis();
     void onReport(const SourceReport& report);
+    void loadObjects();
+    void setKnownObjects(pipeline::KnownObjects known);
     bool outdated(int generation) const { return generation != m_generation; }
 
     Recorder m_recorder;
@@ -95,7 +97,8 @@ private:
     CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
     Request m_request;
     SavedTime m_saved;
-    Steady::time_point m_changedAt;  // of schedule or reuse
+    Steady::time_point m_changedAt;                         // of schedule or reuse
+    std::shared_ptr<const pipeline::KnownObjects> m_known;  // null: not loaded yet
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
     QString m_sourceName, m_title;

@@ -142,7 +142,7 @@ bool InferenceWorker::overtaken(const InferenceChannel& channel) {
 
 void InferenceWorker::run(const Job& job) {
     InferenceChannel& channel = *job.channel;
-    Analysis fresh = m_analyser->analyse(job.frame, job.request);
+    Analysis fresh = m_analyser->analyse(job.frame, job.request, &channel.m_follower);
     fresh.skipped = job.skipped;
     fresh.repeat = job.repeat;
     const auto analysis = std::make_shared<const Analysis>(std::move(fresh));

@@ -87,7 +87,8 @@ private:
     std::int64_t m_skipped = 0;
     int m_generation = 0;
     int m_stream = 0;                     // never changed once the channel is there
-    Steady::time_point m_lastComparison;  // of the worker's thread alone
+    Steady::time_point m_lastComparison;  // of the worker's thread alone, as the next
+    pipeline::ObjectFollower m_follower;
 
     Mailbox<AnalysisPtr> m_analyses;
     Mailbox<ComparisonPtr> m_comparisons;

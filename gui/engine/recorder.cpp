@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second
 constexpr std::chrono::milliseconds kRetry{5'000};
 constexpr std::size_t kMostReadingsWaiting = 20'000;  // some hours of readings a second; older ones go first
 constexpr std::chrono::hours kRecent{3};
+constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
 constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
 constexpr std::int64_t kPruned = 5'000;  // readings a step
@@ -97,6 +98,25 @@ void Recorder::removeEvents(const std::vector<std::int64_t>& ids) {
     m_unwanted.insert(m_unwanted.end(), ids.begin(), ids.end());
     m_hurry = true;
     m_changed.notify_all();
+}
+
+void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects) {
+    if (readOnly()) return;
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_objects = {m_waiting.back().source, std::move(objects)};
+}
+
+void Recorder::saveObjects() {
+    const auto time = std::chrono::steady_clock::now();
+    if (time < m_nextObjects && !stopping()) return;
+    std::pair<QString, std::shared_ptr<const pipeline::KnownObjects>> saved;
+    {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        saved = std::exchange(m_objects, {});
+    }
+    if (!saved.second) return;
+    m_store->setObjects(m_store->source(saved.first.toStdString()), *saved.second);
+    m_nextObjects = time + kObjectsEvery;
 }
 
 void Recorder::removeUnwanted() {
@@ -191,6 +211,7 @@ void Recorder::write(std::deque<Batch>& batches) {
         batches.pop_front();
     }
     removeUnwanted();
+    saveObjects();
     if (!readOnly()) prune();
     answer();
     beginComparison();

@@ -45,6 +45,8 @@ public:
     void setSource(const QString& source);
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
+    /// Written every ten seconds, and at the end.
+    void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// As JSON where the file's name ends in .json, as CSV otherwise. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                   const std::vector<std::string>& classes = {});
@@ -111,6 +113,7 @@ private:
     void prune();
     void answer();
     void removeUnwanted();
+    void saveObjects();
     void beginComparison();
     void continueComparison();
 
@@ -122,6 +125,7 @@ private:
     bool m_hurry = false;                  // likewise
     std::vector<Question> m_questions;     // likewise
     std::vector<std::int64_t> m_unwanted;  // likewise: events
+    std::pair<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // likewise: of a source
 
     /// Read slice by slice between writes: weeks of readings take seconds.
     struct Comparing {
@@ -140,7 +144,7 @@ private:
     int m_asides = 0;
     std::atomic<std::int64_t> m_lost{0};
     pipeline::Retention m_retention;
-    std::chrono::steady_clock::time_point m_nextPruning;
+    std::chrono::steady_clock::time_point m_nextPruning, m_nextObjects;
 };
 
 }  // namespace mpm::gui

@@ -1,5 +1,10 @@
 #include "gui/engine/render_worker.hpp"
 
+#include <algorithm>
+
+#include <opencv2/imgproc.hpp>
+
+#include "base/printable.hpp"
 #include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/merge_map.hpp"
 
@@ -33,19 +38,42 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     return toImage(drawn);
 }
 
+/// Path, box, mask, name and identity of each object that is seen.
+cv::Mat withObjects(cv::Mat image, const Analysis& analysis, const pipeline::Palette& palette,
+                    double opacity) {
+    std::vector<pipeline::DrawnBox> boxes;
+    for (const pipeline::TrackedObject& one : analysis.objects->objects) {
+        if (!one.seen) continue;
+        const cv::Vec3b colour = pipeline::classColour(palette, one.label);
+        const auto& found = analysis.merged.detections;
+        const auto own = std::find_if(found.begin(), found.end(), [&](const Detection& detection) {
+            return detection.label == one.label && detection.box == one.box;
+        });
+        boxes.push_back({one.box,
+                         printable(pipeline::className(analysis.model->labels, one.label), 40) + " #" +
+                             std::to_string(one.id),
+                         colour, own != found.end() ? own->mask : cv::Mat()});
+        const std::vector<cv::Point> path(one.path.begin(), one.path.end());
+        cv::polylines(image, path, false, cv::Scalar(colour[2], colour[1], colour[0]), 2, cv::LINE_AA);
+    }
+    return pipeline::drawBoxes(image, boxes, opacity);
+}
+
 }  // namespace
 
 /// Masked pixels belong to no class.
 QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
-                               const RenderStyle& style, const Analysis& analysis) {
+                               const RenderStyle& style, const Analysis& analysis, bool objects) {
     cv::Mat drawn =
-        found.detector         ? pipeline::drawBoxes(image,
-                                                     pipeline::drawnBoxes(found.detections, analysis.model->labels,
-                                                                          analysis.model->palette),
-                                                     style.overlay.opacity)
-        : found.labels.empty() ? m_features.overlay(image, found, analysis, style.overlay.opacity)
-                               : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
-                                                       style.overlay, found.scores);
+        found.detector && objects ? image.clone()
+        : found.detector          ? pipeline::drawBoxes(image,
+                                                        pipeline::drawnBoxes(found.detections, analysis.model->labels,
+                                                                             analysis.model->palette),
+                                                        style.overlay.opacity)
+        : found.labels.empty()    ? m_features.overlay(image, found, analysis, style.overlay.opacity)
+                                  : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
+                                                          style.overlay, found.scores);
+    if (objects) drawn = withObjects(drawn, analysis, paletteFor(style, analysis), style.overlay.opacity);
     pipeline::drawMasked(drawn, pipeline::seenThrough(analysis.frame.masks, drawn.size()));
     return toImage(drawn);
 }
@@ -55,7 +83,8 @@ RenderedFrame RenderWorker::drawFrame(const AnalysisPtr& analysis, const RenderS
     RenderedFrame drawn;
     drawn.analysis = analysis;
     drawn.style = style;
-    drawn.overlay = overlayOf(analysis->frame.pixels, analysis->merged, style, *analysis);
+    drawn.overlay =
+        overlayOf(analysis->frame.pixels, analysis->merged, style, *analysis, analysis->objects != nullptr);
     drawn.grey = analysis->frame.image.convertToFormat(QImage::Format_Grayscale8);
     drawn.map = mapAfter(analysis->merged.tokens, style.stage);
     drawn.clusters = pipeline::clusterColours(analysis->frame.pixels, drawn.map, analysis->merged.grid,

@@ -81,7 +81,7 @@ private:
     };
     void render(const Todo& todo, const RenderStyle& style);
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
-                     const Analysis& analysis);
+                     const Analysis& analysis, bool objects = false);
     RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);
     RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style);
     RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style);

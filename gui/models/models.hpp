@@ -5,6 +5,7 @@
 #include "gui/models/alert_model.hpp"
 #include "gui/models/health_model.hpp"
 #include "gui/models/legend_model.hpp"
+#include "gui/models/object_model.hpp"
 #include "gui/models/region_model.hpp"
 #include "gui/models/schedule_model.hpp"
 #include "gui/models/statistics_model.hpp"
@@ -20,6 +21,7 @@ struct Models {
     TimelineData timeline;
     AlertModel alerts;
     RegionModel regions;
+    ObjectModel objects;
     SavedTime saved;
 };
 

@@ -66,6 +66,8 @@ Sidebar::Sidebar(Models& models, QWidget* parent)
                 if (const auto quantity = models.regions.quantity(index)) emit laneWanted(*quantity);
             });
     layout->addWidget(regions);
+    layout->addWidget(addListed(QStringLiteral("objects"), tr("Objects"), &models.objects,
+                                tr("Objects that are present, with the time of their arrival")));
     layout->addWidget(addListed(QStringLiteral("alerts"), tr("Alerts"), &models.alerts,
                                 tr("Alerts of this run, newest first")));
     layout->addWidget(add(QStringLiteral("health"), tr("Health"), new HealthView(&models.health)));

@@ -1,4 +1,4 @@
-// The side panel: schedule, classes, day and night, regions, alerts, health.
+// The side panel: schedule, classes, day and night, regions, objects, alerts, health.
 #pragma once
 
 #include <QScrollArea>

@@ -26,9 +26,22 @@ std::optional<bool> isDown(const Engine& engine) {
     return state != State::Live && state != State::Ended;
 }
 
+constexpr std::size_t kMostCutOuts = 100;
+constexpr std::chrono::seconds kCutOutEvery{1};
+
+/// The object with a fifth of its size around it.
+QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
+    const QRectF object(double(box.x), double(box.y), double(box.width), double(box.height));
+    const double margin = std::max(4.0, 0.2 * std::max(object.width(), object.height()));
+    return image.copy(object.adjusted(-margin, -margin, margin, margin).toAlignedRect() & image.rect());
+}
+
 /// Shares and luminance as percent, with as many digits as a threshold may have.
 QString numberText(const pipeline::AlertRule& rule, double value) {
-    if (rule.of == pipeline::AlertRule::Of::Tokens) return QString::number(value, 'f', 0);
+    using Unit = pipeline::AlertUnit;
+    const Unit unit = pipeline::unitOf(rule.of);
+    if (unit == Unit::Count) return QString::number(value, 'f', 0);
+    if (unit == Unit::Seconds) return AlertCenter::tr("%1 s").arg(value, 0, 'f', value < 10 ? 1 : 0);
     return QString::number(100 * value, 'g', 4) + QStringLiteral(" %");
 }
 
@@ -50,6 +63,7 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.labels = labels;
     input.classShares = measurement.classShares;
     input.regions = measurement.regions;
+    if (measurement.objects) input.objectCounts = measurement.objectCounts;
     return input;
 }
 
@@ -70,12 +84,18 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
     if (rule.of == Of::SourceDown) return AlertCenter::tr("the source is down");
     const QString what = rule.of == Of::Tokens      ? AlertCenter::tr("tokens")
                          : rule.of == Of::Luminance ? AlertCenter::tr("luminance")
+                         : rule.label.empty()       ? AlertCenter::tr("objects")
                                                     : QString::fromStdString(safeName(rule.label));
     const QString where = rule.region.empty()
                               ? QString()
                               : AlertCenter::tr(" in %1").arg(QString::fromStdString(safeName(rule.region)));
     const QString sentence =
-        rule.above ? AlertCenter::tr("%1%2 above %3: %4") : AlertCenter::tr("%1%2 below %3: %4");
+        rule.of == Of::ObjectStays  ? rule.above ? AlertCenter::tr("%1%2 for more than %3: %4")
+                                                 : AlertCenter::tr("%1%2 for less than %3: %4")
+         : rule.of == Of::ObjectLeft ? rule.above ? AlertCenter::tr("%1%2 left after more than %3: %4")
+                                                  : AlertCenter::tr("%1%2 left after less than %3: %4")
+         : rule.above ? AlertCenter::tr("%1%2 above %3: %4")
+                                    : AlertCenter::tr("%1%2 below %3: %4");
     return sentence.arg(what, where, numberText(rule, rule.threshold), numberText(rule, value));
 }
 
@@ -107,7 +127,31 @@ void AlertCenter::setRules(const std::vector<pipeline::AlertRule>& rules) {
 
 void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
     if (analysis->repeat) return;
-    look(alertInput(m_engine.sourceName(), measurement, analysis->model->labels));
+    keepCutOuts(*analysis);
+    pipeline::AlertInput input = alertInput(m_engine.sourceName(), measurement, analysis->model->labels);
+    if (analysis->objects)
+        input.objects.emplace(analysis->objects->objects.begin(), analysis->objects->objects.end());
+    look(input);
+}
+
+/// When an object has left, the frame does not show it any more.
+void AlertCenter::keepCutOuts(const Analysis& analysis) {
+    const auto& rules = m_watch.rules();
+    const bool wanted = std::any_of(rules.begin(), rules.end(),
+                                    [](const auto& rule) { return pipeline::isOfObjects(rule.of); });
+    if (!wanted || !analysis.objects || analysis.frame.image.isNull()) return m_cutOuts.clear();
+    std::map<std::int64_t, CutOut> kept;
+    const Steady::time_point now = Steady::now();
+    for (const pipeline::TrackedObject& one : analysis.objects->objects) {
+        if (kept.size() >= kMostCutOuts) break;
+        const auto before = m_cutOuts.find(one.id);
+        const bool fresh = before == m_cutOuts.end();
+        if (!fresh && (!one.seen || now - before->second.time < kCutOutEvery))
+            kept[one.id] = std::move(before->second);
+        else if (one.seen)
+            kept[one.id] = {cutOutOf(analysis.frame.image, one.box), now};
+    }
+    m_cutOuts = std::move(kept);
 }
 
 void AlertCenter::onClock() {
@@ -116,6 +160,20 @@ void AlertCenter::onClock() {
     input.hour = QTime::currentTime().hour();
     input.sourceDown = isDown(m_engine);
     look(input);
+}
+
+/// Of the object, or of the class's newest object.
+QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
+                              const pipeline::AlertInput& input) const {
+    std::int64_t id = alert.object;
+    if (rule.of == pipeline::AlertRule::Of::Objects && input.objects)
+        for (const pipeline::ObjectPresence& one : *input.objects) {
+            const auto label = static_cast<std::size_t>(one.label);
+            const bool named = label < input.labels.size() && input.labels[label] == rule.label;
+            if ((rule.label.empty() || named) && one.stays.count(rule.region) > 0) id = std::max(id, one.id);
+        }
+    const auto found = m_cutOuts.find(id);
+    return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
 /// Actions take time, above all commands: one alert in each turn of the event loop, so that the window
@@ -127,10 +185,10 @@ void AlertCenter::look(const pipeline::AlertInput& input) {
         const bool waits = std::any_of(m_raised.begin(), m_raised.end(),
                                        [&rule](const auto& raised) { return raised.first == rule; });
         if (waits) continue;
-        m_raised.emplace_back(
-            rule, AlertNotice{QDateTime::currentDateTime(), m_engine.title(),
-                              QString::fromStdString(safeName(rule.name)), alert.value,
-                              describeAlert(rule, alert.value), rule.record, m_engine.sourceName()});
+        m_raised.emplace_back(rule, AlertNotice{QDateTime::currentDateTime(), m_engine.title(),
+                                                QString::fromStdString(safeName(rule.name)), alert.value,
+                                                describeAlert(rule, alert.value), rule.record,
+                                                m_engine.sourceName(), cutOutFor(rule, alert, input)});
     }
     if (idle && !m_raised.empty()) raiseNext();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include <QObject>
 #include <QTimer>
@@ -27,6 +28,9 @@ signals:
 private:
     void onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis);
     void onClock();
+    void keepCutOuts(const Analysis& analysis);
+    QImage cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
+                     const pipeline::AlertInput& input) const;
     void look(const pipeline::AlertInput& input);
     void raiseNext();
     void raise(const pipeline::AlertRule& rule, const AlertNotice& notice);
@@ -35,7 +39,12 @@ private:
     Engine& m_engine;
     pipeline::AlertWatch m_watch;
     std::deque<std::pair<pipeline::AlertRule, AlertNotice>> m_raised;  // whose actions have not begun
-    QTimer m_clock;  // a source that is down measures nothing
+    struct CutOut {
+        QImage image;
+        Steady::time_point time;
+    };
+    std::map<std::int64_t, CutOut> m_cutOuts;  // by object
+    QTimer m_clock;                            // a source that is down measures nothing
 };
 
 /// The values of a reading that rules are checked against. `labels`: names of the classes.

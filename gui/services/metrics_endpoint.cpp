@@ -7,6 +7,8 @@
 #include <prometheus/text_serializer.h>
 
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include <QHostAddress>
 #include <QHostInfo>
@@ -45,6 +47,10 @@ prometheus::Labels labelsOf(const QString& source) {
     return {{"source", printable(source.toStdString())}};
 }
 
+std::string nameOf(std::size_t id, const std::vector<std::string>& labels) {
+    return id < labels.size() ? printable(labels[id]) : "class_" + std::to_string(id);
+}
+
 }  // namespace
 
 class MetricsEndpoint::Families {
@@ -57,6 +63,10 @@ public:
     prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
     prometheus::Family<prometheus::Gauge>& regionTokens =
         gauge("mpm_region_tokens", "Tokens kept, by region");
+    prometheus::Family<prometheus::Gauge>& objects =
+        gauge("mpm_class_objects", "Objects present, by class that is followed");
+    prometheus::Family<prometheus::Gauge>& regionObjects =
+        gauge("mpm_region_objects", "Objects that stand in a region, by class");
     prometheus::Family<prometheus::Gauge>& up = gauge("mpm_source_up", "1 while current images arrive");
     prometheus::Family<prometheus::Gauge>& frames =
         gauge("mpm_frames_captured", "Frames since the source was opened");
@@ -73,6 +83,15 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
+    /// Counts of a source in place of those before.
+    using Counts = std::map<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Labels>, int>;
+    void setCounts(const std::string& source, const Counts& counts) {
+        for (const auto& [gauge, count] : std::exchange(m_counts[source], counts))
+            if (counts.count(gauge) == 0) gauge.first->Remove(&gauge.first->Add(gauge.second));
+        for (const auto& [gauge, count] : counts)
+            gauge.first->Add(gauge.second).Set(count);
+    }
+
     /// A value that is not known is not on the page.
     static void set(prometheus::Family<prometheus::Gauge>& family, const prometheus::Labels& by,
                     double value) {
@@ -84,6 +103,8 @@ public:
     }
 
 private:
+    std::map<std::string, Counts> m_counts;
+
     prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help) {
         return BuildGauge().Name(name).Help(help).Register(*registry);
     }
@@ -183,14 +204,24 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     m_families->network.Add(by, kSeconds).Observe(m.networkMs / 1000);
     for (std::size_t id = 0; id < m.classShares.size(); ++id) {
         prometheus::Labels label = by;
-        label["class"] = id < labels.size() ? printable(labels[id]) : "class_" + std::to_string(id);
+        label["class"] = nameOf(id, labels);
         m_families->share.Add(label).Set(m.classShares[id]);
     }
+    Families::Counts counts;
+    const auto add = [&](auto& family, const std::map<int, int>& objects, prometheus::Labels label) {
+        for (const auto& [id, count] : objects) {
+            label["class"] = nameOf(static_cast<std::size_t>(id), labels);
+            counts[{&family, label}] = count;
+        }
+    };
+    add(m_families->objects, m.objectCounts, by);
     for (const pipeline::RegionReading& region : m.regions) {
         prometheus::Labels label = by;
         label["region"] = printable(region.name);
         m_families->regionTokens.Add(label).Set(region.tokens);
+        add(m_families->regionObjects, region.objects, label);
     }
+    m_families->setCounts(by.at("source"), counts);
 }
 
 void MetricsEndpoint::setState(const QString& source, const SourceReport& report) {

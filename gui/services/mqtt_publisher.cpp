@@ -37,6 +37,19 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
+QJsonObject countsOf(const std::map<int, int>& counts, const std::vector<std::string>& labels) {
+    QJsonObject json;
+    for (const auto& [id, count] : counts)
+        json[classKey(static_cast<std::size_t>(id), labels)] = count;
+    return json;
+}
+
+/// Inside '...' of a template.
+QString quoted(QString key) {
+    return key.replace(QLatin1Char('\\'), QStringLiteral("\\\\"))
+        .replace(QLatin1Char('\''), QStringLiteral("\\'"));
+}
+
 QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::string>& labels) {
     QJsonObject shares;
     for (std::size_t id = 0; id < m.classShares.size(); ++id)
@@ -49,6 +62,13 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
                      {QStringLiteral("night"), m.phase == pipeline::Phase::Night},
                      {QStringLiteral("shares"), shares},
                      {QStringLiteral("regions"), regions}};
+    if (m.objects) {
+        QJsonObject inRegions;
+        for (const pipeline::RegionReading& region : m.regions)
+            inRegions[QString::fromStdString(region.name)] = countsOf(region.objects, labels);
+        json[QStringLiteral("object_counts")] = countsOf(m.objectCounts, labels);
+        json[QStringLiteral("region_objects")] = inRegions;
+    }
     for (const pipeline::ReadingField& field : pipeline::readingFields()) {
         const double value = field.get(m).value_or(field.otherwise);
         if (field.mqtt)
@@ -155,6 +175,7 @@ void MqttPublisher::onConnect(int result) {
         for (const auto& [source, state] : m_lastStates) {
             announce(source);
             announceClasses(source, m_classes[source]);
+            m_objects.erase(source);  // announced with the next measurement
             send(topicOf(source) + QStringLiteral("/source"), state, true);
         }
         emit connectedChanged(true, {});
@@ -198,6 +219,7 @@ void MqttPublisher::publish(const QString& source, const pipeline::Measurement& 
                             const std::vector<std::string>& labels) {
     if (!m_connected) return;  // measurements that are old once the broker is back are not sent
     if (m_classes[source] != labels) announceClasses(source, labels);
+    announceObjects(source, measurement, labels);
     QElapsedTimer& sent = m_sent[source];
     if (sent.isValid() && sent.elapsed() < kEvery) return;
     sent.start();
@@ -259,6 +281,8 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     if (!binary && part == QStringLiteral("/state"))
         json[QStringLiteral("state_class")] = QStringLiteral("measurement");
     if (qstrcmp(id, "source") == 0) json[QStringLiteral("device_class")] = QStringLiteral("connectivity");
+    if (binary && qstrncmp(id, "objects_", 8) == 0)
+        json[QStringLiteral("device_class")] = QStringLiteral("occupancy");
     send(configTopic(source, kind, id), compact(json), true);
 }
 
@@ -270,11 +294,41 @@ void MqttPublisher::announceClasses(const QString& source, const std::vector<std
         send(configTopic(source, "sensor", "class_" + std::to_string(id)), {}, true);
     for (std::size_t id = 0; id < labels.size(); ++id) {
         const QString key = classKey(id, labels);
-        QString quoted = key;
-        quoted.replace(QLatin1Char('\\'), QStringLiteral("\\\\"))
-            .replace(QLatin1Char('\''), QStringLiteral("\\'"));
         announceSensor(source, "sensor", ("class_" + std::to_string(id)).c_str(), tr("Share of %1").arg(key),
-                       QStringLiteral("{{ (value_json.shares['%1'] * 100) | round(2) }}").arg(quoted), "%");
+                       QStringLiteral("{{ (value_json.shares['%1'] * 100) | round(2) }}").arg(quoted(key)),
+                       "%");
+    }
+}
+
+/// For each class that is followed: how many there are, and whether there is any, in the image and in each
+/// region. Those that are not there any more are taken back.
+void MqttPublisher::announceObjects(const QString& source, const pipeline::Measurement& m,
+                                    const std::vector<std::string>& labels) {
+    std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, where its count is
+    for (const auto& [id, count] : m.objectCounts) {
+        const QString key = classKey(static_cast<std::size_t>(id), labels);
+        const QString word = QStringLiteral("objects_%1").arg(id);
+        wanted[word] = {key, QStringLiteral("value_json.object_counts['%1']").arg(quoted(key))};
+        for (const pipeline::RegionReading& region : m.regions) {
+            const QString name = QString::fromStdString(region.name);
+            wanted[word + QLatin1Char('_') + topicWord(name)] = {
+                tr("%1 in %2").arg(key, name),
+                QStringLiteral("value_json.region_objects['%1']['%2']").arg(quoted(name), quoted(key))};
+        }
+    }
+    auto& known = m_objects[source];
+    if (known == wanted) return;
+    const auto before = std::exchange(known, wanted);
+    if (m_settings.discovery.isEmpty()) return;
+    for (const auto& [id, sensor] : before)
+        for (const char* kind : {"sensor", "binary_sensor"})
+            if (wanted.count(id) == 0) send(configTopic(source, kind, id.toStdString()), {}, true);
+    for (const auto& [id, sensor] : wanted) {
+        const auto& [name, value] = sensor;
+        announceSensor(source, "sensor", qPrintable(id), tr("Number of %1").arg(name),
+                       QStringLiteral("{{ %1 | default(0) }}").arg(value), nullptr);
+        announceSensor(source, "binary_sensor", qPrintable(id), name,
+                       QStringLiteral("{{ 'ON' if %1 | default(0) > 0 else 'OFF' }}").arg(value), nullptr);
     }
 }
 

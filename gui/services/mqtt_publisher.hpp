@@ -52,6 +52,8 @@ private:
     QString titleOf(const QString& source) const;
     void announce(const QString& source);
     void announceClasses(const QString& source, const std::vector<std::string>& labels);
+    void announceObjects(const QString& source, const pipeline::Measurement& measurement,
+                         const std::vector<std::string>& labels);
     QString configTopic(const QString& source, const char* kind, const std::string& id) const;
     void announceSensor(const QString& source, const char* kind, const char* id, const QString& name,
                         const QString& value, const char* unit);
@@ -78,6 +80,8 @@ private:
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
     std::map<QString, std::vector<std::string>> m_classes;  // likewise
     std::map<QString, QString> m_titles;                    // by source
+    std::map<QString, std::map<QString, std::pair<QString, QString>>>
+        m_objects;  // announced, by source and id
 };
 
 }  // namespace mpm::gui

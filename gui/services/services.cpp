@@ -29,7 +29,8 @@ Services::Services(const QString& profile, const QString& videos, QObject* paren
       m_profile(profile),
       m_videos(videos),
       m_thumbnails(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile +
-                   QStringLiteral("-thumbnails")) {}
+                   QStringLiteral("-thumbnails")),
+      m_cutOuts(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile + QStringLiteral("-objects")) {}
 
 Services::~Services() = default;
 
@@ -44,6 +45,7 @@ void Services::apply(const WatchSettings& settings) {
         renamed |= engine->title() != title;
     }
     m_thumbnails.setSettings(settings.thumbnails);
+    m_cutOuts.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
     // The page keeps no series of a former name.
     if (renamed || !(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
@@ -171,6 +173,7 @@ void Services::sourceOpened(Engine& engine) {
 
 Request Services::requestFor(const Engine& engine, Request request) const {
     request.regions = m_settings.of(engine.sourceName()).regions;
+    request.objects = m_settings.objectsOf(engine.sourceName());
     request.keepsImages = m_settings.keepsImages;
     return request;
 }
@@ -193,9 +196,20 @@ void Services::onState(const Engine& engine, const SourceReport& report) {
 void Services::onAlert(Engine& engine, const AlertNotice& notice) {
     if (m_mqtt) m_mqtt->publishAlert(notice);
     if (m_metrics) m_metrics->countAlert(notice);
+    if (!notice.cutOut.isNull() && m_settings.keepsImages && !m_readOnly) {
+        m_cutOuts.noteEvent(notice.source);
+        m_cutOuts.add(notice.source, notice.cutOut, notice.time.toMSecsSinceEpoch());
+    }
     if (notice.record && m_settings.keepsImages)
         m_attached[&engine].video->recordAround(videoFile(notice.key));
     emit alerted(notice);
+}
+
+QString Services::imageOf(const QString& source, qint64 time) const {
+    constexpr qint64 kReach = 1'500;  // from the alert to its event
+    if (!m_settings.keepsImages) return {};
+    const QString object = m_cutOuts.nearest(source, time, kReach);
+    return object.isEmpty() ? m_thumbnails.nearest(source, time, Thumbnails::kEvery) : object;
 }
 
 QString Services::videoFile(const QString& source) const {

@@ -45,6 +45,8 @@ public:
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
+    /// The image of an event: the object that it is about, or the frame. Empty: none is kept.
+    QString imageOf(const QString& source, qint64 time) const;
     /// Of this program, or of the settings.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
@@ -84,7 +86,7 @@ private:
     WatchSettings m_settings;
     QString m_mqttStatus;
     Secrets m_secrets;
-    Thumbnails m_thumbnails;
+    Thumbnails m_thumbnails, m_cutOuts;
     std::unique_ptr<MqttPublisher> m_mqtt;
     std::unique_ptr<MetricsEndpoint> m_metrics;
     std::map<const Engine*, Attached> m_attached;

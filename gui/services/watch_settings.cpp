@@ -17,7 +17,8 @@ namespace mpm::gui {
 namespace {
 
 constexpr qint64 kLargest = 16 << 20;
-const char* const kQuantities[] = {"tokens", "class_share", "luminance", "source_down"};
+const char* const kQuantities[] = {"tokens",  "class_share",  "luminance",  "source_down",
+                                   "objects", "object_stays", "object_left"};
 
 QString key(const char* text) {
     return QLatin1String(text);
@@ -54,7 +55,9 @@ QJsonObject sourceJson(const SourceWatch& watch) {
                                    {key("outline"), polygonJson(region.outline)}});
     for (const pipeline::Polygon& mask : watch.masks)
         masks.append(polygonJson(mask));
-    QJsonObject json{{key("regions"), regions}, {key("masks"), masks}};
+    QJsonObject json{{key("regions"), regions},
+                     {key("masks"), masks},
+                     {key("objects"), QJsonArray::fromStringList(watch.objects)}};
     if (!watch.name.isEmpty()) json[key("name")] = watch.name;
     return json;
 }
@@ -79,6 +82,10 @@ SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     }
     for (const QJsonValue& value : source.list("masks"))
         watch.masks.push_back(polygonFrom(value, source.nameOf("masks")));
+    for (const QJsonValue& value : source.list("objects")) {
+        if (!value.isString()) source.refuse("objects", "a list of texts");
+        watch.objects << QString::fromStdString(safeName(value.toString().toStdString()));
+    }
     source.finish();
     return watch;
 }
@@ -107,7 +114,9 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     std::string of;
     json.read("of", of);
     const auto found = std::find(std::begin(kQuantities), std::end(kQuantities), of);
-    if (found == std::end(kQuantities)) json.refuse("of", "tokens, class_share, luminance or source_down");
+    if (found == std::end(kQuantities))
+        json.refuse("of",
+                    "tokens, class_share, luminance, source_down, objects, object_stays or object_left");
     rule.of = static_cast<pipeline::AlertRule::Of>(found - std::begin(kQuantities));
     json.read("region", rule.region);
     json.read("source", rule.source);
@@ -281,6 +290,17 @@ QString topicWord(const QString& source, const QString& title) {
     plain.removeIf([](QChar c) { return c.unicode() >= 128; });
     const bool any = std::any_of(plain.begin(), plain.end(), [](QChar c) { return c.isLetterOrNumber(); });
     return title == source || !any ? topicWord(source) : topicWord(plain);
+}
+
+std::vector<std::string> WatchSettings::objectsOf(const QString& source) const {
+    std::vector<std::string> classes;
+    for (const QString& name : of(source).objects)
+        classes.push_back(name.toStdString());
+    for (const pipeline::AlertRule& rule : alerts) {
+        const bool here = rule.source.empty() || rule.source == safeName(source.toStdString());
+        if (here && pipeline::isOfObjects(rule.of)) classes.push_back(rule.label.empty() ? "*" : rule.label);
+    }
+    return classes;
 }
 
 WatchSettings parseWatchSettings(const QByteArray& text) {

@@ -42,9 +42,10 @@ struct ThumbnailSettings {
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
-    QString name;  ///< "Front door"; empty: the address is shown
+    QString name;         ///< "Front door"; empty: the address is shown
+    QStringList objects;  ///< classes that are followed; "*": all that are things
 
-    bool empty() const { return name.isEmpty() && regions.empty() && masks.empty(); }
+    bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
 };
 
 struct WatchSettings {
@@ -63,6 +64,8 @@ struct WatchSettings {
     /// Whether no other source has this name, or one with the same topic. `open`: sources that may have no
     /// name.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
+    /// Classes that are followed at a source, and those that a rule is about.
+    std::vector<std::string> objectsOf(const QString& source) const;
 };
 
 /// Letters and digits of `text`, runs of anything else as one '_'.

@@ -3,14 +3,19 @@
 #include <QDateTime>
 #include <QKeyEvent>
 #include <QLocale>
+#include <QPainter>
 #include <QToolButton>
 
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
+#include "pipeline/draw/boxes.hpp"
 #include "pipeline/draw/labels.hpp"
 
 namespace mpm::gui {
 
 namespace {
+
+constexpr std::size_t kMostNames = 60;  // of objects: more would cover the image
 
 /// Masked parts are hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {
@@ -48,6 +53,44 @@ void LiveView::setFrame(const LiveFrame& frame) {
     setNote(tr("frame %1").arg(frame.number));
 }
 
+void LiveView::setObjects(const AnalysisPtr& analysis) {
+    if (m_objects == nullptr && analysis->objects == nullptr) return;
+    m_objects = analysis->objects;
+    m_model = analysis->model;
+    m_size = analysis->size;
+    update();
+}
+
+void LiveView::paintMarks(QPainter& painter, const QRectF& whole) {
+    if (m_objects == nullptr || m_past || m_size.empty()) return;
+    painter.save();
+    painter.setFont(scaled(font(), 0.82));
+    painter.setBrush(Qt::NoBrush);
+    const auto place = [&](const cv::Point2f& at) {
+        return QPointF(whole.x() + double(at.x) / m_size.width * whole.width(),
+                       whole.y() + double(at.y) / m_size.height * whole.height());
+    };
+    for (const pipeline::TrackedObject& one : m_objects->objects) {
+        if (!one.seen) continue;
+        const cv::Vec3b rgb = pipeline::classColour(m_model->palette, one.label);
+        const QRectF box(place(one.box.tl()), place(one.box.br()));
+        QPolygonF path;
+        for (const cv::Point2f& at : one.path)
+            path << place(at);
+        for (const auto& [colour, width] :
+             {std::pair(QColor(0, 0, 0, 150), 3.0), std::pair(QColor(rgb[0], rgb[1], rgb[2]), 1.6)}) {
+            painter.setPen(QPen(colour, width));
+            painter.drawPolyline(path);
+            painter.drawRect(box);
+        }
+        if (m_objects->objects.size() > kMostNames) continue;
+        const QString name = QString::fromStdString(pipeline::className(m_model->labels, one.label));
+        paintPlate(painter, box.adjusted(-6, -26, 200, 0), Qt::AlignLeft | Qt::AlignTop,
+                   QStringLiteral("%1 #%2").arg(name).arg(one.id));
+    }
+    painter.restore();
+}
+
 void LiveView::setCovers(const Covers& covers) {
     m_cover = covers.source;
     setCover(m_past ? Cover() : m_cover);
@@ -74,6 +117,7 @@ void LiveView::showNow() {
 }
 
 void LiveView::clear() {
+    m_objects.reset();
     showNow();
     ImageView::clear();
 }

@@ -13,6 +13,7 @@ public:
     explicit LiveView(Viewport* viewport, QWidget* parent = nullptr);
 
     void setFrame(const LiveFrame& frame) override;
+    void setObjects(const AnalysisPtr& analysis) override;
     void setCovers(const Covers& covers) override;
     void clear() override;
     /// Shows an image of the past until showNow(): frames do not replace it.
@@ -31,6 +32,7 @@ signals:
 protected:
     void keyPressEvent(QKeyEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
+    void paintMarks(QPainter& painter, const QRectF& rect) override;
 
 private:
     void placeButton();
@@ -38,6 +40,9 @@ private:
     QToolButton* m_now;  // ends a look at the past, or a change of shapes
     std::optional<qint64> m_past;
     Cover m_cover;
+    pipeline::FollowedObjectsPtr m_objects;  // of the newest frame that was analysed
+    ModelFactsPtr m_model;
+    cv::Size m_size;
     Steady::time_point m_captured;
     bool m_fresh = false;  // not painted yet
     double m_displayMs = 0;

@@ -44,6 +44,8 @@ public:
     virtual void setModelNote(const QString&) {}
     virtual void setRegions(const std::vector<pipeline::Region>&,
                             const std::vector<pipeline::RegionReading>&) {}
+    /// With the objects that are followed, if any.
+    virtual void setObjects(const AnalysisPtr&) {}
     virtual void setCovers(const Covers&) {}
     virtual void clear() {}
 };

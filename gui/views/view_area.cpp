@@ -235,6 +235,11 @@ void ViewArea::setModel(const ModelFacts& facts) {
                                                : tr("three principal components"));
 }
 
+void ViewArea::setObjects(const AnalysisPtr& analysis) {
+    for (View* view : m_views)
+        if (view != nullptr) view->setObjects(analysis);
+}
+
 void ViewArea::setRegions(const std::vector<pipeline::Region>& regions,
                           const std::vector<pipeline::RegionReading>& readings) {
     for (View* view : m_views)

@@ -57,6 +57,7 @@ public:
     /// Why there is no analysis; empty: there is.
     void setAnalysisCover(const Cover& cover);
     void clear();
+    void setObjects(const AnalysisPtr& analysis);
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings);
     /// Images are hidden because the user chose so, or because the masks are not known.

@@ -80,6 +80,7 @@ void FrontSource::clear() {
     m_parts.models->statistics.clear();
     m_parts.models->legend.setShares({});
     m_parts.models->saved.clear();
+    m_parts.models->objects.clear();
     m_parts.header->setSaved({});
     m_parts.models->timeline.clear();
     m_report = {};
@@ -173,6 +174,8 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     m_parts.timeline->view()->setStages(analysis->schedule, reuse != ReuseState::Off);
     m_parts.sidebar->schedule()->setReuse(reuse);
     m_parts.views->setAnalysisCover({});
+    models.objects.setObjects(analysis);
+    m_parts.views->setObjects(analysis);
     models.regions.setReadings(analysis->regions, analysis->model->labels);
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,
                               analysis->regions);

@@ -132,9 +132,7 @@ void showRecordings(MainWindow& window) {
 void showEvents(MainWindow& window) {
     Services& services = window.session().services();
     const auto image = [&services](const QString& source, qint64 time) {
-        return services.settings().keepsImages
-                   ? services.thumbnails().nearest(source, time, Thumbnails::kEvery)
-                   : QString();
+        return services.imageOf(source, time);
     };
     const auto title = [&services](const QString& source) {
         return shownTitle(services.settings().titleOf(source));
@@ -182,6 +180,11 @@ void addWatchMenu(MainWindow& window) {
               [control] { control->drawMask(); });
     addAction(menu, Actions::tr("&Change regions and masks"), QKeySequence(Qt::Key_E),
               [control] { control->changeShapes(); });
+    QAction* follow =
+        addAction(menu, Actions::tr("Follow &objects"), QKeySequence(Qt::SHIFT | Qt::Key_O), [] {});
+    follow->setCheckable(true);
+    QObject::connect(follow, &QAction::triggered, control, &WatchControl::followObjects);
+    QObject::connect(control, &WatchControl::objectsFollowed, follow, &QAction::setChecked);
     menu->addSeparator();
     QAction* record = addAction(menu, Actions::tr("Record a &video"), QKeySequence(Qt::Key_R),
                                 [control] { control->toggleRecording(); });

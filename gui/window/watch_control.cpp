@@ -22,7 +22,7 @@ WatchControl::WatchControl(const Parts& parts, FrontSource* front) : m_parts(par
         m_parts.views->find<LiveView>()->endShapes(false);  // of the settings before
         hideImages();
         m_front->updateRegions();
-        updateDrawn();
+        sourcesChanged();
     });
 }
 
@@ -108,8 +108,18 @@ void WatchControl::changeShapes() {
     });
 }
 
+void WatchControl::followObjects(bool on) {
+    WatchSettings watch = m_parts.session->services().settings();
+    watch.sources[m_front->engine().sourceName()].objects =
+        on ? QStringList(QStringLiteral("*")) : QStringList();
+    m_parts.session->setWatch(watch);
+    emit messagePosted(on ? tr("Objects are followed; Regions and privacy chooses their classes")
+                          : tr("Objects are not followed any more"));
+}
+
 void WatchControl::sourcesChanged() {
     updateDrawn();
+    emit objectsFollowed(!m_front->engine().request().objects.empty());
     emit recordingChanged(recording());
 }
 

@@ -21,6 +21,8 @@ public:
     void drawMask();
     /// The corners of the regions and masks are moved on the image.
     void changeShapes();
+    /// Of the source in front: all that are things, or none.
+    void followObjects(bool on);
     /// After another source came to the front, or a source was opened or closed.
     void sourcesChanged();
     /// Sources that are neither visible nor recorded are not drawn.
@@ -29,6 +31,7 @@ public:
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void recordingChanged(bool recording);
+    void objectsFollowed(bool on);
 
 private:
     void hideImages();

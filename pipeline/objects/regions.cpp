@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include <opencv2/imgproc.hpp>
 
@@ -34,6 +35,18 @@ std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<in
     for (const size_t i : order)
         sorted.push_back(objects[i]);
     return sorted;
+}
+
+std::vector<int> thingsAmong(const std::vector<std::string>& names) {
+    constexpr const char* kThings[] = {"person",    "pedestrian", "rider", "bicyclist", "car",
+                                       "truck",     "bus",        "train", "van",       "motorcycle",
+                                       "motorbike", "bicycle",    "bike",  "boat",      "airplane",
+                                       "animal",    "cat",        "dog",   "horse"};
+    std::vector<int> ids;
+    for (size_t id = 0; id < names.size(); ++id)
+        if (std::find(std::begin(kThings), std::end(kThings), names[id]) != std::end(kThings))
+            ids.push_back(static_cast<int>(id));
+    return ids;
 }
 
 }  // namespace mpm::pipeline

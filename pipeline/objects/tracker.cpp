@@ -122,6 +122,10 @@ struct ObjectTracker::Track {
     cv::Point2f anchor;    ///< where its middle was when it last moved
     double anchored = 0;   ///< and when
     cv::Point2f step;      ///< of its middle in a second
+    struct Visit {
+        double since, last;
+    };
+    std::map<std::string, Visit> visits;  ///< of regions; "": of the image
 };
 
 ObjectTracker::ObjectTracker(const TrackRules& rules) : m_rules(rules) {}
@@ -216,6 +220,65 @@ void ObjectTracker::begin(const Detection& box) {
     take(m_tracks.back(), box);
 }
 
+void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int64_t nextId) {
+    m_nextId = std::max(m_nextId, nextId);
+    for (const TrackedObject& object : objects) {
+        if (static_cast<int>(m_tracks.size()) >= m_rules.most || object.state == ObjectState::Left) continue;
+        Track track;
+        track.object = object;
+        track.object.before = object.dwell();
+        track.counts = true;
+        track.anchor = middleOf(object.box);
+        track.anchored = object.state == ObjectState::Stays ? object.since : object.last;
+        m_now = m_clock = std::max(m_now, object.last);
+        m_nextId = std::max(m_nextId, object.id + 1);
+        m_first = false;
+        m_tracks.push_back(std::move(track));
+    }
+    for (Track& track : m_tracks)
+        track.unseen = m_now - track.object.last;
+}
+
+void ObjectTracker::setRegions(std::vector<Region> regions) {
+    m_regions = std::move(regions);
+    for (Track& track : m_tracks)
+        for (auto visit = track.visits.begin(); visit != track.visits.end();) {
+            const bool known = visit->first.empty() ||
+                               std::any_of(m_regions.begin(), m_regions.end(),
+                                           [&](const auto& one) { return one.name == visit->first; });
+            visit = known ? std::next(visit) : track.visits.erase(visit);
+        }
+}
+
+void ObjectTracker::measureStays(Track& track, bool left) const {
+    TrackedObject& object = track.object;
+    object.stays.clear();
+    object.left.clear();
+    const bool first = track.visits.empty();
+    const auto look = [&](const std::string& name, bool inside) {
+        auto at = track.visits.find(name);
+        if (at == track.visits.end()) {
+            if (!inside || left) return;
+            const bool longer = name.empty() || (first && object.before > 0);
+            at = track.visits.emplace(name, Track::Visit{longer ? object.since : m_now, m_now}).first;
+        }
+        auto& [since, last] = at->second;
+        if (left)
+            last = std::max(since, object.last);
+        else if (inside || !object.seen)
+            last = m_now;
+        const bool gone = left || m_now - last > m_rules.regionSeconds;
+        (gone ? object.left : object.stays)[name] = last - since;
+        if (gone) track.visits.erase(at);
+    };
+    const cv::Rect2f& box = object.box;
+    const cv::Point2d foot((box.x + box.width / 2) / double(m_image.width),
+                           (box.y + box.height) / double(m_image.height));
+    for (const Region& region : m_regions)
+        look(region.name, contains(region.outline, foot));
+    look({}, true);
+}
+
 void ObjectTracker::setLines(std::vector<CountingLine> lines) {
     m_lines = std::move(lines);
     m_counts.assign(m_lines.size(), {});
@@ -244,9 +307,10 @@ ObjectState ObjectTracker::stateOf(const Track& track) const {
 
 std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& found, double seconds,
                                                  cv::Size image) {
-    double passed = m_first ? 0 : seconds - m_now;
+    double passed = m_first ? 0 : seconds - m_clock;
     if (!(passed >= 0) || !std::isfinite(passed)) passed = 0;
-    if (m_first && std::isfinite(seconds)) m_now = seconds;
+    if (std::isfinite(seconds)) m_clock = seconds;
+    if (m_first) m_now = m_clock;
     m_now += passed;
     m_image = image;
     for (Track& track : m_tracks) {
@@ -268,6 +332,7 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
             still ? track.unwatched > m_rules.keepStillSeconds : track.unseen > m_rules.keepSeconds;
         if (track.object.seen) track.object.state = stateOf(track);
         if (left || (!track.counts && !track.object.seen)) track.object.state = ObjectState::Left;
+        if (track.counts && !m_image.empty()) measureStays(track, track.object.state == ObjectState::Left);
         if (track.counts) objects.push_back(track.object);
         if (track.object.state != ObjectState::Left) kept.push_back(std::move(track));
     }

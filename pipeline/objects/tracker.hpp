@@ -8,7 +8,7 @@
 
 #include <mpm/mpm.hpp>
 
-#include "pipeline/watch/region.hpp"
+#include "pipeline/watch/alert.hpp"
 
 namespace mpm::pipeline {
 
@@ -28,13 +28,12 @@ struct TrackRules {
     double stillSeconds = 2;        ///< without a way of a fourth of its size, an object stays
     double keepSeconds = 6;         ///< an object that moved is kept so long without a box
     double keepStillSeconds = 120;  ///< one that stays, in time that was watched: a pause does not count
+    double regionSeconds = 1;       ///< outside of a region for longer, an object has left it
     int most = 1000;                ///< boxes of a frame that are used, the best, and objects at a time
 };
 
 /// One object at one frame.
-struct TrackedObject {
-    std::int64_t id = 0;
-    int label = 0;
+struct TrackedObject : ObjectPresence {
     cv::Rect2f box;   ///< the last one
     float score = 0;  ///< of that box
     ObjectState state = ObjectState::Arrived;
@@ -67,6 +66,12 @@ public:
     /// @return all objects: those with a box, those that are kept, and once those that left; by identity
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
+    /// Objects of an earlier run, before the first frame. nextId: of the next new object, at least.
+    void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
+    std::int64_t nextId() const { return m_nextId; }
+
+    /// Whose stays are measured. An object is where the middle of its lower edge is.
+    void setRegions(std::vector<Region> regions);
     void setLines(std::vector<CountingLine> lines);
     const std::vector<CountingLine>& lines() const { return m_lines; }
     const std::vector<LineCounts>& lineCounts() const { return m_counts; }
@@ -85,15 +90,17 @@ private:
     void match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used);
     void take(Track& track, const Detection& box);
     void begin(const Detection& box);
+    void measureStays(Track& track, bool left) const;
     void countLines(const Track& track, cv::Point2f from, cv::Point2f to);
     ObjectState stateOf(const Track& track) const;
 
     const TrackRules m_rules;
     std::vector<Track> m_tracks;
+    std::vector<Region> m_regions;
     std::vector<CountingLine> m_lines;
     std::vector<LineCounts> m_counts;
     cv::Size m_image;
-    double m_now = 0;
+    double m_now = 0, m_clock = 0;  ///< the second may jump back
     bool m_first = true;
     std::int64_t m_nextId = 1;
 };
@@ -103,5 +110,9 @@ private:
 /// since smaller regions are mostly noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes,
                                      int smallest = 0);
+
+/// Ids of classes whose names are things rather than areas in the data sets that segmentation models are
+/// trained on.
+std::vector<int> thingsAmong(const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

@@ -47,6 +47,8 @@ std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvE
     }
     for (const std::string& name : classNames)
         head += "," + columnName("share " + name);
+    for (const auto& [id, name] : extras.counted)
+        sometimes += "," + columnName("objects " + name);
     return head + sometimes;
 }
 
@@ -64,6 +66,10 @@ std::string csvLine(const Measurement& m, int stages, int classes, CsvExtras ext
     }
     for (std::size_t id = 0; id < static_cast<std::size_t>(classes); ++id)
         line += "," + (id < m.classShares.size() ? numberText(m.classShares[id]) : "");
+    for (const auto& [id, name] : extras.counted) {
+        const auto found = m.objectCounts.find(id);
+        sometimes += "," + (found == m.objectCounts.end() ? std::string() : std::to_string(found->second));
+    }
     return line + sometimes;
 }
 

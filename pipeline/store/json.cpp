@@ -18,6 +18,14 @@ Json sharesOf(const std::vector<double>& shares, const std::vector<std::string>&
     return json;
 }
 
+Json countsOf(const std::map<int, int>& counts, const std::vector<std::string>& classes) {
+    Json json = Json::object();
+    for (const auto& [id, count] : counts)
+        json[id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
+                                                   : "class_" + std::to_string(id)] = count;
+    return json;
+}
+
 Json numberOf(const ReadingField& field, double value) {
     return field.whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
@@ -32,11 +40,14 @@ Json jsonOf(const Measurement& m, const std::vector<std::string>& classes) {
         (field.when == ReadingField::When::Always ? json : sometimes)[field.name] = numberOf(field, *value);
         if (field.name == std::string("tokens_in")) json["tokens_stages"] = m.stageTokens;
     }
+    if (m.objects) sometimes["object_counts"] = countsOf(m.objectCounts, classes);
     json.update(sometimes);
-    for (const RegionReading& region : m.regions)
-        json["regions"][region.name] = {{"patches", region.patches},
-                                        {"tokens", region.tokens},
-                                        {"shares", sharesOf(region.classShares, classes)}};
+    for (const RegionReading& region : m.regions) {
+        Json& one = json["regions"][region.name] = {{"patches", region.patches},
+                                                    {"tokens", region.tokens},
+                                                    {"shares", sharesOf(region.classShares, classes)}};
+        if (m.objects) one["object_counts"] = countsOf(region.objects, classes);
+    }
     return json;
 }
 

@@ -1,7 +1,9 @@
-// Short lists of numbers as JSON text, [1,2,3]: SQLite's json functions read them, and other tools do, too.
+// Short lists of numbers as JSON text, [1,2,3], and counts by id, {"1":2}: SQLite's json functions read them,
+// and other tools do, too.
 #pragma once
 
 #include <limits>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -44,6 +46,28 @@ std::vector<T> parseList(const std::string& text) {
         values.push_back(listNumber<T>(value));
         at = end != last && *end == ',' ? end + 1 : end;
     }
+}
+
+inline std::string countsText(const std::map<int, int>& counts) {
+    std::string text = "{";
+    for (const auto& [id, count] : counts)
+        text += (text.size() > 1 ? ",\"" : "\"") + std::to_string(id) + "\":" + std::to_string(count);
+    return text + "}";
+}
+
+/// What is not written as countsText() does it ends the counts. No id or count is below 0.
+inline std::map<int, int> parseCounts(const std::string& text) {
+    std::map<int, int> counts;
+    const char *at = text.data(), *const last = at + text.size();
+    while (last - at > 2 && (*at == '{' || *at == ',') && at[1] == '"') {
+        const auto [id, idEnd] = readNumber(at + 2, last);
+        if (idEnd == at + 2 || last - idEnd < 3 || idEnd[0] != '"' || idEnd[1] != ':') break;
+        const auto [count, end] = readNumber(idEnd + 2, last);
+        if (end == idEnd + 2) break;
+        if (id >= 0 && count >= 0) counts[listNumber<int>(id)] = listNumber<int>(count);
+        at = end;
+    }
+    return counts;
 }
 
 }  // namespace mpm::pipeline

@@ -15,6 +15,7 @@ struct Row : ReadingField {
     Row(const char* column, Value (*getter)(const Measurement&)) : ReadingField{column, getter} {}
 
     Row& occurs(When which) { return when = which, *this; }
+    Row& counted() { return whole = true, *this; }
     Row& notInCsv() { return csv = false, *this; }
     Row& notExported() { return csv = json = false, *this; }
     Row& published(double absent = NAN) { return mqtt = true, otherwise = absent, *this; }
@@ -103,6 +104,13 @@ std::vector<ReadingField> makeFields() {
             .published()
             .onPage("mpm_network_saved_seconds", "Time saved against all tokens, if compared lately", 1e-3)
             .announced("saved", QT_TRANSLATE_NOOP("ReadingField", "Time saved"), "ms"),
+        stored<&M::objects>("objects")
+            .counted()
+            .occurs(When::Followed)
+            .summedAs(Summed::Objects, "objects_sum", "objects_count")
+            .published()
+            .onPage("mpm_objects", "Objects present, if they are followed")
+            .announced("objects", QT_TRANSLATE_NOOP("ReadingField", "Objects"), nullptr),
     };
 }
 

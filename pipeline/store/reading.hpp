@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -46,6 +47,8 @@ struct Measurement {
     int pass = 0;                      ///< of a video that repeats: 0 is the first
     std::optional<double> tokenAge;    ///< with reuse: mean age of the tokens, in frames
     std::optional<double> savedMs;     ///< against all tokens, if a comparison ran lately
+    std::optional<double> objects;     ///< how many there are, if objects are followed
+    std::map<int, int> objectCounts;   ///< by class id, of the classes that are followed
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
     /// Tokens that the last block computed. With reuse all are kept, and those of frames before are not
@@ -60,14 +63,14 @@ struct Measurement {
 Measurement measurementOf(const Segmentation& segmentation);
 
 /// Fields of which minutes and hours have a mean.
-enum class Summed { Luminance, Latency, TokenAge, SavedMs, TokensIn };
-constexpr std::size_t kSummed = 5;
+enum class Summed { Luminance, Latency, TokenAge, SavedMs, TokensIn, Objects };
+constexpr std::size_t kSummed = 6;
 
 /// One number of a reading.
 struct ReadingField {
     using Value = std::optional<double>;
     /// Which readings have it. Fields of some readings only are the last columns of a CSV.
-    enum class When { Always, Reuse, Compared };
+    enum class When { Always, Reuse, Compared, Followed };
 
     const char* name;  ///< column of the store and of CSV, key of JSON and MQTT
     Value (*get)(const Measurement&);
@@ -144,6 +147,20 @@ struct QuantitySpan {
         most = count > 0 ? std::max(most, value) : value;
         mean += (value - mean) / ++count;
     }
+};
+
+/// An object that the next run of the program is to know again.
+struct KnownObject {
+    std::int64_t id = 0;
+    std::string label;  ///< name of the class: the model may be another one
+    cv::Rect2d place;   ///< 0..1 across and down
+    Millis since{0}, last{0};
+    bool stays = false;
+};
+
+struct KnownObjects {
+    std::int64_t nextId = 1;
+    std::vector<KnownObject> present;
 };
 
 /// An event as the store has it.

@@ -102,7 +102,18 @@ constexpr Migration kMigrations[] = {
     {Store::kFirstSchema, kSchemaSql},
     {6,
      "ALTER TABLE bucket ADD COLUMN tokens_in_sum REAL NOT NULL DEFAULT 0;"
-     "ALTER TABLE bucket ADD COLUMN tokens_in_count INTEGER NOT NULL DEFAULT 0;"}};
+     "ALTER TABLE bucket ADD COLUMN tokens_in_count INTEGER NOT NULL DEFAULT 0;"},
+    {7,
+     "ALTER TABLE reading ADD COLUMN objects INTEGER;"
+     "ALTER TABLE reading ADD COLUMN object_counts TEXT NOT NULL DEFAULT '{}';"
+     "ALTER TABLE region_reading ADD COLUMN object_counts TEXT NOT NULL DEFAULT '{}';"
+     "ALTER TABLE bucket ADD COLUMN objects_sum REAL NOT NULL DEFAULT 0;"
+     "ALTER TABLE bucket ADD COLUMN objects_count INTEGER NOT NULL DEFAULT 0;"
+     "ALTER TABLE source ADD COLUMN next_object INTEGER NOT NULL DEFAULT 1;"
+     "CREATE TABLE object (source INTEGER NOT NULL REFERENCES source(id), id INTEGER NOT NULL, class TEXT "
+     "NOT "
+     "NULL, x REAL NOT NULL, y REAL NOT NULL, width REAL NOT NULL, height REAL NOT NULL, since INTEGER NOT "
+     "NULL, last INTEGER NOT NULL, stays INTEGER NOT NULL, PRIMARY KEY (source, id)) WITHOUT ROWID;"}};
 
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"
 

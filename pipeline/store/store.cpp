@@ -25,8 +25,8 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
 
 /// Statements follow the table of fields; beside it are the columns that are no single number.
 std::string insertReadingSql() {
-    std::string names = "source, time, frame, stage_tokens, night, class_shares, setup",
-                values = "?,?,?,?,?,?,?";
+    std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
+                values = "?,?,?,?,?,?,?,?";
     for (const ReadingField& field : readingFields()) {
         if (field.set == nullptr) continue;
         names += std::string(", ") + field.name;
@@ -36,7 +36,7 @@ std::string insertReadingSql() {
 }
 
 std::string selectReadingsSql() {
-    std::string names = "id, time, frame, stage_tokens, night, class_shares";
+    std::string names = "id, time, frame, stage_tokens, night, class_shares, object_counts";
     for (const ReadingField& field : readingFields())
         if (field.set != nullptr) names += std::string(", ") + field.name;
     return "SELECT " + names +
@@ -88,8 +88,8 @@ void bindValue(Statement& statement, int at, const ReadingField::Value& value) {
 void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, const Measurement& m) {
     insert.bind(1, source).bind(2, std::int64_t{m.time.count()}).bind(3, m.frame);
     insert.bind(4, listText(m.stageTokens)).bind(5, std::int64_t{m.phase == Phase::Night});
-    insert.bind(6, listText(m.classShares)).bind(7, setup);
-    int at = 7;
+    insert.bind(6, listText(m.classShares)).bind(7, setup).bind(8, countsText(m.objectCounts));
+    int at = 8;
     for (const ReadingField& field : readingFields())
         if (field.set != nullptr) bindValue(insert, ++at, field.get(m));
     insert.run();
@@ -116,7 +116,8 @@ Measurement readMeasurement(const Statement& row) {
     m.stageTokens = parseList<int>(row.text(3));
     m.phase = row.integer(4) != 0 ? Phase::Night : Phase::Day;
     m.classShares = parseList<double>(row.text(5));
-    int at = 5;
+    m.objectCounts = parseCounts(row.text(6));
+    int at = 6;
     for (const ReadingField& field : readingFields())
         if (field.set != nullptr && !row.isNull(++at)) field.set(m, row.real(at));
     return m;
@@ -126,7 +127,7 @@ std::vector<RegionReading> readRegions(Statement& rows) {
     std::vector<RegionReading> found;
     while (rows.step())
         found.push_back({rows.text(0), smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
-                         parseList<double>(rows.text(3))});
+                         parseList<double>(rows.text(3)), parseCounts(rows.text(4))});
     rows.reset();
     return found;
 }
@@ -184,7 +185,7 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Database::Transaction transaction(*m_database);
     Statement insert = m_database->prepare(insertReadingSql().c_str());
     Statement upsert = m_database->prepare(upsertBucketSql().c_str());
-    Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?)");
+    Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?)");
     const Measurement* before = nullptr;
     std::int64_t setup = -1;
     for (const Measurement& measurement : measurements) {
@@ -195,7 +196,7 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
         for (const RegionReading& held : measurement.regions) {
             insertRegion.bind(1, reading).bind(2, region(source, held.name));
             insertRegion.bind(3, std::int64_t{held.patches}).bind(4, std::int64_t{held.tokens});
-            insertRegion.bind(5, listText(held.classShares)).run();
+            insertRegion.bind(5, listText(held.classShares)).bind(6, countsText(held.objects)).run();
         }
         addToBucket(upsert, source, kMinute, measurement);
         addToBucket(upsert, source, kHour, measurement);
@@ -213,23 +214,14 @@ std::int64_t Store::region(std::int64_t source, const std::string& name) {
     return find();
 }
 
-void Store::addEvent(std::int64_t source, const Event& event) {
-    Statement insert = m_database->prepare("INSERT INTO event(source, time, kind, text) VALUES(?,?,?,?)");
-    insert.bind(1, source)
-        .bind(2, std::int64_t{event.time.count()})
-        .bind(3, event.kind)
-        .bind(4, event.text)
-        .run();
-}
-
 std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, Millis to,
                                              std::int64_t limit) const {
     Statement rows = m_database->prepare(selectReadingsSql().c_str());
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, limit);
     std::vector<Measurement> found;
     Statement regions = m_database->prepare(
-        "SELECT name, patches, tokens, class_shares FROM region_reading JOIN region ON region.id = region "
-        "WHERE reading = ? ORDER BY region");
+        "SELECT name, patches, tokens, class_shares, object_counts FROM region_reading JOIN region ON "
+        "region.id = region WHERE reading = ? ORDER BY region");
     while (rows.step()) {
         found.push_back(readMeasurement(rows));
         found.back().regions = readRegions(regions.bind(1, rows.integer(0)));
@@ -249,41 +241,12 @@ std::vector<Bucket> Store::buckets(std::int64_t source, Span span, Millis from, 
     return found;
 }
 
-std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) const {
-    Statement rows = m_database->prepare(
-        "SELECT time, kind, text FROM event WHERE source = ? AND time >= ? AND time < ? ORDER BY time, id");
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
-    std::vector<Event> found;
-    while (rows.step())
-        found.push_back({Millis(rows.integer(0)), rows.text(1), rows.text(2)});
-    return found;
-}
-
-std::vector<StoredEvent> Store::newestEvents(std::int64_t limit) const {
-    Statement rows = m_database->prepare(
-        "SELECT event.id, name, time, kind, text FROM event JOIN source ON source.id = event.source "
-        "ORDER BY time DESC, event.id DESC LIMIT ?");
-    rows.bind(1, limit);
-    std::vector<StoredEvent> found;
-    while (rows.step())
-        found.push_back(
-            {rows.integer(0), rows.text(1), {Millis(rows.integer(2)), rows.text(3), rows.text(4)}});
-    return found;
-}
-
-void Store::removeEvents(const std::vector<std::int64_t>& ids) {
-    Database::Transaction transaction(*m_database);
-    Statement remove = m_database->prepare("DELETE FROM event WHERE id = ?");
-    for (const std::int64_t id : ids)
-        remove.bind(1, id).run();
-    transaction.commit();
-}
-
 std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t source,
                                                                     const std::string& region, Millis from,
                                                                     Millis to) const {
     Statement rows = m_database->prepare(
-        "SELECT time, patches, tokens, region_reading.class_shares FROM reading JOIN region_reading ON "
+        "SELECT time, patches, tokens, region_reading.class_shares, region_reading.object_counts FROM "
+        "reading JOIN region_reading ON "
         "reading.id = reading JOIN region ON region.id = region WHERE reading.source = ? AND time >= ? AND "
         "time < ? AND name = ? ORDER BY time, reading.id");
     rows.bind(1, source)
@@ -294,7 +257,7 @@ std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t
     while (rows.step())
         found.emplace_back(Millis(rows.integer(0)),
                            RegionReading{region, smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
-                                         parseList<double>(rows.text(3))});
+                                         parseList<double>(rows.text(3)), parseCounts(rows.text(4))});
     return found;
 }
 
@@ -374,11 +337,19 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
     int at = 2;
     for (const ReadingField& field : readingFields())
         if (field.when != ReadingField::When::Always && widest.integer(at++) > 0)
-            (field.when == ReadingField::When::Reuse ? extras.reuse : extras.saved) = true;
+            (field.when == ReadingField::When::Reuse      ? extras.reuse
+             : field.when == ReadingField::When::Compared ? extras.saved
+                                                          : extras.objects) = true;
+    const auto nameOf = [&](int id) {
+        return id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
+                                                     : "class_" + std::to_string(id);
+    };
     std::vector<std::string> names;
     for (int id = 0; id < shares; ++id)
-        names.push_back(id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
-                                                              : "class_" + std::to_string(id));
+        names.push_back(nameOf(id));
+    if (extras.objects)
+        for (const int id : countedClasses(source, from, to))
+            extras.counted.emplace_back(id, nameOf(id));
     out << csvHead(stages, names, extras) << '\n';
     Statement rows = m_database->prepare(selectReadingsSql().c_str());
     rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});

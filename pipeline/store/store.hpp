@@ -72,6 +72,9 @@ public:
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
+    /// Objects present, for the next run of the program: in place of those before.
+    void setObjects(std::int64_t source, const KnownObjects& objects);
+    KnownObjects objects(std::int64_t source) const;
     /// Of every source, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
     /// All or none; ids that are not there are ignored.
@@ -103,7 +106,7 @@ public:
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kFirstSchema = 5, kSchema = 6;  ///< of the first release, of this version
+    static constexpr int kFirstSchema = 5, kSchema = 7;  ///< of the first release, of this version
 
 private:
     class Database;
@@ -112,6 +115,7 @@ private:
     /// The time of the first reading in [from, to), and in the years that can be written.
     std::optional<Millis> firstReading(std::int64_t source, Millis from, Millis to) const;
     std::int64_t region(std::int64_t source, const std::string& name);
+    std::vector<int> countedClasses(std::int64_t source, Millis from, Millis to) const;
     std::optional<std::int64_t> findSetup(const Setup& setup) const;
     std::int64_t setupId(const Setup& setup);
     std::unique_ptr<Database> m_database;
@@ -121,10 +125,14 @@ private:
 struct CsvExtras {
     bool reuse = false;  ///< recomputed, token_age
     bool saved = false;  ///< saved_ms
+    bool objects = false;
+    std::vector<std::pair<int, std::string>> counted = {};  ///< id and name of classes of objects
 
     bool has(const ReadingField& field) const {
-        return field.when == ReadingField::When::Always ||
-               (field.when == ReadingField::When::Reuse ? reuse : saved);
+        using When = ReadingField::When;
+        return field.when == When::Always || (field.when == When::Reuse      ? reuse
+                                              : field.when == When::Compared ? saved
+                                                                             : objects);
     }
 };
 

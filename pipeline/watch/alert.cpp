@@ -42,6 +42,36 @@ std::optional<double> tokensOf(const AlertRule& rule, const AlertInput& input) {
     return region != nullptr ? std::optional<double>(region->tokens) : std::nullopt;
 }
 
+bool isOf(const AlertRule& rule, const AlertInput& input, int label) {
+    const auto id = static_cast<std::size_t>(label);
+    return rule.label.empty() || (id < input.labels.size() && input.labels[id] == rule.label);
+}
+
+std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
+    const RegionReading* region = rule.region.empty() ? nullptr : regionOf(rule, input);
+    if (!input.objectCounts || (!rule.region.empty() && region == nullptr)) return std::nullopt;
+    double count = 0;
+    for (const auto& [label, objects] : region != nullptr ? region->objects : *input.objectCounts)
+        if (isOf(rule, input, label)) count += objects;
+    return count;
+}
+
+/// Seconds of the object's stay that the rule is about; absent: none.
+std::optional<double> stayOf(const AlertRule& rule, const AlertInput& input, const ObjectPresence& object) {
+    const auto& stays = rule.of == AlertRule::Of::ObjectLeft ? object.left : object.stays;
+    const auto found = stays.find(rule.region);
+    if (found == stays.end() || !isOf(rule, input, object.label)) return std::nullopt;
+    return found->second;
+}
+
+std::optional<double> longestStay(const AlertRule& rule, const AlertInput& input) {
+    if (!input.objects) return std::nullopt;
+    double longest = 0;
+    for (const ObjectPresence& object : *input.objects)
+        longest = std::max(longest, stayOf(rule, input, object).value_or(0));
+    return longest;
+}
+
 bool fulfilled(const AlertRule& rule, double value) {
     if (rule.of == AlertRule::Of::SourceDown) return value > 0;
     return rule.above ? value > rule.threshold : value < rule.threshold;
@@ -55,6 +85,12 @@ bool operator==(const AlertRule& a, const AlertRule& b) {
                         r.record, r.command, r.source, r.fromHour, r.toHour);
     };
     return all(a) == all(b);
+}
+
+AlertUnit unitOf(AlertRule::Of of) {
+    using Of = AlertRule::Of;
+    if (of == Of::ObjectStays || of == Of::ObjectLeft) return AlertUnit::Seconds;
+    return of == Of::Tokens || of == Of::Objects ? AlertUnit::Count : AlertUnit::Share;
 }
 
 bool applies(const AlertRule& rule, const AlertInput& input) {
@@ -74,6 +110,12 @@ std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
             return input.luminance;
         case AlertRule::Of::SourceDown:
             return input.sourceDown ? std::optional<double>(*input.sourceDown ? 1 : 0) : std::nullopt;
+        case AlertRule::Of::Objects:
+            return countOf(rule, input);
+        case AlertRule::Of::ObjectStays:
+            return longestStay(rule, input);
+        case AlertRule::Of::ObjectLeft:
+            break;  // it is no state
     }
     return std::nullopt;
 }
@@ -90,11 +132,40 @@ void AlertWatch::setRules(const std::vector<AlertRule>& rules) {
     m_states = std::move(states);
 }
 
+std::optional<Alert> AlertWatch::objectOf(const AlertRule& rule, const AlertInput& input, State& state) {
+    std::optional<Alert> found;
+    std::set<std::int64_t> told;
+    for (const ObjectPresence& object : *input.objects) {
+        const auto stay = stayOf(rule, input, object);
+        if (!stay || !fulfilled(rule, *stay)) continue;
+        // What was there for as long before the program was started again is no news.
+        const bool old =
+            rule.of == AlertRule::Of::ObjectStays && rule.above && object.before > rule.threshold;
+        if (old || state.objects.count(object.id) > 0)
+            told.insert(object.id);
+        else if (!found || *stay > found->value)
+            found = Alert{rule.name, 0, *stay, object.id};
+    }
+    state.objects = std::move(told);
+    return found;
+}
+
 std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point now) {
     std::vector<Alert> alerts;
     for (std::size_t i = 0; i < m_rules.size(); ++i) {
         const AlertRule& rule = m_rules[i];
         State& state = m_states[i];
+        const bool cooled = !state.told || now - *state.told >= rule.coolDown;
+        if (unitOf(rule.of) == AlertUnit::Seconds) {
+            if (!input.objects || !applies(rule, input)) continue;
+            auto alert = objectOf(rule, input, state);
+            if (!alert || !cooled) continue;
+            state.objects.insert(alert->object);
+            state.told = now;
+            alert->index = i;
+            alerts.push_back(*alert);
+            continue;
+        }
         const std::optional<double> value = valueFor(rule, input);
         if (!value) continue;
         if (!applies(rule, input) || !fulfilled(rule, *value)) {
@@ -103,7 +174,6 @@ std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point
             continue;
         }
         if (!state.since) state.since = now;
-        const bool cooled = !state.told || now - *state.told >= rule.coolDown;
         if (state.open || now - *state.since < rule.hold || !cooled) continue;
         state.open = true;
         state.told = now;

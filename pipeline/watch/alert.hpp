@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,22 +14,33 @@
 namespace mpm::pipeline {
 
 struct AlertRule {
-    enum class Of { Tokens, ClassShare, Luminance, SourceDown };
+    /// Objects: how many there are. ObjectStays, ObjectLeft: each object raises an alert, once its stay
+    /// reaches the threshold, or when it leaves after such a stay.
+    enum class Of { Tokens, ClassShare, Luminance, SourceDown, Objects, ObjectStays, ObjectLeft };
 
     std::string name;
     Of of = Of::Tokens;
     std::string region;             ///< empty: the whole image; not for luminance and source
     std::string source;             ///< empty: every source
     int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; over midnight if from exceeds to
-    std::string label;              ///< ClassShare: the class's name
+    std::string label;              ///< the class's name; of objects empty: every class
     bool above = true;              ///< or below
-    double threshold = 0;           ///< tokens kept; share and luminance 0..1; SourceDown has none
+    double threshold = 0;  ///< tokens kept; share and luminance 0..1; objects; seconds; SourceDown has none
     std::chrono::milliseconds hold{0};
     std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
 
     bool desktop = true;  ///< a notification of the desktop
     bool record = false;  ///< a video around it
     std::string command;  ///< program and arguments, run without a shell; empty: none
+};
+
+/// An object of a frame, as rules see it.
+struct ObjectPresence {
+    std::int64_t id = 0;
+    int label = 0;
+    std::map<std::string, double> stays;  ///< seconds in each region so far; "": in the image
+    std::map<std::string, double> left;   ///< the same of those that it left with this frame
+    double before = 0;                    ///< seconds of its stay in an earlier run of the program
 };
 
 /// Values that rules are checked against. An absent value leaves the rules on it unchanged.
@@ -38,6 +52,8 @@ struct AlertInput {
     std::vector<std::string> labels;  ///< names by class id
     std::vector<double> classShares;  ///< of the whole image
     std::vector<RegionReading> regions;
+    std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
+    std::optional<std::vector<ObjectPresence>> objects;
     std::optional<bool> sourceDown;
 };
 
@@ -45,6 +61,7 @@ struct Alert {
     std::string rule;
     std::size_t index = 0;  ///< of the rule in AlertWatch::rules()
     double value = 0;
+    std::int64_t object = 0;  ///< whose stay it is; 0: of no single object
 };
 
 /// The state of a list of rules for a source. `now` is a clock that never jumps.
@@ -69,10 +86,20 @@ private:
         std::optional<Clock::time_point> since;  ///< the condition holds since then
         std::optional<Clock::time_point> told;   ///< last alert
         bool open = false;                       ///< reported in this episode
+        std::set<std::int64_t> objects;          ///< whose present stay was reported
     };
+    /// The object with the longest stay that is to be reported.
+    static std::optional<Alert> objectOf(const AlertRule& rule, const AlertInput& input, State& state);
+
     std::vector<AlertRule> m_rules;
     std::vector<State> m_states;
 };
+
+enum class AlertUnit { Count, Share, Seconds };
+AlertUnit unitOf(AlertRule::Of of);
+inline bool isOfObjects(AlertRule::Of of) {
+    return of >= AlertRule::Of::Objects;
+}
 
 /// Whether the rule is for this source and hour.
 bool applies(const AlertRule& rule, const AlertInput& input);

@@ -1,6 +1,7 @@
 // Parts of an image: polygons with statistics, and masks that hide a part.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RegionReading {
     int tokens = 0;   ///< kept tokens with a patch inside
     std::vector<double>
         classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
+    std::map<int, int> objects = {};  ///< that stand in it, by class id; of classes that are followed
 };
 
 /// Whether a point is inside, by the even-odd rule.

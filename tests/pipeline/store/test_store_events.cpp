@@ -62,7 +62,8 @@ TEST(Store, GivesTheShareOfAClassByMinute) {
              "night, "
              "capture_ms, network_ms, encoder_ms, merge_ms, draw_ms, dropped, '" +
              std::string(wrong) +
-             "', setup, pass, recomputed, token_age, saved_ms FROM reading WHERE time = 180000 LIMIT 1")
+             "', setup, pass, recomputed, token_age, saved_ms, objects, object_counts FROM reading WHERE "
+             "time = 180000 LIMIT 1")
                 .c_str(),
             nullptr, nullptr, nullptr);
     sqlite3_close(raw);

@@ -106,6 +106,10 @@ void runSql(const std::string& path, const char* sql) {
 
 constexpr const char* kBackToFirstSchema =
     "ALTER TABLE bucket DROP COLUMN tokens_in_sum; ALTER TABLE bucket DROP COLUMN tokens_in_count;"
+    "ALTER TABLE reading DROP COLUMN objects; ALTER TABLE reading DROP COLUMN object_counts;"
+    "ALTER TABLE region_reading DROP COLUMN object_counts; ALTER TABLE source DROP COLUMN next_object;"
+    "ALTER TABLE bucket DROP COLUMN objects_sum; ALTER TABLE bucket DROP COLUMN objects_count;"
+    "DROP TABLE object;"
     "PRAGMA user_version = 5";
 
 TEST(StoreFaults, AFileOfTheFirstSchemaIsMigrated) {
@@ -126,6 +130,8 @@ TEST(StoreFaults, AFileOfTheFirstSchemaIsMigrated) {
     EXPECT_EQ(minutes[0].of(Summed::TokensIn).count, 0) << "the file did not keep it";
     EXPECT_EQ(minutes[1].of(Summed::TokensIn).count, 1);
     EXPECT_EQ(minutes[1].of(Summed::TokensIn).mean, faultsReading(0).tokensIn);
+    EXPECT_EQ(store.objects(id).nextId, 1);
+    EXPECT_FALSE(store.measurements(id, Millis(0), Millis(2000))[0].objects);
 }
 
 /// Files that were written before the schema stood in one statement got their columns one by one.

@@ -162,7 +162,7 @@ TEST(StoreTrust, NumbersAndTimesOfAnotherFileDoNoHarm) {
             "frame = -9223372036854775808, luminance = 1e999 WHERE time = 1000;"
             "INSERT INTO reading SELECT NULL, source, -9223372036854775808, frame, tokens_in, stage_tokens, "
             "luminance, night, capture_ms, network_ms, encoder_ms, merge_ms, draw_ms, dropped, class_shares, "
-            "setup, pass, recomputed, token_age, saved_ms "
+            "setup, pass, recomputed, token_age, saved_ms, objects, object_counts "
             "FROM reading WHERE time = 5000;"
             "UPDATE bucket SET count = 0, time = 9223372036854775807 WHERE span = 3600000;"
             "INSERT INTO event VALUES(NULL, 1, 9223372036854775807, 'x', x'ff00fe')");

@@ -41,6 +41,103 @@ TEST(AlertRules, OfOneNameAreToldApart) {
     EXPECT_EQ(alerts[0].index, 1u);
 }
 
+ObjectPresence presence(std::int64_t id, int label, std::map<std::string, double> stays,
+                        std::map<std::string, double> left = {}) {
+    ObjectPresence one;
+    one.id = id;
+    one.label = label;
+    one.stays = std::move(stays);
+    one.left = std::move(left);
+    return one;
+}
+
+AlertRule objectRule(Of of, const char* label, const char* region, double threshold) {
+    AlertRule rule;
+    rule.name = "rule";
+    rule.of = of;
+    rule.label = label;
+    rule.region = region;
+    rule.threshold = threshold;
+    rule.coolDown = 0ms;
+    return rule;
+}
+
+/// Objects that are raised at each step.
+std::vector<std::int64_t> raised(AlertWatch& watch, std::vector<ObjectPresence> objects, int second = 0) {
+    AlertInput input;
+    input.labels = {"car", "person"};
+    input.objects = std::move(objects);
+    std::vector<std::int64_t> ids;
+    for (const Alert& alert :
+         watch.update(input, AlertWatch::Clock::time_point(std::chrono::seconds(second))))
+        ids.push_back(alert.object);
+    return ids;
+}
+
+TEST(AlertRules, MoreThanFivePeople) {
+    AlertWatch watch;
+    watch.setRules({objectRule(Of::Objects, "person", "", 5), objectRule(Of::Objects, "person", "door", 5)});
+    AlertInput input;
+    input.labels = {"car", "person"};
+    EXPECT_TRUE(watch.update(input, {}).empty()) << "objects are not followed";
+    input.objectCounts = {{0, 9}, {1, 5}};
+    RegionReading door;
+    door.name = "door";
+    door.objects = {{1, 6}};
+    input.regions = {door};
+    std::vector<Alert> alerts = watch.update(input, {});
+    ASSERT_EQ(alerts.size(), 1u);
+    EXPECT_EQ(alerts[0].index, 1u);
+    (*input.objectCounts)[1] = 6;
+    alerts = watch.update(input, {});
+    ASSERT_EQ(alerts.size(), 1u) << "what is open is not raised again";
+    EXPECT_EQ(alerts[0].index, 0u);
+    EXPECT_EQ(alerts[0].value, 6);
+}
+
+TEST(AlertRules, EachPersonInFrontDoorForMoreThanTenSeconds) {
+    AlertWatch watch;
+    watch.setRules({objectRule(Of::ObjectStays, "person", "Front door", 10)});
+    using Ids = std::vector<std::int64_t>;
+    EXPECT_EQ(
+        raised(watch, {presence(1, 1, {{"", 60}, {"Front door", 9}}), presence(2, 0, {{"Front door", 99}})}),
+        Ids());
+    EXPECT_EQ(raised(watch, {presence(1, 1, {{"Front door", 11}})}), Ids{1});
+    EXPECT_EQ(raised(watch, {presence(1, 1, {{"Front door", 12}}), presence(3, 1, {{"Front door", 10.5}})}),
+              Ids{3});
+    EXPECT_EQ(raised(watch, {presence(1, 1, {{"Front door", 13}}), presence(3, 1, {{"Front door", 12}})}),
+              Ids());
+    EXPECT_EQ(raised(watch, {presence(1, 1, {{"", 90}})}), Ids()) << "it went away";
+    EXPECT_EQ(raised(watch, {presence(1, 1, {{"Front door", 11}})}), Ids{1}) << "and came again";
+}
+
+TEST(AlertRules, AParkedCarIsNotRaisedAgainAfterARestart) {
+    AlertWatch watch;
+    watch.setRules({objectRule(Of::ObjectStays, "car", "", 60)});
+    ObjectPresence parked = presence(1, 0, {{"", 5000}}), young = presence(2, 0, {{"", 61}});
+    parked.before = 4990;
+    young.before = 55;
+    EXPECT_EQ(raised(watch, {parked, young}), std::vector<std::int64_t>{2});
+}
+
+TEST(AlertRules, ACarLeft) {
+    AlertWatch watch;
+    AlertRule rule = objectRule(Of::ObjectLeft, "car", "", 30);
+    rule.hold = 5s;  // of states only
+    watch.setRules({rule});
+    using Ids = std::vector<std::int64_t>;
+    EXPECT_EQ(raised(watch, {presence(1, 0, {{"", 100}})}), Ids());
+    EXPECT_EQ(raised(watch, {presence(1, 0, {}, {{"", 100}}), presence(2, 0, {}, {{"", 4}})}), Ids{1});
+    EXPECT_EQ(raised(watch, {}), Ids());
+    rule.above = false;  // somebody who passes by
+    rule.fromHour = 8, rule.toHour = 17;
+    rule.coolDown = 10s;
+    watch.setRules({rule});
+    EXPECT_EQ(raised(watch, {presence(3, 0, {}, {{"", 4}})}, 1), Ids{3});
+    EXPECT_EQ(raised(watch, {presence(4, 0, {}, {{"", 4}})}, 5), Ids()) << "too soon";
+    EXPECT_EQ(raised(watch, {presence(5, 0, {}, {{"", 4}})}, 20), Ids{5});
+}
+
 TEST(AlertRules, HaveASourceAndHours) {
     AlertRule rule;
     rule.name = "rule";

@@ -1,0 +1,36 @@
+// The objects that are present: class and identity, since when, where.
+#pragma once
+
+#include <QAbstractTableModel>
+
+#include "gui/engine/analysis.hpp"
+
+namespace mpm::gui {
+
+class ObjectModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Name, Since, Where, Columns };
+    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970: when it came
+    static constexpr std::size_t kMost = 200;        ///< rows: a crowd is counted, not read
+
+    explicit ObjectModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+    void setObjects(const AnalysisPtr& analysis);
+    void clear();
+
+private:
+    struct Row {
+        std::int64_t id;
+        QString name, where;
+        qint64 since;
+    };
+    std::vector<Row> m_rows;
+};
+
+}  // namespace mpm::gui

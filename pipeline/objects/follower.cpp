@@ -1,0 +1,154 @@
+#include "pipeline/objects/follower.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace mpm::pipeline {
+
+namespace {
+
+constexpr const char* kEvery = "*";
+
+template <typename T>
+bool has(const std::vector<T>& all, const T& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// Ids of the classes by either name.
+std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vector<std::string>& names,
+                       const std::vector<std::string>& shown, bool detector) {
+    const bool every = has(classes, std::string(kEvery));
+    const std::vector<int> things = detector ? std::vector<int>() : thingsAmong(names);
+    std::vector<int> ids;
+    for (int id = 0; id < static_cast<int>(std::max(names.size(), shown.size())); ++id) {
+        const auto at = static_cast<std::size_t>(id);
+        const bool named =
+            (at < names.size() && has(classes, names[at])) || (at < shown.size() && has(classes, shown[at]));
+        if (named || (every && (detector || has(things, id)))) ids.push_back(id);
+    }
+    return ids;
+}
+
+std::string nameOf(int label, const std::vector<std::string>& names) {
+    const auto at = static_cast<std::size_t>(label);
+    return label >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(label);
+}
+
+bool isCovered(const cv::Rect2f& box, const ObjectFollower::Frame& frame) {
+    const cv::Point2d middle((box.x + box.width / 2) / double(frame.size.width),
+                             (box.y + box.height / 2) / double(frame.size.height));
+    return frame.masks != nullptr &&
+           std::any_of(frame.masks->begin(), frame.masks->end(),
+                       [&](const Polygon& mask) { return mask.size() > 2 && contains(mask, middle); });
+}
+
+}  // namespace
+
+void ObjectFollower::begin(const KnownObjects& known, cv::Size image) {
+    m_classes = idsOf(m_setup.classes, m_setup.names, m_setup.shown, m_setup.detector);
+    std::vector<TrackedObject> objects;
+    for (const KnownObject& one : known.present) {
+        const auto at = std::find(m_setup.names.begin(), m_setup.names.end(), one.label);
+        const int label = static_cast<int>(at - m_setup.names.begin());
+        const double sizes[] = {one.place.x, one.place.y, one.place.width, one.place.height};
+        const bool sane =
+            std::all_of(std::begin(sizes), std::end(sizes), [](double v) { return std::abs(v) < 1e3; }) &&
+            one.place.width > 0 && one.place.height > 0 && one.last >= one.since;
+        if (at == m_setup.names.end() || !has(m_classes, label) || !sane) continue;
+        TrackedObject object;
+        object.id = one.id;
+        object.label = label;
+        const cv::Rect2d& place = one.place;
+        object.box = cv::Rect2d(place.x * double(image.width), place.y * double(image.height),
+                                place.width * double(image.width), place.height * double(image.height));
+        object.state = one.stays ? ObjectState::Stays : ObjectState::Moves;
+        object.since = double(one.since.count()) / 1000;
+        object.last = double(one.last.count()) / 1000;
+        object.boxes = 2;
+        objects.push_back(std::move(object));
+    }
+    m_tracker.emplace();
+    m_tracker->restore(objects, known.nextId);
+    m_seen.clear();
+    m_last.reset();
+}
+
+std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const Frame& frame) const {
+    std::vector<Detection> boxes = found.detections;
+    if (!found.detector && !found.labels.empty()) boxes = regionObjects(found.labels, m_classes);
+    boxes.erase(std::remove_if(boxes.begin(), boxes.end(),
+                               [&](const Detection& one) {
+                                   return !has(m_classes, one.label) || isCovered(one.box, frame);
+                               }),
+                boxes.end());
+    return boxes;
+}
+
+/// A detector may know thousands of classes: those named, and those that were there, are counted.
+void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regions) {
+    const bool few = !m_setup.detector || !has(m_setup.classes, std::string(kEvery));
+    for (const TrackedObject& one : all.objects)
+        m_seen.insert(one.label);
+    std::map<int, int> none;
+    for (const int id : m_classes)
+        if (few || m_seen.count(id) > 0) none[id] = 0;
+    all.counts = none;
+    all.byRegion.assign(regions.size(), none);
+    for (const TrackedObject& one : all.objects) {
+        if (one.state == ObjectState::Left) continue;
+        ++all.counts[one.label];
+        for (std::size_t i = 0; i < regions.size(); ++i)
+            if (one.stays.count(regions[i].name) > 0) ++all.byRegion[i][one.label];
+    }
+}
+
+FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame& frame,
+                                          const FollowWish& wish, const std::vector<std::string>& names,
+                                          const std::vector<std::string>& shown) {
+    if (wish.classes.empty() || !wish.known || frame.size.empty()) {
+        if (wish.classes.empty()) m_tracker.reset();
+        return nullptr;
+    }
+    const Setup setup{wish.classes, names, shown, found.detector};
+    if (!m_tracker || frame.generation != m_generation) {
+        m_setup = setup;
+        begin(*wish.known, frame.size);
+    } else if (!(setup == m_setup)) {  // the same source: what is there keeps its identity
+        const KnownObjects present = m_last ? knownFrom(*m_last, m_image, m_setup.names) : *wish.known;
+        m_setup = setup;
+        begin(present, frame.size);
+    } else if (m_last && frame.seconds == m_seconds) {
+        return m_last;
+    }
+    m_generation = frame.generation;
+    m_seconds = frame.seconds;
+    m_image = frame.size;
+    auto all = std::make_shared<FollowedObjects>();
+    m_tracker->setRegions(wish.regions);
+    all->objects = m_tracker->update(boxesOf(found, frame), frame.seconds, frame.size);
+    all->nextId = m_tracker->nextId();
+    count(*all, wish.regions);
+    return m_last = all;
+}
+
+KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image,
+                       const std::vector<std::string>& names) {
+    KnownObjects known{objects.nextId, {}};
+    const auto millis = [](double seconds) {
+        return Millis(static_cast<std::int64_t>(std::clamp(seconds, -1e13, 1e13) * 1000));
+    };
+    for (const TrackedObject& one : objects.objects) {
+        if (one.state == ObjectState::Left || image.empty()) continue;
+        known.present.push_back({one.id,
+                                 nameOf(one.label, names),
+                                 {one.box.x / double(image.width), one.box.y / double(image.height),
+                                  one.box.width / double(image.width), one.box.height / double(image.height)},
+                                 millis(one.since),
+                                 millis(one.last),
+                                 one.state == ObjectState::Stays});
+    }
+    return known;
+}
+
+}  // namespace mpm::pipeline

@@ -1,0 +1,55 @@
+// Objects in the store: those present, and the classes of which there are counts.
+#include <algorithm>
+#include <set>
+
+#include "pipeline/store/database.hpp"
+#include "pipeline/store/number_list.hpp"
+
+namespace mpm::pipeline {
+
+void Store::setObjects(std::int64_t source, const KnownObjects& objects) {
+    Database::Transaction transaction(*m_database);
+    m_database->prepare("UPDATE source SET next_object = ? WHERE id = ?")
+        .bind(1, objects.nextId)
+        .bind(2, source)
+        .run();
+    m_database->prepare("DELETE FROM object WHERE source = ?").bind(1, source).run();
+    Statement insert = m_database->prepare("INSERT INTO object VALUES(?,?,?,?,?,?,?,?,?,?)");
+    for (const KnownObject& one : objects.present) {
+        insert.bind(1, source).bind(2, one.id).bind(3, one.label);
+        insert.bind(4, one.place.x).bind(5, one.place.y).bind(6, one.place.width).bind(7, one.place.height);
+        insert.bind(8, std::int64_t{one.since.count()}).bind(9, std::int64_t{one.last.count()});
+        insert.bind(10, std::int64_t{one.stays}).run();
+    }
+    transaction.commit();
+}
+
+KnownObjects Store::objects(std::int64_t source) const {
+    KnownObjects found;
+    Statement next = m_database->prepare("SELECT next_object FROM source WHERE id = ?");
+    if (next.bind(1, source).step()) found.nextId = std::max<std::int64_t>(1, next.integer(0));
+    Statement rows = m_database->prepare(
+        "SELECT id, class, x, y, width, height, since, last, stays FROM object WHERE source = ? ORDER BY id");
+    rows.bind(1, source);
+    while (rows.step()) {
+        KnownObject one{rows.integer(0),         rows.text(1), {}, Millis(rows.integer(6)),
+                        Millis(rows.integer(7)), false};
+        one.place = {rows.real(2), rows.real(3), rows.real(4), rows.real(5)};
+        one.stays = rows.integer(8) != 0;
+        found.present.push_back(one);
+    }
+    return found;
+}
+
+std::vector<int> Store::countedClasses(std::int64_t source, Millis from, Millis to) const {
+    Statement rows = m_database->prepare(
+        "SELECT DISTINCT object_counts FROM reading WHERE source = ? AND time >= ? AND time < ?");
+    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
+    std::set<int> ids;
+    while (rows.step() && ids.size() < 1000)  // columns
+        for (const auto& [id, count] : parseCounts(rows.text(0)))
+            ids.insert(id);
+    return {ids.begin(), ids.end()};
+}
+
+}  // namespace mpm::pipeline

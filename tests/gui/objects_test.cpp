@@ -1,0 +1,236 @@
+// Objects from the network to the table, the store, alerts with a cut-out, a broker and Prometheus; and a
+// restart.
+#include <QAction>
+#include <QImage>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QSignalSpy>
+
+#include "cli/small_model.hpp"
+#include "gui/broker.hpp"
+#include "gui/process.hpp"
+#include "gui/registry.hpp"
+#include "gui/services_fixture.hpp"
+#include "gui/window_fixture.hpp"
+
+using namespace mpm::gui;
+using mpm::pipeline::AlertRule;
+using mpm::pipeline::Millis;
+
+class ObjectsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void nothingIsFollowedUnlessItIsWanted();
+    void aRestartKeepsIdentities();
+    void anAlertHasACutOut();
+    void countsArePublished();
+    void theWindowShowsThem();
+    void settingsNameTheClasses();
+
+private:
+    /// Two boxes, side by side: "thing 0", "thing 1".
+    QString detector() const { return m_sandbox.path(QStringLiteral("detector.onnx")); }
+    test::Sandbox m_sandbox;
+};
+
+namespace {
+
+/// The next analysis that fulfils the condition; null: none in time.
+template <typename Until>
+AnalysisPtr next(Engine& engine, Until until) {
+    AnalysisPtr found;
+    const QMetaObject::Connection connection =
+        QObject::connect(&engine, &Engine::measured, [&](const auto&, const AnalysisPtr& analysis) {
+            if (!found && until(*analysis)) found = analysis;
+        });
+    const bool came = QTest::qWaitFor([&] { return found != nullptr; }, test::patience(30'000));
+    QObject::disconnect(connection);
+    return came ? found : nullptr;
+}
+
+bool follows(const Analysis& analysis) {
+    return analysis.objects != nullptr;
+}
+
+WatchSettings following(const QString& source, const QStringList& classes) {
+    WatchSettings watch;
+    watch.sources[source].objects = classes;
+    watch.sources[source].regions = {{"Front door", {{0, 0}, {.5, 0}, {.5, 1}, {0, 1}}}};
+    return watch;
+}
+
+}  // namespace
+
+void ObjectsTest::initTestCase() {
+    mpm::test::SmallModel small;
+    small.boxes = 2;
+    mpm::test::writeSmallModel(detector().toStdString(), small);
+}
+
+void ObjectsTest::nothingIsFollowedUnlessItIsWanted() {
+    test::Setup setup(m_sandbox, QStringLiteral("off"));
+    setup.engine.openModel(detector());
+    const QString source = m_sandbox.film(4, 0);
+    setup.open(source);
+    const AnalysisPtr plain = next(setup.engine, [](const Analysis& a) { return a.merged.detector; });
+    QVERIFY(plain && !plain->objects);
+    setup.services.apply(following(source, {QStringLiteral("thing 1")}));
+    const AnalysisPtr on = next(setup.engine, follows);
+    QVERIFY(on);
+    QCOMPARE(on->objects->counts, (std::map<int, int>{{1, 1}}));
+    QCOMPARE(on->regions.at(0).objects, (std::map<int, int>{{1, 0}}));  // it is on the right
+    setup.services.apply({});
+    QVERIFY(next(setup.engine, [](const Analysis& a) { return a.objects == nullptr; }));
+}
+
+/// And a second one goes on with the numbers of the first.
+void ObjectsTest::aRestartKeepsIdentities() {
+    const QString source = m_sandbox.film(4, 0);
+    std::vector<std::int64_t> before, after;
+    std::int64_t next_ = 0;
+    for (std::vector<std::int64_t>* ids : {&before, &after}) {
+        test::Setup setup(m_sandbox, QStringLiteral("restart"));
+        setup.engine.openModel(detector());
+        setup.services.apply(following(source, {QStringLiteral("*")}));
+        setup.open(source);
+        const AnalysisPtr analysis = next(setup.engine, follows);
+        QVERIFY(analysis);
+        for (const auto& one : analysis->objects->objects)
+            ids->push_back(one.id);
+        if (ids == &after)
+            QVERIFY(analysis->objects->objects.at(0).before >= 0 &&
+                    analysis->objects->objects.at(0).dwell() > 0);
+        next_ = analysis->objects->nextId;
+    }
+    QCOMPARE(before.size(), std::size_t{2});
+    QCOMPARE(after, before);
+    QCOMPARE(next_, before.back() + 1);
+}
+
+void ObjectsTest::anAlertHasACutOut() {
+    const QString source = m_sandbox.film(4, 0);
+    test::Setup setup(m_sandbox, QStringLiteral("cut"));
+    setup.engine.openModel(detector());
+    QSignalSpy alerted(&setup.services, &Services::alerted);
+    WatchSettings watch = following(source, {});  // the rule's class is followed
+    AlertRule stays = test::rule("loiters", AlertRule::Of::ObjectStays, 0.5);
+    stays.label = "thing 0";
+    stays.region = "Front door";
+    AlertRule many = test::rule("crowd", AlertRule::Of::Objects, 5);
+    watch.alerts = {stays, many};
+    setup.services.apply(watch);
+    setup.open(source);
+    QTRY_VERIFY_WITH_TIMEOUT(alerted.count() >= 1, test::patience(30'000));
+    const auto notice = alerted.first()[0].value<AlertNotice>();
+    QCOMPARE(notice.rule, QStringLiteral("loiters"));
+    QVERIFY2(notice.text.startsWith(QStringLiteral("thing 0 in Front door for more than 0.5 s: ")),
+             qPrintable(notice.text));
+    QVERIFY(!notice.cutOut.isNull() && notice.cutOut.width() < 160);
+    QString file;
+    const auto kept = [&] {
+        file = setup.services.imageOf(source, notice.time.toMSecsSinceEpoch() + 40);
+        return file.contains(QStringLiteral("-objects/"));
+    };
+    QVERIFY2(QTest::qWaitFor(kept, test::patience(10'000)), qPrintable(file));
+    QTRY_COMPARE(QImage(file).size(), notice.cutOut.size());
+    QCOMPARE(alerted.count(), 1);
+    watch.keepsImages = false;
+    setup.services.apply(watch);
+    QCOMPARE(setup.services.imageOf(source, notice.time.toMSecsSinceEpoch()), QString());
+}
+
+void ObjectsTest::countsArePublished() {
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    const QString source = m_sandbox.film(4, 0);
+    test::Setup setup(m_sandbox, QStringLiteral("yard"));
+    setup.engine.openModel(detector());
+    WatchSettings watch = following(source, {QStringLiteral("*")});
+    watch.mqtt.on = watch.metrics.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");
+    watch.mqtt.port = broker.port();
+    watch.metrics.port = 0;
+    setup.services.apply(watch);
+    setup.open(source);
+    const QString topic = setup.services.mqtt()->topicOf(source);
+    QJsonObject state;
+    const auto published = [&] {
+        const QByteArray payload = subscriber.payload(topic + QStringLiteral("/state"));
+        state = QJsonDocument::fromJson(payload).object();
+        return state[QStringLiteral("objects")].toInt() == 2;
+    };
+    QVERIFY2(QTest::qWaitFor(published, test::patience(30'000)), QJsonDocument(state).toJson());
+    const auto count = [&](const QJsonValue& of) { return of[QStringLiteral("thing 1")].toInt(-1); };
+    QCOMPARE(count(state[QStringLiteral("object_counts")]), 1);
+    QCOMPARE(count(state[QStringLiteral("region_objects")][QStringLiteral("Front door")]), 0);
+    const QString device = QStringLiteral("mpm_yard_") + topic.section(QLatin1Char('/'), 2);
+    const auto config = [&](const char* kind, const char* id) {
+        const QString at = QStringLiteral("homeassistant/%1/%2/%3/config")
+                               .arg(QLatin1String(kind), device, QLatin1String(id));
+        return QJsonDocument::fromJson(subscriber.payload(at)).object();
+    };
+    QCOMPARE(config("sensor", "objects_1")[QStringLiteral("value_template")].toString(),
+             QStringLiteral("{{ value_json.object_counts['thing 1'] | default(0) }}"));
+    const QJsonObject door = config("binary_sensor", "objects_0_front_door");
+    QCOMPARE(door[QStringLiteral("name")].toString(), QStringLiteral("thing 0 in Front door"));
+    QCOMPARE(door[QStringLiteral("device_class")].toString(), QStringLiteral("occupancy"));
+    QVERIFY(door[QStringLiteral("value_template")].toString().contains(
+        QStringLiteral("value_json.region_objects['Front door']['thing 0']")));
+    const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
+    const test::Outcome page = test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sSf"), url});
+    QVERIFY2(page.status == 0, qPrintable(page.err));
+    for (const char* line :
+         {"\nmpm_objects{", "\nmpm_class_objects{class=\"thing 1\",", "region=\"Front door\""})
+        QVERIFY2(page.out.contains(QLatin1String(line)), line);
+    // Sensors of a class that is not followed any more are taken back: an empty config.
+    subscriber.forget();
+    watch.sources[source].objects = QStringList(QStringLiteral("thing 1"));
+    setup.services.apply(watch);
+    const QString gone = QStringLiteral("homeassistant/sensor/%1/objects_0/config").arg(device);
+    QCOMPARE(subscriber.payload(gone), QByteArray("(null)"));
+}
+
+void ObjectsTest::theWindowShowsThem() {
+    test::WindowFixture is;
+    Options options;
+    options.model = detector();
+    is.open(options);
+    ObjectModel& table = is.window->models().objects;
+    QVERIFY(is.next());
+    QCOMPARE(table.rowCount(), 0);
+    const QImage plain = is.overlay;
+    QAction* follow = nullptr;
+    for (QAction* action : is.window->findChildren<QAction*>())
+        if (action->text() == QStringLiteral("Follow &objects")) follow = action;
+    QVERIFY(follow != nullptr && !follow->isChecked());
+    follow->trigger();
+    QVERIFY(is.nextWhere(follows));
+    QTRY_COMPARE(table.rowCount(), 2);
+    QVERIFY(follow->isChecked());
+    QVERIFY(table.index(0, ObjectModel::Name).data().toString().startsWith(QStringLiteral("thing ")));
+    QVERIFY(table.index(0, ObjectModel::Name).data(ObjectModel::MomentRole).toLongLong() > 0);
+    QTRY_VERIFY_WITH_TIMEOUT(table.index(0, ObjectModel::Where).data().toString() == QStringLiteral("stays"),
+                             test::patience(20'000));
+    QCOMPARE(is.window->session().services().settings().of(is.window->engine().sourceName()).objects,
+             QStringList(QStringLiteral("*")));
+    follow->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(table.rowCount(), 0, test::patience(20'000));
+}
+
+void ObjectsTest::settingsNameTheClasses() {
+    WatchSettings watch = following(QStringLiteral("demo"), {QStringLiteral("car"), QStringLiteral("*")});
+    AlertRule rule = test::rule("left", AlertRule::Of::ObjectLeft, 30);
+    rule.label = "bus";
+    rule.source = "demo";
+    watch.alerts = {rule};
+    const WatchSettings read = parseWatchSettings(watchText(watch));
+    QCOMPARE(watchText(read), watchText(watch));
+    QCOMPARE(read.objectsOf(QStringLiteral("demo")), (std::vector<std::string>{"car", "*", "bus"}));
+    QVERIFY(read.objectsOf(QStringLiteral("yard")).empty());
+    QVERIFY_THROWS_EXCEPTION(WatchError, parseWatchSettings(R"({"sources": {"demo": {"objects": [1]}}})"));
+}
+
+MPM_GUI_TEST(ObjectsTest);
+#include "objects_test.moc"

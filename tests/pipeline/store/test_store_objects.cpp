@@ -1,0 +1,84 @@
+// Counts of objects, and the objects that the next run knows again.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/store/number_list.hpp"
+#include "pipeline/store/store.hpp"
+#include "support/temp_folder.hpp"
+
+namespace mpm::pipeline {
+namespace {
+
+using test::TempFolder;
+
+TEST(Store, KeepsCountsOfObjects) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement without, with;
+    without.time = Millis(1000);
+    with.time = Millis(2000);
+    with.objects = 5;
+    with.objectCounts = {{1, 5}, {12, 0}};
+    with.regions = {{"door", 4, 2, {0.5, 0.5}, {{1, 3}, {12, 0}}}};
+    store.add(id, {without, with});
+    const auto rows = store.measurements(id, Millis(0), Millis(10'000));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_FALSE(rows[0].objects);
+    EXPECT_EQ(rows[1].objects, 5);
+    EXPECT_EQ(rows[1].objectCounts, with.objectCounts);
+    EXPECT_EQ(rows[1].regions[0].objects, with.regions[0].objects);
+    EXPECT_EQ(store.regionReadings(id, "door", Millis(0), Millis(10'000))[0].second.objects,
+              with.regions[0].objects);
+    const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000));
+    EXPECT_EQ(minutes[0].of(Summed::Objects).count, 1) << "of the readings with objects";
+    EXPECT_EQ(minutes[0].of(Summed::Objects).mean, 5);
+    std::ostringstream csv, json;
+    store.exportCsv(csv, id, Millis(0), Millis(10'000), {"sky", "car"});
+    EXPECT_NE(csv.str().find(",objects,objects car,objects class_12\n"), std::string::npos) << csv.str();
+    EXPECT_NE(csv.str().find(",,,\n"), std::string::npos) << csv.str();
+    EXPECT_NE(csv.str().find(",5,5,0\n"), std::string::npos) << csv.str();
+    store.exportJson(json, id, Millis(0), Millis(10'000), {"sky", "car"});
+    const auto parsed = nlohmann::json::parse(json.str())["readings"];
+    EXPECT_FALSE(parsed[0].contains("objects"));
+    EXPECT_EQ(parsed[1]["object_counts"]["car"], 5);
+    EXPECT_EQ(parsed[1]["regions"]["door"]["object_counts"]["class_12"], 0);
+}
+
+TEST(Store, KnowsTheObjectsOfTheLastRun) {
+    TempFolder folder;
+    const KnownObject car{7, "car", {.1, .2, .3, .4}, Millis(1000), Millis(5000), true};
+    {
+        Store store(folder / "m.sqlite");
+        store.setObjects(store.source("yard"), {3, {{1, "cat", {0, 0, 1, 1}, Millis(1), Millis(2), false}}});
+        store.setObjects(store.source("s"), {8, {{6, "car", {0, 0, 1, 1}, Millis(1), Millis(2), false}}});
+        store.setObjects(store.source("s"), {9, {car}});  // in place of the other
+    }
+    Store store(folder / "m.sqlite");
+    const KnownObjects known = store.objects(store.source("s"));
+    EXPECT_EQ(known.nextId, 9);
+    ASSERT_EQ(known.present.size(), 1u);
+    EXPECT_EQ(known.present[0].id, 7);
+    EXPECT_EQ(known.present[0].label, "car");
+    EXPECT_EQ(known.present[0].place, car.place);
+    EXPECT_EQ(known.present[0].since, car.since);
+    EXPECT_EQ(known.present[0].last, car.last);
+    EXPECT_TRUE(known.present[0].stays);
+    EXPECT_EQ(store.objects(store.source("yard")).present.size(), 1u);
+    EXPECT_EQ(store.objects(store.source("new")).nextId, 1);
+}
+
+TEST(Store, CountsThatAreNotOursAreLeftOut) {
+    const std::map<int, int> counts = {{0, 3}, {7, 0}, {2147483647, 5}};
+    EXPECT_EQ(parseCounts(countsText(counts)), counts);
+    EXPECT_TRUE(parseCounts(countsText({})).empty());
+    for (const char* text : {"", "{", "[1,2]", "{\"", "{\"1", "{\"1\"", "{\"1\":", "{\"x\":1}", "{\"1\":x}",
+                             "{\"-1\":4}", "{\"1\":-4}", "{\"nan\":1}", "{\"1\":nan}", "{1:2}"})
+        EXPECT_TRUE(parseCounts(text).empty() || parseCounts(text) == (std::map<int, int>{{1, 0}})) << text;
+}
+
+}  // namespace
+}  // namespace mpm::pipeline
