@@ -12,8 +12,8 @@
 #include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/guide_strip.hpp"
 #include "gui/text/safe_text.hpp"
-#include "gui/window/lane_control.hpp"
 #include "gui/text/source_text.hpp"
+#include "gui/window/lane_control.hpp"
 #include "gui/window/main_window.hpp"
 
 namespace mpm::gui {
