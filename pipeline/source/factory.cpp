@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "pipeline/source/capture.hpp"
-#include "pipeline/source/image_files.hpp"
 #include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
 

@@ -1,4 +1,4 @@
-#include "pipeline/source/image_files.hpp"
+#include "pipeline/source/capture.hpp"
 
 #include <glob.h>
 

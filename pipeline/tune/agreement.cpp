@@ -1,4 +1,4 @@
-#include "pipeline/tune/agreement.hpp"
+#include "pipeline/tune/model_trials.hpp"
 
 #include <algorithm>
 #include <cmath>

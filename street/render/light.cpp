@@ -1,4 +1,4 @@
-#include "street/render/light.hpp"
+#include "street/render/canvas.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/data/datasets.hpp"
-#include "models/torch/model/sharing.hpp"
+#include "models/torch/model/policy.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
 #include "street/street.hpp"

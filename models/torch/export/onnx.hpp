@@ -8,8 +8,8 @@
 #include "models/onnx/ir/graph.hpp"
 #include "models/onnx/ir/tensor.hpp"
 #include "models/torch/model/named_tensors.hpp"
+#include "models/torch/model/policy.hpp"
 #include "models/torch/model/segmenter.hpp"
-#include "models/torch/model/sharing.hpp"
 #include "pipeline/dataset/classes.hpp"
 
 namespace mpm::models {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/torch/files/file_error.hpp"
-#include "models/torch/model/sharing.hpp"
+#include "models/torch/model/policy.hpp"
 
 namespace F = torch::nn::functional;
 

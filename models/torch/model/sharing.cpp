@@ -1,4 +1,4 @@
-#include "models/torch/model/sharing.hpp"
+#include "models/torch/model/policy.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,11 +1,11 @@
-#include "models/torch/model/vit.hpp"
+#include "models/torch/model/segmenter.hpp"
 
 #include <algorithm>
 
 #include <torch/nn/functional/upsampling.h>
 
 #include "models/torch/model/compute.hpp"
-#include "models/torch/model/sharing.hpp"
+#include "models/torch/model/policy.hpp"
 
 namespace F = torch::nn::functional;
 

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/measure/watcher.hpp"
-#include "pipeline/tune/agreement.hpp"
 #include "pipeline/tune/model_trials.hpp"
 #include "pipeline/tune/tune.hpp"
 
