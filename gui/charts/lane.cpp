@@ -25,6 +25,7 @@ QString Curve::text(double value) const {
         case Unit::Milliseconds:
             return Lane::tr("%1 ms").arg(std::abs(value) < 9.95 ? readable(value, 1) : readable(value, 0));
         case Unit::Frames:
+        case Unit::Objects:
             return readable(value, 1);
     }
     return {};
@@ -46,8 +47,8 @@ std::vector<Lane> fieldLanes() {
               {Lane::tr("Time saved"), Unit::Milliseconds, 5, &Theme::saved, meanOf<Summed::SavedMs>}}}};
 }
 
-Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour) {
-    Curve curve{name, Unit::Share, 0.001, nullptr};
+Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour, bool objects) {
+    Curve curve{name, objects ? Unit::Objects : Unit::Share, objects ? 1 : 0.001, nullptr};
     curve.of = [at = static_cast<std::size_t>(index)](const TimelineColumn& column) -> const Span& {
         static const Span none;
         return at < column.quantities.size() ? column.quantities[at] : none;

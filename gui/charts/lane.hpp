@@ -11,7 +11,13 @@
 namespace mpm::gui {
 
 struct Curve {
-    enum class Unit { Percent, Share, Milliseconds, Frames };  ///< a share of 0..1 is shown as percent
+    enum class Unit {
+        Percent,
+        Share,
+        Milliseconds,
+        Frames,
+        Objects
+    };  ///< a share of 0..1 is shown as percent
 
     QString name;
     Unit unit = Unit::Share;
@@ -38,6 +44,7 @@ Curve tokensCurve();
 /// Lanes of the fields that have a mean over minutes and hours.
 std::vector<Lane> fieldLanes();
 /// `index`: in TimelineData::quantities().
-Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour);
+Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour,
+                  bool objects = false);
 
 }  // namespace mpm::gui

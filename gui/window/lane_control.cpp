@@ -29,7 +29,12 @@ struct KeyForm {
     bool ofClass, ofRegion;
 };
 constexpr std::array kForms = {KeyForm{"share", true, false}, KeyForm{"region", false, true},
-                               KeyForm{"region-share", true, true}};
+                               KeyForm{"region-share", true, true}, KeyForm{"objects", true, false},
+                               KeyForm{"region-objects", true, true}};
+
+bool isOfObjects(Kind kind) {
+    return kind == Kind::ClassObjects || kind == Kind::RegionObjects;
+}
 
 }  // namespace
 
@@ -112,13 +117,15 @@ void LaneControl::apply() {
         if (quantity->classId >= 0) {
             const QString label = legend.name(quantity->classId);
             name = name.isEmpty() ? label : tr("%1: %2").arg(name, label);
+            if (isOfObjects(quantity->kind)) name = tr("%1, number").arg(name);
             colour = legend.index(quantity->classId, LegendModel::Name)
                          .data(LegendModel::ColourRole)
                          .value<QColor>();
         } else {
             name = tr("%1: tokens").arg(name);
         }
-        lanes.push_back(quantityLane(key, static_cast<int>(quantities.size()), name, colour));
+        lanes.push_back(quantityLane(key, static_cast<int>(quantities.size()), name, colour,
+                                     isOfObjects(quantity->kind)));
         if (quantity->classId < 0) lanes.back().curves.front().themed = &Theme::kept;
         quantities.push_back(*quantity);
     }
@@ -150,11 +157,13 @@ void LaneControl::fillMenu() {
     }
     m_menu.addSeparator();
     addQuantities(m_menu.addMenu(tr("Share of a class")), Kind::ClassShare, {});
+    addQuantities(m_menu.addMenu(tr("Number of objects")), Kind::ClassObjects, {});
     for (const std::string& region : m_parts.models->regions.names()) {
         QMenu* menu =
             m_menu.addMenu(QString::fromStdString(region).replace(QLatin1Char('&'), QLatin1String("&&")));
         addQuantities(menu, Kind::RegionTokens, region);
         addQuantities(menu, Kind::RegionShare, region);
+        addQuantities(menu->addMenu(tr("Number of objects")), Kind::RegionObjects, region);
     }
 }
 

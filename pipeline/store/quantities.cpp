@@ -12,8 +12,8 @@ using Value = std::optional<double>;
 /// A kind, by its number. A list that is no JSON, or has anything but numbers, has no share.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);
-    const char* column;  ///< in SQL; ?1: the place in a list
-    bool region, ofModel;
+    const char* column;  ///< in SQL; ?1: the place in a list, or in counts
+    bool region, ofModel, counts = false;
 };
 
 Value shareOf(int classId, const std::vector<double>& shares) {
@@ -41,6 +41,20 @@ Value regionShare(const Quantity& quantity, const Measurement& m) {
     return found ? shareOf(quantity.classId, found->classShares) : std::nullopt;
 }
 
+Value countIn(const std::map<int, int>& counts, int classId) {
+    const auto found = counts.find(classId);
+    return found != counts.end() ? Value(found->second) : std::nullopt;
+}
+
+Value classObjects(const Quantity& quantity, const Measurement& m) {
+    return countIn(m.objectCounts, quantity.classId);
+}
+
+Value regionObjects(const Quantity& quantity, const Measurement& m) {
+    const RegionReading* found = regionOf(quantity, m);
+    return found ? countIn(found->objects, quantity.classId) : std::nullopt;
+}
+
 constexpr std::array kKinds = {
     Kind{classShare,
          "CASE WHEN json_valid(reading.class_shares) THEN json_extract(reading.class_shares, ?1) END", false,
@@ -49,7 +63,14 @@ constexpr std::array kKinds = {
     Kind{regionShare,
          "CASE WHEN json_valid(region_reading.class_shares) THEN json_extract(region_reading.class_shares, "
          "?1) END",
-         true, true}};
+         true, true},
+    Kind{classObjects,
+         "CASE WHEN json_valid(reading.object_counts) THEN json_extract(reading.object_counts, ?1) END",
+         false, true, true},
+    Kind{regionObjects,
+         "CASE WHEN json_valid(region_reading.object_counts) THEN json_extract(region_reading.object_counts, "
+         "?1) END",
+         true, true, true}};
 
 const Kind& kindOf(const Quantity& quantity) {
     return kKinds.at(static_cast<std::size_t>(quantity.kind));
@@ -76,7 +97,8 @@ std::vector<QuantitySpan> Store::quantity(std::int64_t source, const std::string
     if (kind.ofModel) sql += " AND setup IN (SELECT id FROM setup WHERE model = ?5)";
     sql += ") WHERE typeof(v) IN ('real', 'integer') GROUP BY step ORDER BY step";
     Statement rows = m_database->prepare(sql.c_str());
-    rows.bind(1, "$[" + std::to_string(quantity.classId) + "]")
+    const std::string id = std::to_string(quantity.classId);
+    rows.bind(1, kind.counts ? "$.\"" + id + "\"" : "$[" + id + "]")
         .bind(2, source)
         .bind(3, std::int64_t{from.count()})
         .bind(4, std::int64_t{to.count()})

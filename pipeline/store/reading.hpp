@@ -124,9 +124,9 @@ struct Event {
 /// A number of a reading that has no column: it belongs to a class or a region. A kind is a row in
 /// quantities.cpp.
 struct Quantity {
-    enum class Kind { ClassShare, RegionTokens, RegionShare };
+    enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;
-    int classId = -1;    ///< of the shares
+    int classId = -1;    ///< of shares and objects
     std::string region;  ///< name
 
     bool operator<(const Quantity& other) const {
@@ -134,7 +134,7 @@ struct Quantity {
     }
 };
 
-/// 0..1; absent: the reading does not have it.
+/// 0..1, or a number of objects; absent: the reading does not have it.
 std::optional<double> valueOf(const Quantity& quantity, const Measurement& measurement);
 
 /// A quantity over a span of time.

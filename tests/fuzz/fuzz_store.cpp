@@ -32,7 +32,8 @@ void use(const std::string& path) {
         store.extent(id);
         store.regionReadings(id, "door", least, most);
         for (const Quantity::Kind kind :
-             {Quantity::Kind::ClassShare, Quantity::Kind::RegionTokens, Quantity::Kind::RegionShare})
+             {Quantity::Kind::ClassShare, Quantity::Kind::RegionTokens, Quantity::Kind::RegionShare,
+              Quantity::Kind::ClassObjects, Quantity::Kind::RegionObjects})
             store.quantity(id, "vit", {kind, 0, "door"}, least, most);
         store.objects(id);
         Nowhere nowhere;

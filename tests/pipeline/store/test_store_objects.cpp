@@ -33,6 +33,18 @@ TEST(Store, KeepsCountsOfObjects) {
     EXPECT_EQ(rows[1].regions[0].objects, with.regions[0].objects);
     EXPECT_EQ(store.regionReadings(id, "door", Millis(0), Millis(10'000))[0].second.objects,
               with.regions[0].objects);
+    using Kind = Quantity::Kind;
+    const auto past = [&](Kind kind, int label) {
+        return store.quantity(id, "", {kind, label, "door"}, Millis(0), Millis(60'000));
+    };
+    ASSERT_EQ(past(Kind::ClassObjects, 1).size(), 1u);
+    EXPECT_EQ(past(Kind::ClassObjects, 1)[0].mean, 5);
+    EXPECT_EQ(past(Kind::ClassObjects, 1)[0].count, 1) << "of the readings with objects";
+    EXPECT_EQ(past(Kind::RegionObjects, 1)[0].mean, 3);
+    EXPECT_TRUE(past(Kind::ClassObjects, 7).empty());
+    EXPECT_EQ(valueOf({Kind::ClassObjects, 12, {}}, with), 0);
+    EXPECT_EQ(valueOf({Kind::RegionObjects, 1, "door"}, with), 3);
+    EXPECT_FALSE(valueOf({Kind::ClassObjects, 1, {}}, without));
     const auto minutes = store.buckets(id, Store::Span::Minute, Millis(0), Millis(60'000));
     EXPECT_EQ(minutes[0].of(Summed::Objects).count, 1) << "of the readings with objects";
     EXPECT_EQ(minutes[0].of(Summed::Objects).mean, 5);
