@@ -47,7 +47,7 @@ void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
     const bool chosen = count > 0 && m_lanes.back().curves.front().quantity;
-    const int room = static_cast<int>(area.height() / kLeastHeight) - 3;
+    const int room = static_cast<int>(area.height() / kLeastHeight) - 2;
     const int fit = std::clamp(room, chosen ? 1 : 0, count);
     const double each = fit > 0 ? std::clamp(area.height() * 0.6 / fit, kLeastHeight,
                                              std::max(kLeastHeight, area.height() * 0.22))

@@ -66,7 +66,9 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     }
     m_hours->setCheckable(true);
     connect(m_hours, &QToolButton::clicked, this, &TimelinePanel::showHours);
-    auto* csv = smallButton(tr("Export…"), tr("Every measurement of the range shown, as CSV or JSON"));
+    auto* csv =
+        smallButton(QStringLiteral("⤓"), tr("Export every measurement of the range shown, as CSV or JSON"));
+    csv->setAccessibleName(tr("Export…"));
     auto* tall = smallButton(QStringLiteral("⤢"), tr("The timeline takes the place of the views"));
     tall->setObjectName(QStringLiteral("tall"));
     tall->setCheckable(true);

@@ -230,12 +230,13 @@ void TimelineTest::lanesOfRegions() {
     watch.sources[*options.source].regions = {{"door", {{0, 0}, {0.6, 0}, {0.6, 1}, {0, 1}}}};
     m_is->window->session().setWatch(watch);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); }));
-    QAbstractItemModel* regions = &m_is->window->models().regions;
-    const auto click = [&](RegionModel::Column column) {
+    const auto click = [this](RegionModel::Column column) {
+        RegionModel* regions = &m_is->window->models().regions;  // of the present window
         for (QTableView* table : m_is->window->sidebar()->findChildren<QTableView*>())
             if (table->model() == regions) emit table->clicked(regions->index(0, column));
     };
-    QTRY_VERIFY(m_is->window->models().regions.quantity(regions->index(0, RegionModel::Class)));
+    QTRY_VERIFY(
+        m_is->window->models().regions.quantity(m_is->window->models().regions.index(0, RegionModel::Class)));
     click(RegionModel::Name);  // nothing
     click(RegionModel::Tokens);
     click(RegionModel::Class);
