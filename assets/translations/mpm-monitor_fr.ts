@@ -1299,8 +1299,12 @@
         <translation>%1 ; Tab : le coin suivant</translation>
     </message>
     <message>
-        <source>Drag or arrows: move. Click on an edge or Ins: add. Del: remove, down to three</source>
-        <translation>Glisser ou flèches : déplacer. Clic sur un bord ou Inser : ajouter. Suppr : ôter, jusqu&apos;à trois</translation>
+        <source>Drag it, or move it by the arrows</source>
+        <translation>Le glisser, ou le déplacer avec les flèches</translation>
+    </message>
+    <message>
+        <source>A click on an edge or Ins adds a corner, Del removes it</source>
+        <translation>Un clic sur un bord ou Inser ajoute un coin, Suppr l&apos;ôte</translation>
     </message>
 </context>
 <context>
@@ -2003,8 +2007,8 @@
         <translation>Supprimer le profil « %1 » ?</translation>
     </message>
     <message>
-        <source>Its settings, rules, measurements and small images are deleted; recordings stay.</source>
-        <translation>Ses réglages, règles, mesures et petites images sont supprimés ; les enregistrements restent.</translation>
+        <source>Its settings, rules, measurements and small images are deleted. Recordings stay, and passwords in the keychain.</source>
+        <translation>Ses réglages, règles, mesures et petites images sont supprimés. Les enregistrements restent, et les mots de passe dans le trousseau.</translation>
     </message>
 </context>
 <context>
@@ -2971,8 +2975,8 @@
         <translation>Exporter…</translation>
     </message>
     <message>
-        <source>Every measurement of the range shown, as CSV or JSON</source>
-        <translation>Chaque mesure de la période montrée, en CSV ou JSON</translation>
+        <source>Export every measurement of the range shown, as CSV or JSON</source>
+        <translation>Exporter chaque mesure de la période montrée, en CSV ou JSON</translation>
     </message>
     <message>
         <source>Full height</source>

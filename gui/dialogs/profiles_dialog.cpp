@@ -17,6 +17,7 @@ ProfilesDialog::ProfilesDialog(const QString& present, Profiles profiles, QWidge
     setWindowTitle(tr("Profiles"));
     m_list->setObjectName(QStringLiteral("framed"));
     m_list->setAccessibleName(tr("Profiles"));
+    m_list->setSpacing(4);
     auto* note = plainLabel(tr("Each profile has sources, a model, rules and measurements of its own."));
     note->setWordWrap(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
@@ -79,7 +80,7 @@ void ProfilesDialog::remove() {
     const QString name = chosen();
     QMessageBox* box =
         plainBox(QMessageBox::NoIcon, tr("Delete a profile"), tr("Delete the profile '%1'?").arg(name),
-                 tr("Its settings, rules, measurements and small images are deleted; recordings stay."),
+                 tr("Its settings, rules, measurements and small images are deleted. Recordings stay, and passwords in the keychain."),
                  QMessageBox::Cancel, this);
     const QPushButton* yes = box->addButton(tr("Delete"), QMessageBox::DestructiveRole);
     connect(yes, &QPushButton::clicked, this, [this, name] {

@@ -301,9 +301,13 @@ QString deleteProfile(const QString& name) {
     if (QFile::exists(base + QStringLiteral(".lock")) && !lock.tryLock())
         return Profiles::tr("Profile '%1' is in use by another program").arg(name);
     bool gone = QDir(base + QStringLiteral("-thumbnails")).removeRecursively();
-    for (const QString& file :
-         {configPath(name, ".ini"), configPath(name, ".watch.json"), store, store + QStringLiteral("-wal"),
-          store + QStringLiteral("-shm"), store + QStringLiteral("-journal")})
+    QStringList files{configPath(name, ".ini"), configPath(name, ".watch.json"), store};
+    const QFileInfo info(store);
+    for (const char* beside : {"-wal", "-shm", "-journal", ".damaged-*", ".old-*"})
+        for (const QString& found :
+             info.dir().entryList({info.fileName() + QLatin1String(beside)}, QDir::Files))
+            files << info.dir().filePath(found);
+    for (const QString& file : std::as_const(files))
         gone = (!QFile::exists(file) || QFile::remove(file)) && gone;
     return gone ? QString() : Profiles::tr("Profile '%1': some files cannot be deleted").arg(name);
 }

@@ -256,7 +256,8 @@ void ImageView::paintCorners(QPainter& painter, const QRectF& whole) const {
         }
     }
     paintHints(painter, {tr("%1; Tab: the next corner").arg(accessibleDescription()),
-                         tr("Drag or arrows: move. Click on an edge or Ins: add. Del: remove, down to three"),
+                         tr("Drag it, or move it by the arrows"),
+                         tr("A click on an edge or Ins adds a corner, Del removes it"),
                          tr("Enter keeps the shapes, Escape cancels")});
     painter.restore();
 }

@@ -136,7 +136,7 @@ void LiveView::resizeEvent(QResizeEvent*) {
 
 void LiveView::placeButton() {
     m_now->adjustSize();
-    const int hints = changing() ? 4 * fontMetrics().height() : 0;
+    const int hints = changing() ? 4 * (fontMetrics().height() + 10) : 0;
     m_now->move((width() - m_now->width()) / 2, height() - m_now->height() - 8 - hints);
 }
 

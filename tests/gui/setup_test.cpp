@@ -316,6 +316,8 @@ void SetupTest::profilesAreSwitched() {
     QTRY_COMPARE_WITH_TIMEOUT(profile(), QStringLiteral("default"), test::patience(20'000));
     QCOMPARE(shown.window().engine().title(), QStringLiteral("Front door"));
     QVERIFY(QFile::exists(store));
+    const QString damaged = store + QStringLiteral(".damaged-20260131-235959");
+    QVERIFY(QFile::copy(store, damaged));
     dialog = open(shown.window());
     dialog->list()->setCurrentRow(1);
     if (const QString shots = qEnvironmentVariable("MPM_SHOTS"); !shots.isEmpty())
@@ -325,7 +327,7 @@ void SetupTest::profilesAreSwitched() {
     QVERIFY(sure);
     QTest::mouseClick(test::button(sure, "Delete"), Qt::LeftButton);
     QCOMPARE(names(*dialog), QStringList{QStringLiteral("default")});
-    QVERIFY(!QFile::exists(store));
+    QVERIFY(!QFile::exists(store) && !QFile::exists(damaged));
     QVERIFY(profileNames() == QStringList{QStringLiteral("default")});
     QVERIFY(deleteProfile(QStringLiteral("default")).contains(QStringLiteral("in use")));
     QVERIFY(QFile::exists(shown.window().session().profile().path()));
