@@ -177,7 +177,8 @@ void FaultsTest::diskThatIsFullLosesNothingCommitted() {
         const QByteArray more = process.readAllStandardError();
         said += more;
         if (!more.isEmpty()) failing.restart();
-        return said.lastIndexOf("measurements are not kept") > said.lastIndexOf("measurements are kept again") &&
+        return said.lastIndexOf("measurements are not kept") >
+                   said.lastIndexOf("measurements are kept again") &&
                said.contains("disk") && failing.elapsed() > 15'000;
     };
     QVERIFY2(QTest::qWaitFor(fails, test::patience(300'000)), said.constData());
