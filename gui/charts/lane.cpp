@@ -1,5 +1,7 @@
 #include "gui/charts/lane.hpp"
 
+#include <cmath>
+
 #include "gui/text/numbers.hpp"
 
 namespace mpm::gui {
@@ -15,6 +17,16 @@ const Span& meanOf(const TimelineColumn& column) {
 }
 
 }  // namespace
+
+QColor Curve::colourIn(const Theme& theme) const {
+    if (themed) return theme.*themed;
+    QColor seen = colour;
+    constexpr int kLeast = 90;  // of 255, between the greys
+    for (int step = 0; step < 8 && std::abs(qGray(seen.rgb()) - qGray(theme.plot.rgb())) < kLeast; ++step)
+        seen = QColor((3 * seen.red() + theme.text.red()) / 4, (3 * seen.green() + theme.text.green()) / 4,
+                      (3 * seen.blue() + theme.text.blue()) / 4);
+    return seen;
+}
 
 QString Curve::text(double value) const {
     switch (unit) {

@@ -27,7 +27,9 @@ struct Curve {
     QColor colour = {};
     bool quantity = false;  ///< one of TimelineData::quantities()
 
-    QColor colourIn(const Theme& theme) const { return themed ? theme.*themed : colour; }
+    /// A dark class on a dark ground is lightened, and a light one on a light ground darkened, until it is
+    /// seen.
+    QColor colourIn(const Theme& theme) const;
     /// A value with its unit.
     QString text(double value) const;
 };

@@ -80,7 +80,8 @@ void ProfilesDialog::remove() {
     const QString name = chosen();
     QMessageBox* box =
         plainBox(QMessageBox::NoIcon, tr("Delete a profile"), tr("Delete the profile '%1'?").arg(name),
-                 tr("Its settings, rules, measurements and small images are deleted. Recordings stay, and passwords in the keychain."),
+                 tr("Its settings, rules, measurements and small images are deleted. Recordings stay, and "
+                    "passwords in the keychain."),
                  QMessageBox::Cancel, this);
     const QPushButton* yes = box->addButton(tr("Delete"), QMessageBox::DestructiveRole);
     connect(yes, &QPushButton::clicked, this, [this, name] {

@@ -4,15 +4,21 @@
 #include <QComboBox>
 #include <QSignalSpy>
 #include <QTableView>
+#include <QToolButton>
 
+#include "gui/charts/timeline_panel.hpp"
 #include "gui/cut_words.hpp"
 #include "gui/dialogs/day_night_dialog.hpp"
+#include "gui/dialogs/events_dialog.hpp"
 #include "gui/dialogs/watch_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/registry.hpp"
+#include "gui/views/live_view.hpp"
 #include "gui/views/overlay_view.hpp"
 #include "gui/widgets/theme.hpp"
+#include "gui/window/player.hpp"
 #include "gui/window_fixture.hpp"
+#include "street/street.hpp"
 
 using namespace mpm::gui;
 
@@ -85,6 +91,54 @@ QStringList faintWords(QWidget& top) {
     return faint;
 }
 
+constexpr qint64 kMinute = 60'000, kDay = 24 * 60 * kMinute;
+
+/// A week of the street in the store, each minute; each night an alert with an image and a recording.
+void fillWeek(Session& session, const QString& name, const mpm::pipeline::Setup& setup, qint64 now) {
+    mpm::pipeline::Store store(session.profile().storePath().toStdString());
+    const auto source = store.source(name.toStdString());
+    std::vector<mpm::pipeline::Measurement> readings;
+    for (qint64 time = now - 7 * kDay; time < now - 5 * kMinute; time += kMinute) {
+        const QTime clock = QDateTime::fromMSecsSinceEpoch(time).time();
+        const double hour = clock.msecsSinceStartOfDay() / 3.6e6,
+                     light = std::max(0.0, std::sin((hour - 6) / 12 * M_PI));
+        const double busy = light * (0.04 + 0.03 * std::sin(hour * 3)) + 0.004 * ((time / kMinute) % 7);
+        mpm::pipeline::Measurement m;
+        m.time = mpm::pipeline::Millis(time);
+        m.tokensIn = 1200;
+        m.stageTokens = {1000, int(620 + 60 * light + 900 * busy)};
+        m.luminance = 0.08 + 0.4 * light;
+        m.phase = light > 0.1 ? mpm::pipeline::Phase::Day : mpm::pipeline::Phase::Night;
+        m.captureMs = 1, m.networkMs = 60 + 8 * busy * 20, m.drawMs = 4;
+        m.classShares = {0.2, 0.24, 0.05, 0.25 - busy, 0.08, 0.12, 0.02, 0.02, busy, busy / 4, 0.002};
+        m.setup = setup;
+        readings.push_back(m);
+    }
+    store.add(source, readings);
+    Thumbnails thumbnails(session.profile().storePath().chopped(7) + QStringLiteral("-thumbnails"));
+    const QString videos = session.services().videosFolder();
+    QDir().mkpath(videos);
+    mpm::street::Street street({640, 480}, 11, 1);
+    for (int night = 1; night <= 7; ++night) {
+        const QDateTime at(QDateTime::fromMSecsSinceEpoch(now - night * kDay).date(), QTime(2, 10 + night));
+        store.addEvent(source, {mpm::pipeline::Millis(at.toMSecsSinceEpoch()), "alert",
+                                "Car at night: car above 5.0 %: 7.2 %"});
+        cv::VideoWriter writer(
+            QStringLiteral("%1/%2-%3.mp4")
+                .arg(videos, topicWord(name), at.toString(QStringLiteral("yyyyMMdd-HHmmss")))
+                .toStdString(),
+            cv::CAP_FFMPEG, cv::VideoWriter::fourcc('m', 'p', '4', 'v'), 5, {640, 480});
+        for (int i = 0; i < 10; ++i) {
+            const cv::Mat image = mpm::street::night(street.at(2, night * 40 + i).image, {}, i);
+            writer.write(image);
+            if (i > 0) continue;
+            thumbnails.noteEvent(name);
+            thumbnails.add(name, QImage(image.data, 640, 480, int(image.step), QImage::Format_BGR888).copy(),
+                           at.toMSecsSinceEpoch());
+        }
+    }
+}
+
 }  // namespace
 
 class ScreensTest : public QObject {
@@ -96,8 +150,11 @@ private slots:
     void everyViewIsReadable_data();
     void everyViewIsReadable();
     void dialogsAreReadable();
+    void lastNightIsFound_data();
+    void lastNightIsFound();
 
 private:
+    QDialog* open(const QKeySequence& keys);
     MainWindow& window() { return *m_is->window; }
     void look(const QString& name, QWidget& top);
     std::unique_ptr<test::WindowFixture> m_is;
@@ -192,22 +249,99 @@ void ScreensTest::dialogsAreReadable() {
         {QKeySequence(Qt::CTRL | Qt::Key_R), "recordings"},
         {QKeySequence(Qt::Key_F1), "keys"}};
     for (const auto& [keys, name] : dialogs) {
-        window().activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window()));
-        QTest::keySequence(&window(), keys);
-        QDialog* dialog = nullptr;
-        const auto opened = [&] {
-            for (QDialog* found : window().findChildren<QDialog*>())
-                if (found->isVisible()) dialog = found;
-            return dialog != nullptr;
-        };
-        QVERIFY2(QTest::qWaitFor(opened, 5'000), name);
+        QDialog* dialog = open(keys);
+        QVERIFY2(dialog, name);
         look(QStringLiteral("dialog-%1").arg(QLatin1String(name)), *dialog);
         QVERIFY2(dialog->width() <= 1280 && dialog->height() <= 720, name);
         const QPointer<QDialog> gone(dialog);
         dialog->close();
         QTRY_VERIFY(gone.isNull() || !gone->isVisible());
     }
+}
+
+void ScreensTest::lastNightIsFound_data() {
+    everyViewIsReadable_data();
+    QTest::newRow("touch display") << QSize(800, 480);
+}
+
+/// The first minute; reuse on; a week at a glance; the alert of last night found and played.
+void ScreensTest::lastNightIsFound() {
+    QFETCH(QSize, size);
+    const QString prefix = QStringLiteral("%1x%2-night-").arg(size.width()).arg(size.height());
+    Options options;
+    options.size = size;
+    options.source = QStringLiteral("demo");
+    options.model = QStringLiteral("default");
+    m_is->open(options);
+    QTRY_VERIFY_WITH_TIMEOUT(window().models().saved.count() > 3, test::patience(60'000));
+    look(prefix + QStringLiteral("1-minute"), window());
+    window().setReuse(true);
+    QVERIFY(m_is->nextWhere(
+        [](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Partial; }));
+    QTRY_VERIFY_WITH_TIMEOUT(window().models().saved.count() > 3, test::patience(60'000));
+    look(prefix + QStringLiteral("2-reuse"), window());
+    window().setReuse(false);
+    QVERIFY(m_is->nextWhere(
+        [](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Off; }));
+    fillWeek(window().session(), window().engine().sourceName(), window().models().statistics.setup(),
+             QDateTime::currentMSecsSinceEpoch());
+    window().session().state().lanes << QStringLiteral("share|car") << QStringLiteral("share|pedestrian");
+    m_is->window->close();
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    const TimelineData& data = window().models().timeline;
+    QTRY_VERIFY_WITH_TIMEOUT(!data.empty() && data.first() < QDateTime::currentMSecsSinceEpoch() - 6 * kDay,
+                             20'000);
+    window().timeline()->chooseRange(4);
+    const auto past = [&data] {
+        const qint64 now = QDateTime::currentMSecsSinceEpoch();
+        const auto columns = data.columns(now - 7 * kDay, now, 14);
+        return columns[0].quantities.size() == 2 && columns[0].quantities[0].any();
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(past(), 30'000);
+    look(prefix + QStringLiteral("3-week"), window());
+    auto* tall = window().timeline()->findChild<QToolButton*>(QStringLiteral("tall"));
+    tall->click();
+    look(prefix + QStringLiteral("4-week-tall"), window());
+    window().timeline()->showHours(true);
+    look(prefix + QStringLiteral("5-hours"), window());
+    window().timeline()->showHours(false);
+    tall->click();
+    auto* events = qobject_cast<EventsDialog*>(open(QKeySequence(Qt::CTRL | Qt::Key_H)));
+    QVERIFY(events);
+    QComboBox* rules = events->filter(EventModel::Rule);
+    QTRY_VERIFY_WITH_TIMEOUT(rules->findText(QStringLiteral("Car at night")) > 0, test::patience(10'000));
+    rules->setCurrentText(QStringLiteral("Car at night"));
+    QCOMPARE(events->table()->model()->rowCount(), 7);
+    events->table()->selectRow(0);
+    QTest::qWait(1'000);  // images of the rows
+    look(prefix + QStringLiteral("6-events"), *events);
+    QVERIFY(events->width() <= size.width() && events->height() <= size.height());
+    test::button(events, "Show the image")->click();
+    QVERIFY(window().views()->find<LiveView>()->past());
+    events->hide();
+    look(prefix + QStringLiteral("7-past"), window());
+    test::button(events, "Play")->click();
+    Player* player = window().findChild<Player*>();
+    QVERIFY(player);
+    QTRY_VERIFY_WITH_TIMEOUT(!player->view()->image().isNull(), test::patience(10'000));
+    look(prefix + QStringLiteral("8-player"), *player);
+    QVERIFY(player->width() <= size.width() && player->height() <= size.height());
+    player->close();
+}
+
+/// The dialog of a key; null if none opens.
+QDialog* ScreensTest::open(const QKeySequence& keys) {
+    window().activateWindow();
+    if (!QTest::qWaitForWindowActive(&window())) return nullptr;
+    QTest::keySequence(&window(), keys);
+    QDialog* dialog = nullptr;
+    const auto opened = [&] {
+        for (QDialog* found : window().findChildren<QDialog*>())
+            if (found->isVisible()) dialog = found;
+        return dialog != nullptr;
+    };
+    return QTest::qWaitFor(opened, 5'000) ? dialog : nullptr;
 }
 
 MPM_GUI_TEST(ScreensTest);

@@ -1,6 +1,7 @@
-// A camera for a long time: memory, the answer to input, and the cost of drawing. MPM_SOAK_MINUTES sets how
-// long (30); memory is compared with that after a third of the time, at most ten minutes. Times decide only
-// if MPM_QUIET_MACHINE is set, that is, if nothing else runs.
+// Three sources for a long time, with events, recordings and the player in use: memory, the answer to input,
+// and the cost of drawing. MPM_SOAK_MINUTES sets how long (30); memory is compared with that after a third of
+// the time, at most ten minutes. Times decide only if MPM_QUIET_MACHINE is set, that is, if nothing else
+// runs.
 #include <unistd.h>
 
 #include <QDirIterator>
@@ -12,6 +13,9 @@
 #include "gui/registry.hpp"
 #include "gui/rtsp_server.hpp"
 #include "gui/views/overlay_view.hpp"
+#include "gui/window/player.hpp"
+#include "gui/window/source_tabs.hpp"
+#include "gui/window/watch_control.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -56,10 +60,11 @@ double drawingTime() {
 class SoakTest : public QObject {
     Q_OBJECT
 private slots:
-    void cameraForALongTime();
+    void sourcesForALongTime();
 
 private:
     double waitForRepaint(ImageView* view);
+    void use(int step);
     test::WindowFixture m_is;
 };
 
@@ -81,24 +86,56 @@ double SoakTest::waitForRepaint(ImageView* view) {
     return painted ? waited : 1e9;
 }
 
-void SoakTest::cameraForALongTime() {
+/// A minute of a busy user, in steps: an event each ten seconds, a recording of ten, the events and the
+/// player.
+void SoakTest::use(int step) {
+    MainWindow& window = *m_is.window;
+    const auto dialogs = [&window] { return window.findChildren<QDialog*>(); };
+    if (step % 10 == 0)
+        window.engine().noteEvent(QStringLiteral("alert"), QStringLiteral("bright: tokens above 50 %: 61 %"));
+    if (step == 5 || step == 15) window.watching().toggleRecording();
+    if (step == 25)
+        for (QAction* action : window.findChildren<QAction*>())
+            if (action->text().remove(QLatin1Char('&')) == QLatin1String("Events…")) action->trigger();
+    if (step == 40) {
+        const QFileInfoList videos =
+            QDir(window.session().services().videosFolder()).entryInfoList(QDir::Files, QDir::Time);
+        QVERIFY(!videos.isEmpty());
+        auto* player = new Player(videos.first().filePath(), QStringLiteral("bright"), &window);
+        player->setAttribute(Qt::WA_DeleteOnClose);
+        player->show();
+    }
+    if (step == 35 || step == 55) {
+        QCOMPARE(dialogs().size(), 1);
+        dialogs().first()->close();
+    }
+}
+
+void SoakTest::sourcesForALongTime() {
     test::RtspServer server(test::freePort());
     QVERIFY(server.start({QString::number(kRate), QStringLiteral("640"), QStringLiteral("480")}));
     Options options;
     options.source = server.url();
     m_is.open(options);
     QVERIFY(m_is.next());
+    m_is.window->sources().add(QStringLiteral("demo"));
+    m_is.window->sources().add(m_is.sandbox.film(20, 20));
+    m_is.window->sources().select(0);
+    QCOMPARE(m_is.window->session().sources().count(), 3);
+    m_is.window->views()->showView(QStringLiteral("overview"));
     ImageView* view = m_is.window->views()->find<OverlayView>();
     QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), test::patience(10'000));
     std::vector<double> waits;
     const double whole = 60 * minutes(), settled = std::min(600.0, whole / 3);
     double least = 0, most = 0, drawnAt = 0;
-    int frames = 0;
+    int frames = 0, step = -1;
     QElapsedTimer time;
     time.start();
     for (double passed = 0; passed < whole; passed = double(time.elapsed()) / 1000) {
         waits.push_back(waitForRepaint(view));
         QTest::qWait(500);
+        for (const int now = int(time.elapsed() / 1000); step < now;)
+            use(++step % 60);
         if (passed < settled) continue;
         if (least == 0) {
             least = resident(), drawnAt = drawingTime(), frames = m_is.count;
