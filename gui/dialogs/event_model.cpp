@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <QDateTime>
+#include <QIcon>
 #include <QLocale>
 #include <QPixmapCache>
 
@@ -81,16 +82,19 @@ QVariant EventModel::textOf(const Row& row, int column) const {
 }
 
 /// Scaled once: the cache keeps as many as its limit allows.
-QVariant EventModel::pixmapOf(const Row& row) const {
+QVariant EventModel::iconOf(const Row& row) const {
     const QString file = m_image ? m_image(row.source, row.time) : QString();
     if (file.isEmpty()) return {};
     QPixmap pixmap;
-    if (QPixmapCache::find(file, &pixmap)) return pixmap;
-    pixmap = QPixmap(file);
-    if (pixmap.isNull()) return {};
-    pixmap = pixmap.scaledToHeight(kImageHeight, Qt::SmoothTransformation);
-    QPixmapCache::insert(file, pixmap);
-    return pixmap;
+    if (!QPixmapCache::find(file, &pixmap)) {
+        pixmap = QPixmap(file);
+        if (pixmap.isNull()) return {};
+        pixmap = pixmap.scaledToHeight(kImageHeight, Qt::SmoothTransformation);
+        QPixmapCache::insert(file, pixmap);
+    }
+    QIcon icon(pixmap);
+    icon.addPixmap(pixmap, QIcon::Selected);  // else Qt tints it
+    return icon;
 }
 
 QVariant EventModel::data(const QModelIndex& index, int role) const {
@@ -100,7 +104,7 @@ QVariant EventModel::data(const QModelIndex& index, int role) const {
         case Qt::DisplayRole:
             return textOf(row, index.column());
         case Qt::DecorationRole:
-            return index.column() == Image ? pixmapOf(row) : QVariant();
+            return index.column() == Image ? iconOf(row) : QVariant();
         case Qt::ToolTipRole:
             return plainToolTip(textOf(row, index.column()).toString());
         case MomentRole:

@@ -43,7 +43,7 @@ private:
         QString source, rule, value, file;
     };
     QVariant textOf(const Row& row, int column) const;
-    QVariant pixmapOf(const Row& row) const;
+    QVariant iconOf(const Row& row) const;
 
     const FindImage m_image;
     const Title m_title;

@@ -42,10 +42,10 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     column->addWidget(head);
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(12);
-    grid->setVerticalSpacing(3);
+    grid->setVerticalSpacing(2);
     grid->setColumnStretch(1, 1);
     column->addLayout(grid);
-    column->addSpacing(14);
+    column->addSpacing(12);
     return grid;
 }
 

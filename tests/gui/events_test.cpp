@@ -118,8 +118,7 @@ void EventsTest::eventsSurviveARestart() {
     QCOMPARE(cell(table, 0, EventModel::Source), source);
     QCOMPARE(cell(table, 0, EventModel::Value), QStringLiteral("61 % (tokens above 50 %)"));
     QVERIFY(!cell(table, 0, EventModel::Play).isEmpty());
-    QTRY_VERIFY(
-        !table.model()->index(0, EventModel::Image).data(Qt::DecorationRole).value<QPixmap>().isNull());
+    QTRY_VERIFY(!table.model()->index(0, EventModel::Image).data(Qt::DecorationRole).value<QIcon>().isNull());
     // The image of that moment, in the window behind.
     table.selectRow(0);
     QTest::mouseClick(test::button(dialog, "Show the image"), Qt::LeftButton);
