@@ -71,6 +71,10 @@ TimelineView::Places TimelineView::places(const Columns& columns) const {
         const double margin = std::max(least / 2, 0.08 * (all.most - all.least));
         places[1 + i].least = all.least < 0 ? all.least - margin : std::max(0.0, all.least - margin);
         places[1 + i].most = all.most + margin;
+        if (m_lanes[i].curves.front().unit == Curve::Unit::Objects) {
+            places[1 + i].least = 0;
+            places[1 + i].most = std::max(1.0, std::ceil(all.most));
+        }
     }
     double least = 1e9;
     for (const TimelineColumn& column : columns)

@@ -16,6 +16,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::size_t kMostNames = 60;  // of objects: more would cover the image
+constexpr double kLeastForNames = 320;  // width of the image, in points: names would cover each other
 
 /// Masked parts are hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {
@@ -73,17 +74,18 @@ void LiveView::paintMarks(QPainter& painter, const QRectF& whole) {
     for (const pipeline::TrackedObject& one : m_objects->objects) {
         if (!one.seen) continue;
         const cv::Vec3b rgb = pipeline::classColour(m_model->palette, one.label);
+        const QColor line(rgb[0], rgb[1], rgb[2]);
+        const QColor edge = qGray(line.rgb()) < 90 ? QColor(255, 255, 255, 150) : QColor(0, 0, 0, 150);
         const QRectF box(place(one.box.tl()), place(one.box.br()));
         QPolygonF path;
         for (const cv::Point2f& at : one.path)
             path << place(at);
-        for (const auto& [colour, width] :
-             {std::pair(QColor(0, 0, 0, 150), 3.0), std::pair(QColor(rgb[0], rgb[1], rgb[2]), 1.6)}) {
+        for (const auto& [colour, width] : {std::pair(edge, 3.2), std::pair(line, 1.6)}) {
             painter.setPen(QPen(colour, width));
             painter.drawPolyline(path);
             painter.drawRect(box);
         }
-        if (m_objects->objects.size() > kMostNames) continue;
+        if (m_objects->objects.size() > kMostNames || whole.width() < kLeastForNames) continue;
         const QString name = QString::fromStdString(pipeline::className(m_model->labels, one.label));
         paintPlate(painter, box.adjusted(-6, -26, 200, 0), Qt::AlignLeft | Qt::AlignTop,
                    QStringLiteral("%1 #%2").arg(name).arg(one.id));

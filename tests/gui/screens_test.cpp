@@ -152,6 +152,8 @@ private slots:
     void dialogsAreReadable();
     void lastNightIsFound_data();
     void lastNightIsFound();
+    void objectsAreReadable_data() { everyViewIsReadable_data(); }
+    void objectsAreReadable();
 
 private:
     QDialog* open(const QKeySequence& keys);
@@ -328,6 +330,34 @@ void ScreensTest::lastNightIsFound() {
     look(prefix + QStringLiteral("8-player"), *player);
     QVERIFY(player->width() <= size.width() && player->height() <= size.height());
     player->close();
+}
+
+/// Boxes, paths, the table and lanes of numbers.
+void ScreensTest::objectsAreReadable() {
+    QFETCH(QSize, size);
+    Options options;
+    options.size = size;
+    options.source = QStringLiteral("demo");
+    options.model = QStringLiteral("default");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    WatchSettings watch = window().session().services().settings();
+    watch.sources[QStringLiteral("demo")].objects = QStringList(QStringLiteral("*"));
+    watch.sources[QStringLiteral("demo")].regions = {
+        {"crossing", {{0.2, 0.5}, {0.8, 0.5}, {0.95, 0.95}, {0.05, 0.95}}}};
+    window().session().setWatch(watch);
+    mpm::pipeline::Quantity number;
+    number.kind = mpm::pipeline::Quantity::Kind::ClassObjects;
+    for (number.classId = 8; number.classId < 11; ++number.classId)  // car, pedestrian, bicyclist
+        window().lanes().toggle(number);
+    int frames = 0;
+    QVERIFY(m_is->nextWhere([&](const Analysis& a) { return a.objects && ++frames > 30; }));
+    for (const char* view : {"overview", "picture"}) {
+        window().views()->showView(QLatin1String(view));
+        QVERIFY(m_is->next());
+        look(QStringLiteral("%1x%2-objects-%3").arg(size.width()).arg(size.height()).arg(QLatin1String(view)),
+             window());
+    }
 }
 
 /// The dialog of a key; null if none opens.
