@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,16 @@ bool drain(int descriptor, std::string& text) {
     return count > 0;
 }
 
+/// In a child: does not return.
+void become(const std::vector<std::string>& arguments) {
+    std::vector<char*> words = {const_cast<char*>(MPM_PROGRAM)};
+    for (const std::string& argument : arguments)
+        words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    execv(MPM_PROGRAM, words.data());
+    _exit(127);
+}
+
 }  // namespace
 
 int Outcome::lines() const {
@@ -37,12 +48,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& o
         for (int descriptor : {out[0], out[1], err[0], err[1]})
             close(descriptor);
         if (!output.empty()) dup2(open(output.c_str(), O_WRONLY), STDOUT_FILENO);
-        std::vector<char*> words = {const_cast<char*>(MPM_PROGRAM)};
-        for (const std::string& argument : arguments)
-            words.push_back(const_cast<char*>(argument.c_str()));
-        words.push_back(nullptr);
-        execv(MPM_PROGRAM, words.data());
-        _exit(127);
+        become(arguments);
     }
     close(out[1]);
     close(err[1]);
@@ -81,6 +87,18 @@ Outcome Process::wait() {
 
 Outcome mpmProgram(const std::vector<std::string>& arguments) {
     return Process(arguments).wait();
+}
+
+std::string mpmOnTerminal(const std::vector<std::string>& arguments) {
+    int terminal = -1;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child == 0) become(arguments);
+    std::string said;
+    while (drain(terminal, said)) {
+    }
+    close(terminal);
+    waitpid(child, nullptr, 0);
+    return said;
 }
 
 }  // namespace mpm::test

@@ -32,5 +32,7 @@ private:
 };
 
 Outcome mpmProgram(const std::vector<std::string>& arguments);
+/// All that a person sees of it.
+std::string mpmOnTerminal(const std::vector<std::string>& arguments);
 
 }  // namespace mpm::test

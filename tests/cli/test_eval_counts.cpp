@@ -170,6 +170,15 @@ TEST(EvalCounts, PlotsAreWhatTheRowsAllow) {
               (std::set<std::string>{"accuracy", "tokens", "distance", "regions", "night", "tuning"}));
 }
 
+TEST(EvalCounts, PlotsNameReuse) {
+    const EvalSet set(2);
+    const Outcome outcome = set.eval({"--compare", "none,mpm,reuse", "--plots", set.path("plots")});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const std::string svg = readText(set.path("plots/accuracy.svg"));
+    EXPECT_NE(svg.find(">reuse"), std::string::npos) << svg;
+    EXPECT_EQ(svg.find("{none}"), std::string::npos) << svg;
+}
+
 TEST(EvalCounts, AScriptOfNobodysAgreesWithTheFigure) {
     const std::string root = mpm::test::sharedDir() + "/camvid";
     if (!fs::exists(root)) GTEST_SKIP() << "CamVid is not here";

@@ -238,6 +238,13 @@ TEST_F(Run, StrideEveryAndDurationThinOut) {
     EXPECT_EQ(table(run({video, "--duration", "1"}).out).size(), 11u);
 }
 
+TEST_F(Run, ProgressCountsTheFramesThatAreWanted) {
+    const std::string video = clip(1'000);  // long enough for a second line
+    const std::string said = mpmOnTerminal({"run", m_folder / "model.onnx", video, "--duration", "80"});
+    EXPECT_NE(said.find(" of 800"), std::string::npos) << said;
+    EXPECT_EQ(said.find(" of 1000"), std::string::npos) << said;
+}
+
 // Windows side by side give the same labels as each alone, and the table counts the tokens of all.
 TEST_F(Run, WindowsSeeALargeImagePieceByPiece) {
     const cv::Mat large = testImage(4, {96, 64});

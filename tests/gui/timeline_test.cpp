@@ -1,5 +1,8 @@
 // The timeline, used as by hand.
+#include <QBuffer>
 #include <QComboBox>
+#include <QPainter>
+#include <QSvgGenerator>
 #include <QTableView>
 
 #include "gui/charts/hour_view.hpp"
@@ -66,6 +69,7 @@ private slots:
     void showsTimeSaved();
     void isPercentOfEachModel();
     void showsTimeSavedOfMinutes();
+    void legendNamesWhatIsDrawn();
     void lanesOfRegions();
     void hoursOfAnyQuantity();
     void lanesAreChosenInTheMenu();
@@ -217,6 +221,40 @@ void TimelineTest::isPercentOfEachModel() {
     const auto columns = data.columns(0, 120'000, 2);
     QCOMPARE(columns[0].kept.mean(), 50.0);
     QCOMPARE(columns[1].kept.mean(), 50.0);
+}
+
+/// The curves of the stages are of single readings: a week shows means, and its legend names none of them.
+void TimelineTest::legendNamesWhatIsDrawn() {
+    constexpr qint64 kMinute = 60'000, kDay = 1440 * kMinute;
+    History history;
+    for (qint64 minute = 0; minute < 7 * 1440; ++minute) {
+        mpm::pipeline::Bucket bucket;
+        bucket.time = mpm::pipeline::Millis(minute * kMinute);
+        bucket.count = 10, bucket.tokensMean = 50;
+        history.minutes.push_back(bucket);
+    }
+    TimelineData data;
+    data.setHistory(history);
+    data.add(readingAt(7 * kDay));
+    TimelineView view(&data);
+    view.resize(800, 200);
+    view.setStages({2, 5}, false);
+    const auto legend = [&view](qint64 from, qint64 to) {
+        view.setRange(from, to);
+        QBuffer bytes;
+        QSvgGenerator svg;
+        svg.setOutputDevice(&bytes);
+        svg.setSize(view.size());
+        QPainter painter(&svg);
+        view.render(&painter);
+        painter.end();
+        return QString::fromUtf8(bytes.data());
+    };
+    const QString stage = QStringLiteral("before block 2"),
+                  mean = QStringLiteral("mean, and from least to most");
+    const QString week = legend(0, 7 * kDay), minute = legend(7 * kDay - kMinute, 7 * kDay + 1);
+    QVERIFY(week.contains(mean) && !week.contains(stage));
+    QVERIFY(minute.contains(stage) && !minute.contains(mean));
 }
 
 /// A click in the table of regions adds a lane, another run shows it with its past, and so do the hours.
