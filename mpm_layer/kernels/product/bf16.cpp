@@ -75,21 +75,34 @@ private:
     }
 };
 
+// As multiplyPanel, whose function cannot be shared: one without bf16 cannot inline calls that have it, and
+// sums that are given to calls are in memory at each step, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
                              const Target& target) {
+    const int width = static_cast<int>(panelWidth()), groups = std::max(1, (count + kGroup - 1) / kGroup);
     const int pairs = pairsOf(weights.depth());
-    for (int column = 0, p = 0; column < weights.columns(); column += static_cast<int>(panelWidth()), ++p) {
-        const Bf16Pair* panel = weights.panel(p);
-        multiplyGroups(
-            count, pairs, rows, rowStride, panel,
-            [=](const Bf16Pair* group, auto& block, const PanelAhead& ahead)
-                HWY_ATTR { multiplyAddPairs(pairs, group, rowStride, 1, panel, block, ahead); },
-            [&](int row, Block<kGroup>& block) HWY_ATTR {
-                target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
-                              weights.columns() - column);
-            });
+    const size_t share = static_cast<size_t>(pairs) * width / groups;
+    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
+        const Bf16Pair* own = weights.panel(p);
+        const Bf16Pair* next = own + static_cast<size_t>(pairs) * width;
+        for (int row = 0; row < count; row += kGroup, next += share) {
+            const Bf16Pair* group = rows + row * rowStride;
+            const PanelAhead ahead(next, share * sizeof(Bf16Pair), pairs);
+            Block<kGroup> block;
+            if (count - row > kHalfGroup) {
+                clearBlock(block);
+                multiplyAddPairs<kGroup>(pairs, group, rowStride, 1, own, block, ahead);
+            } else {
+                Block<kHalfGroup> half;
+                clearBlock(half);
+                multiplyAddPairs<kHalfGroup>(pairs, group, rowStride, 1, own, half, ahead);
+                widen(half, block);
+            }
+            target.finish(block, epilogue, row, std::min(kGroup, count - row), column,
+                          weights.columns() - column);
+        }
     }
 }
 

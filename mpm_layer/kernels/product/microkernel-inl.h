@@ -191,42 +191,31 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
 }
 
 /// All of a column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
-/// whole groups: rows past the last one must be readable. `multiply(group, block, ahead)` adds the products
-/// of a group, whose blocks have two heights.
+/// whole groups: rows past the last one must be readable.
 ///
 /// The depth is never divided into passes: reading a panel that exceeds the level-1 cache from the level-2
 /// cache costs less than storing sums and loading them again.
-template <class Cell, class Multiply, class Done>
-HWY_INLINE void multiplyGroups(int count, int depth, const Cell* HWY_RESTRICT rows, size_t rowStep,
-                               const Cell* HWY_RESTRICT panel, const Multiply& multiply, const Done& done) {
+template <class Done>
+HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
+                              const float* HWY_RESTRICT panel, const Done& done) {
     const int groups = std::max(1, (count + kGroup - 1) / kGroup);
-    const size_t cells = depth * panelWidth(), share = cells / groups;
-    const Cell* next = panel + cells;
+    const size_t share = depth * panelWidth() / groups;
+    const float* next = panel + depth * panelWidth();
     for (int row = 0; row < count; row += kGroup, next += share) {
-        const Cell* group = rows + row * rowStep;
-        const PanelAhead ahead(next, share * sizeof(Cell), depth);
+        const float* group = rows + row * rowStep;
+        const PanelAhead ahead(next, share * sizeof(float), depth);
         Block<kGroup> block;
         if (count - row > kHalfGroup) {
             clearBlock(block);
-            multiply(group, block, ahead);
+            multiplyAdd<kGroup>(depth, group, rowStep, panel, block, ahead);
         } else {
             Block<kHalfGroup> half;
             clearBlock(half);
-            multiply(group, half, ahead);
+            multiplyAdd<kHalfGroup>(depth, group, rowStep, panel, half, ahead);
             widen(half, block);
         }
         done(row, block);
     }
-}
-
-template <class Done>
-HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
-                              const float* HWY_RESTRICT panel, const Done& done) {
-    multiplyGroups(
-        count, depth, rows, rowStep, panel,
-        [=](const float* group, auto& block, const PanelAhead& ahead)
-            HWY_ATTR { multiplyAdd(depth, group, rowStep, panel, block, ahead); },
-        done);
 }
 
 }  // namespace HWY_NAMESPACE
