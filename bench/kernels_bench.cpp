@@ -178,15 +178,23 @@ void attentionI8Bench(benchmark::State& state) {
     const AttentionHead head{values.data(), nullptr, values.data(), static_cast<size_t>(size),
                              tokens,        size,    0.125f};
     AttentionHeadI8 whole{head, keys.data(), stride, scales.data()};
-    std::vector<Bf16Pair> pairs(static_cast<size_t>(pairsOf(tokens) + kValuePairs) * size);
-    if (hasBf16()) {
-        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-            packValues(&values[static_cast<size_t>(2 * p) * size], size,
-                       std::min(2 * kValuePairs, tokens - 2 * p), size, false,
-                       &pairs[static_cast<size_t>(p) * size], size);
+    const int groups = quadsOf(tokens);
+    std::vector<std::int8_t> bytes(static_cast<size_t>(groups) * 4 * size);
+    std::vector<I8Quad> quads(static_cast<size_t>(groups) * size);
+    std::vector<float> steps(2 * static_cast<size_t>(tokens));
+    if (takesValueQuads()) {
+        for (int t = 0; t < tokens; ++t) {
+            const size_t at = static_cast<size_t>(t) * size;
+            const ValueStep step = roundValues(&values[at], size, &bytes[at]);
+            steps[t] = step.bias, steps[tokens + t] = step.inverse;
         }
-        whole.values = pairs.data();
-        whole.valueStride = size;
+        for (int g = 0; g < groups; ++g) {
+            const std::int8_t* first = &bytes[static_cast<size_t>(g) * 4 * size];
+            interleaveBytes({first, first + size, first + 2 * size, first + 3 * size}, size,
+                            &quads[static_cast<size_t>(g) * size]);
+        }
+        whole.values = quads.data(), whole.valueStride = size;
+        whole.valueBiases = steps.data(), whole.valueInverses = steps.data() + tokens;
     }
     for (auto _ : state) {
         for (int q = 0; q < tokens; q += queryPanel())

@@ -9,6 +9,8 @@
 namespace mpm::cpu {
 namespace {
 
+constexpr int kTaskKeys = 2 * kernels::kValuePairs;
+
 struct Task {
     int span, head, first;
 };
@@ -30,8 +32,9 @@ Precision attentionPrecision(const CpuEncoder& encoder) {
     return tiles ? Precision::BF16 : encoder.precision;
 }
 
-bool takesValuePairs(Precision precision) {
-    return precision == Precision::BF16 || (precision == Precision::I8 && kernels::hasBf16());
+ValueForm valueForm(Precision precision) {
+    if (precision == Precision::BF16) return ValueForm::Pairs;
+    return precision == Precision::I8 && kernels::takesValueQuads() ? ValueForm::Quads : ValueForm::Floats;
 }
 
 bool takesValuesAsColumns(Precision precision, int headSize) {
@@ -41,7 +44,7 @@ bool takesValuesAsColumns(Precision precision, int headSize) {
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans)
     : m_keys(keysOf(spans)),
       m_count(spans.empty() ? 0 : spans.back().firstKey + spans.back().keys),
-      m_together(!takesValuePairs(encoder.precision)),
+      m_together(valueForm(attentionPrecision(encoder)) == ValueForm::Floats),
       m_heads(encoder.heads),
       m_size(encoder.headSize) {
     const int readable = checkedSum<int>(m_count, kernels::rowGroup());  // whole groups of keys are read
@@ -127,8 +130,8 @@ kernels::AttentionHead Attention::head(int number, int index) const {
 }
 
 size_t Attention::valuesAt(int span, int index) const {
-    const size_t pair = m_firstPair[span], column = checkedProduct<size_t>(index, m_encoder.headSize);
-    return m_valuesAreColumns ? column * m_valueStride + pair : pair * m_valueStride + column;
+    const size_t word = m_firstValue[span], column = checkedProduct<size_t>(index, m_encoder.headSize);
+    return m_valuesAreColumns ? column * m_valueStride + word : word * m_valueStride + column;
 }
 
 kernels::AttentionHeadBf16 Attention::headBf16(int span, int index) const {
@@ -144,34 +147,37 @@ kernels::AttentionHeadI8 Attention::headI8(int span, int index) const {
     const int first = m_spans[span].firstKey;
     kernels::AttentionHeadI8 packed{head(span, index), keys + first * m_keyStride + index * wordsPerKey(),
                                     m_keyStride, m_scratch.keyScales.data() + index * scaleStride() + first};
-    if (m_valuesArePairs) {
-        const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
+    if (m_values == ValueForm::Quads) {
+        const auto* values = reinterpret_cast<const kernels::I8Quad*>(m_scratch.values.data());
         packed.values = values + valuesAt(span, index);
         packed.valueStride = m_valueStride;
+        packed.valueBiases = m_scratch.valueSteps.data() + index * scaleStride() + first;
+        packed.valueInverses = packed.valueBiases + m_encoder.heads * scaleStride();
     }
     return packed;
 }
 
 void Attention::pack() {
     std::vector<Task> tasks;
-    int pairs = 0;
-    m_valuesArePairs = takesValuePairs(m_precision);
+    int words = 0;
+    m_values = valueForm(m_precision);
     m_valuesAreColumns = takesValuesAsColumns(m_precision, m_encoder.headSize);
     for (int s = 0; s < static_cast<int>(m_spans.size()); ++s) {
-        m_firstPair.push_back(pairs);
-        const int own = kernels::pairsOf(m_spans[s].keys);
-        for (int p = 0; p < own; p += kernels::kValuePairs)
-            tasks.push_back({s, 0, p});
-        const int whole = (own + kernels::kValuePairs - 1) / kernels::kValuePairs * kernels::kValuePairs;
-        pairs = checkedSum<int>(pairs, whole);
+        m_firstValue.push_back(words);
+        const int own = wordsOfValues(m_spans[s].keys), step = wordsOfValues(kTaskKeys);
+        for (int t = 0; t < m_spans[s].keys; t += kTaskKeys)
+            tasks.push_back({s, 0, t});
+        words = checkedSum<int>(words, (own + step - 1) / step * step);
     }
     const int inner = m_encoder.inner;
     m_keyStride = kernels::paddedStride(m_encoder.heads * wordsPerKey());
-    m_valueStride = kernels::paddedStride(m_valuesAreColumns ? pairs : inner);
+    m_valueStride = kernels::paddedStride(m_valuesAreColumns ? words : inner);
     m_scratch.keys.reserve(kernels::paddedSize(m_rows.count() + kernels::kKeysRead, m_keyStride));
-    if (inI8()) m_scratch.keyScales.reserve(checkedProduct<size_t>(m_encoder.heads, scaleStride()));
-    if (m_valuesArePairs)
-        m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : pairs, m_valueStride));
+    const size_t scales = checkedProduct<size_t>(m_encoder.heads, scaleStride());
+    if (inI8()) m_scratch.keyScales.reserve(scales);
+    if (m_values == ValueForm::Quads) m_scratch.valueSteps.reserve(checkedProduct<size_t>(2, scales));
+    if (m_values != ValueForm::Floats)
+        m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : words, m_valueStride));
     parallelFor(checkedCast<int>(tasks.size()), [&](int t) { packSpan(tasks[t].span, tasks[t].first); });
 }
 
@@ -188,18 +194,42 @@ void Attention::packKey(int number) {
     }
 }
 
-void Attention::packSpan(int number, int firstPair) {
+void Attention::packSpan(int number, int token) {
     const Span& span = m_spans[number];
-    const int inner = m_encoder.inner, token = 2 * firstPair, key = span.firstKey + token,
-              count = std::min(2 * kernels::kValuePairs, span.keys - token);
+    const int inner = m_encoder.inner, key = span.firstKey + token,
+              count = std::min(kTaskKeys, span.keys - token);
     for (int k = 0; k < count; ++k)
         packKey(key + k);
-    if (!m_valuesArePairs) return;
-    auto* values = reinterpret_cast<kernels::Bf16Pair*>(m_scratch.values.data());
-    const int pair = m_firstPair[number] + firstPair;
-    kernels::packValues(m_rows.at(HeadPart::Values, 0, key), m_rows.stride(), count, inner,
-                        m_valuesAreColumns, values + (m_valuesAreColumns ? pair : pair * m_valueStride),
-                        m_valueStride);
+    if (m_values == ValueForm::Floats) return;
+    const int word = m_firstValue[number] + wordsOfValues(token);
+    auto* values = reinterpret_cast<std::uint32_t*>(m_scratch.values.data()) +
+                   (m_valuesAreColumns ? word : word * m_valueStride);
+    if (m_values == ValueForm::Pairs) {
+        kernels::packValues(m_rows.at(HeadPart::Values, 0, key), m_rows.stride(), count, inner,
+                            m_valuesAreColumns, values, m_valueStride);
+    } else {
+        for (int k = 0; k < count; k += 4, values += m_valueStride)
+            packQuadOfValues(key + k, std::min(4, count - k), values);
+    }
+}
+
+void Attention::packQuadOfValues(int key, int count, kernels::I8Quad* to) {
+    static thread_local std::vector<std::int8_t> bytes;
+    const int size = m_encoder.headSize, inner = m_encoder.inner;
+    bytes.assign(4 * static_cast<size_t>(inner) + 4, 0);
+    const std::int8_t* tokens[4];
+    for (int t = 0; t < 4; ++t) {
+        std::int8_t* const token = bytes.data() + t * inner;
+        tokens[t] = token;
+        for (int h = 0; h < m_encoder.heads && t < count; ++h) {
+            const auto step =
+                kernels::roundValues(m_rows.at(HeadPart::Values, h, key + t), size, token + h * size);
+            float* const at = m_scratch.valueSteps.data() + h * scaleStride() + key + t;
+            at[0] = step.bias;
+            at[m_encoder.heads * scaleStride()] = step.inverse;
+        }
+    }
+    kernels::interleaveBytes(tokens, inner, to);
 }
 
 }  // namespace mpm::cpu

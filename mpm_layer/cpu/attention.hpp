@@ -17,9 +17,10 @@ enum class HeadPart { Queries, Keys, Values };
 /// The precision of attention's products. Tiles are faster with bf16 than with bytes, whose sums need
 /// scaling, so int8 encoders use bf16 there.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// Whether attention takes values as bf16 pairs: int8 does, too, if the processor has them.
-bool takesValuePairs(Precision precision);
-/// Whether those pairs are columns, for products in tiles.
+/// How attention takes values: quads in int8, if the processor multiplies bytes without an offset.
+enum class ValueForm { Floats, Pairs, Quads };
+ValueForm valueForm(Precision precision);
+/// Whether pairs are columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
 /// Queries, keys and values of a batch's rows, by their numbers as keys: see Span.
@@ -71,7 +72,8 @@ private:
 struct AttentionScratch {
     kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
     kernels::Buffer keyScales;  // of quads: [heads][rows]
-    kernels::Buffer values;     // pairs of tokens as packValues writes them, [pairs][inner] or [inner][pairs]
+    kernels::Buffer values;  // pairs or quads of tokens, [words][inner], or pairs as columns, [inner][words]
+    kernels::Buffer valueSteps;  // of quads: biases and inverses, [2][heads][rows]
 };
 
 class Attention {
@@ -90,8 +92,12 @@ private:
         return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
     }
     void pack();
-    void packSpan(int span, int firstPair);
+    void packSpan(int span, int token);
     void packKey(int key);
+    void packQuadOfValues(int key, int count, kernels::I8Quad* to);
+    int wordsOfValues(int tokens) const {
+        return m_values == ValueForm::Quads ? kernels::quadsOf(tokens) : kernels::pairsOf(tokens);
+    }
     size_t scaleStride() const { return kernels::paddedStride(m_rows.count() + kernels::kKeysRead); }
     void attend(int span, int index, int first, float* output, size_t outputStride) const;
     kernels::AttentionHead head(int span, int index) const;
@@ -106,8 +112,9 @@ private:
     const float* m_keyBias;
     AttentionScratch& m_scratch;
     size_t m_keyStride = 0, m_valueStride = 0;
-    bool m_valuesArePairs = false, m_valuesAreColumns = false;
-    std::vector<int> m_firstPair;  ///< of each span, among the rows of value pairs
+    ValueForm m_values = ValueForm::Floats;
+    bool m_valuesAreColumns = false;
+    std::vector<int> m_firstValue;  ///< of each span, among the words of values
 };
 
 }  // namespace mpm::cpu

@@ -70,14 +70,17 @@ private:
     float* outputs(int tap) const { return m_start + m_outputsAt + m_outputStep * tap; }
     void keepRow(const Block& block, const KeyAndValue& row, const Place& place);
     void keepKey(const Block& block, const KeyAndValue& row, int to);
-    void keepValue(const Block& block, const float* value, int to);
+    void keepPair(const Block& block, const float* value, int to);
+    void keepQuad(const Block& block, const KeyAndValue& row, const Place& to);
+    int tokensOfWord() const { return m_values == ValueForm::Quads ? 4 : 2; }
     kernels::AttentionHead head(const Block& block, const Span& span, int index, const HeadQueries& queries,
                                 const float* keyBias) const;
 
     std::shared_ptr<const CpuEncoder> m_encoder;
     const int m_rows, m_dim;
     const Precision m_precision;
-    const bool m_valuesArePairs, m_valuesAreColumns;
+    const ValueForm m_values;
+    const bool m_valuesAreColumns;
     size_t m_keyStride;
     Layout m_global, m_windowed;  ///< of blocks; that of windows is empty without windows
     struct Start {

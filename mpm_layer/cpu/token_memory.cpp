@@ -33,7 +33,7 @@ TokenMemory::TokenMemory(const EncoderConfig& config, std::shared_ptr<const Pack
       m_rows(rows),
       m_dim(weights->dim()),
       m_precision(attentionPrecision(*m_encoder)),
-      m_valuesArePairs(takesValuePairs(m_precision)),
+      m_values(valueForm(m_precision)),
       m_valuesAreColumns(takesValuesAsColumns(m_precision, m_encoder->headSize)),
       m_keyStride(strideOf(m_encoder->heads * (m_precision == Precision::I8
                                                    ? kernels::quadsOf(m_encoder->headSize)
@@ -61,9 +61,10 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     layout.scaleStride = strideOf(readableKeys(layout));
     layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
     layout.scalesAt = wholeLines(keysSize(layout));
-    const bool scales = m_precision == Precision::I8;
-    layout.valuesAt = layout.scalesAt +
-                      (scales ? wholeLines(checkedProduct<size_t>(m_encoder->heads, layout.scaleStride)) : 0);
+    // Those of keys, then the biases and inverses of quads of values.
+    const int scales = m_precision != Precision::I8 ? 0 : m_values == ValueForm::Quads ? 3 : 1;
+    layout.valuesAt =
+        layout.scalesAt + wholeLines(checkedProduct<size_t>(scales * m_encoder->heads, layout.scaleStride));
     layout.size = layout.valuesAt + wholeLines(valuesSize(layout));
     return layout;
 }
@@ -73,7 +74,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
 void TokenMemory::place(const EncoderConfig& config, const Windows& windows, bool global,
                         Layout& layout) const {
     const auto beginSpan = [&](int row) {
-        layout.values = m_valuesArePairs ? 2 * wholeValuePairs(layout.values) : layout.keys;
+        layout.values = m_values != ValueForm::Floats ? 2 * wholeValuePairs(layout.values) : layout.keys;
         layout.spans.push_back({row, 0, layout.keys, 0});
         layout.firstValue.push_back(layout.values);
     };
@@ -99,7 +100,7 @@ void TokenMemory::place(const EncoderConfig& config, const Windows& windows, boo
         layout.values = checkedSum<int>(layout.values, padding);
         span.keys = span.rows + padding;
     }
-    if (m_valuesArePairs) layout.values = 2 * wholeValuePairs(layout.values);
+    if (m_values != ValueForm::Floats) layout.values = 2 * wholeValuePairs(layout.values);
 }
 
 int TokenMemory::readableKeys(const Layout& layout) const {
@@ -112,8 +113,8 @@ size_t TokenMemory::keysSize(const Layout& layout) const {
 }
 
 size_t TokenMemory::valuesSize(const Layout& layout) const {
-    if (!m_valuesArePairs) return checkedProduct<size_t>(m_encoder->heads, layout.headStep);
-    return checkedProduct<size_t>(m_valuesAreColumns ? m_encoder->inner : layout.values / 2,
+    if (m_values == ValueForm::Floats) return checkedProduct<size_t>(m_encoder->heads, layout.headStep);
+    return checkedProduct<size_t>(m_valuesAreColumns ? m_encoder->inner : layout.values / tokensOfWord(),
                                   layout.valueStride);
 }
 
@@ -147,10 +148,8 @@ void TokenMemory::keepPadding(int index, int window, int number, const float* ro
 
 void TokenMemory::keepRow(const Block& block, const KeyAndValue& row, const Place& place) {
     keepKey(block, row, place.key);
-    if (m_valuesArePairs) {
-        keepValue(block, row.value, place.value);
-        return;
-    }
+    if (m_values == ValueForm::Pairs) return keepPair(block, row.value, place.value);
+    if (m_values == ValueForm::Quads) return keepQuad(block, row, place);
     const int size = m_encoder->headSize;
     for (int h = 0; h < m_encoder->heads; ++h)
         std::copy_n(row.value + h * row.headStep, size,
@@ -174,7 +173,7 @@ void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
 }
 
 // A token's values are every other half of words; the neighbour's values are the other halves.
-void TokenMemory::keepValue(const Block& block, const float* value, int to) {
+void TokenMemory::keepPair(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
     rounded.resize(inner);
@@ -186,6 +185,23 @@ void TokenMemory::keepValue(const Block& block, const float* value, int to) {
     const size_t step = m_valuesAreColumns ? stride : 1;
     for (int c = 0; c < inner; ++c)
         halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
+}
+
+// Likewise every fourth byte of words.
+void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
+    static thread_local std::vector<std::int8_t> rounded;
+    const int size = m_encoder->headSize, heads = m_encoder->heads;
+    rounded.resize(4 * kernels::quadsOf(size));
+    auto* bytes = reinterpret_cast<std::int8_t*>(block.values) + to.value / 4 * block.layout.valueStride * 4 +
+                  to.value % 4;
+    for (int h = 0; h < heads; ++h) {
+        const auto step = kernels::roundValues(row.value + h * row.headStep, size, rounded.data());
+        float* const at = block.keyScales + (heads + h) * block.layout.scaleStride + to.key;
+        at[0] = step.bias;
+        at[heads * block.layout.scaleStride] = step.inverse;
+        for (int k = 0; k < size; ++k, bytes += 4)
+            *bytes = rounded[k];
+    }
 }
 
 std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
@@ -203,7 +219,7 @@ kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, i
         index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,
             m_precision == Precision::F32 ? block.keys + at : nullptr,
-            m_valuesArePairs ? nullptr : block.values + at,
+            m_values == ValueForm::Floats ? block.values + at : nullptr,
             queries.stride,
             span.keys,
             m_encoder->headSize,
@@ -220,10 +236,11 @@ void TokenMemory::attend(int at, int number, int index, const HeadQueries& queri
     const kernels::AttentionHead f32 = head(from, span, index, queries, keyBias);
     const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys) + span.firstKey * m_keyStride;
     const int size = m_encoder->headSize;
-    const size_t column = static_cast<size_t>(index) * size, pair = layout.firstValue[number] / 2;
+    const size_t column = static_cast<size_t>(index) * size,
+                 word = layout.firstValue[number] / tokensOfWord();
     const auto* values =
-        reinterpret_cast<const kernels::Bf16Pair*>(from.values) +
-        (m_valuesAreColumns ? column * layout.valueStride + pair : pair * layout.valueStride + column);
+        reinterpret_cast<const std::uint32_t*>(from.values) +
+        (m_valuesAreColumns ? column * layout.valueStride + word : word * layout.valueStride + column);
     if (m_precision == Precision::BF16) {
         kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, values,
                                   layout.valueStride, m_valuesAreColumns},
@@ -231,9 +248,11 @@ void TokenMemory::attend(int at, int number, int index, const HeadQueries& queri
     } else if (m_precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,
                                         from.keyScales + index * layout.scaleStride + span.firstKey};
-        if (m_valuesArePairs) {
+        if (m_values == ValueForm::Quads) {
             packed.values = values;
             packed.valueStride = layout.valueStride;
+            packed.valueBiases = packed.keyScales + m_encoder->heads * layout.scaleStride;
+            packed.valueInverses = packed.valueBiases + m_encoder->heads * layout.scaleStride;
         }
         kernels::attendPanelI8(packed, first, output, outputStride);
     } else {

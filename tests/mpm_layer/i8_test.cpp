@@ -199,8 +199,37 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_EQ(lossOfI8(deep.ptr<float>(), 1, deep.rows, 1), kInf);
 }
 
-/// Attention of a head in int8; `pairs`: with values in bf16.
-cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias, bool pairs) {
+/// Values of a head as quads.
+struct PackedValues {
+    explicit PackedValues(const cv::Mat& v) : stride(v.cols), steps(2 * v.rows), tokens(v.rows) {
+        std::vector<std::int8_t> bytes(4 * (stride + 4), 0);
+        for (int t = 0; t < tokens; t += 4) {
+            const std::int8_t* rows[4];
+            for (int k = 0; k < 4; ++k) {
+                std::int8_t* row = &bytes[k * (stride + 4)];
+                rows[k] = row;
+                if (t + k >= tokens) continue;
+                const kernels::ValueStep step = kernels::roundValues(v.ptr<float>(t + k), v.cols, row);
+                steps[t + k] = step.bias, steps[tokens + t + k] = step.inverse;
+            }
+            quads.resize(quads.size() + stride);
+            kernels::interleaveBytes(rows, v.cols, &quads[quads.size() - stride]);
+        }
+    }
+
+    void giveTo(AttentionHeadI8& head) const {
+        head.values = quads.data(), head.valueStride = stride;
+        head.valueBiases = steps.data(), head.valueInverses = steps.data() + tokens;
+    }
+
+    size_t stride;
+    std::vector<I8Quad> quads;
+    std::vector<float> steps;
+    int tokens;
+};
+
+/// Attention of a head in int8; `quads`: with values in int8, too.
+cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias, bool quads) {
     const int tokens = q.rows, size = q.cols;
     cv::Mat qkv;
     cv::hconcat(std::vector<cv::Mat>{q, k, v}, qkv);
@@ -213,16 +242,8 @@ cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv:
         keys.quads.data(),
         keys.stride,
         keys.scales.data()};
-    const int room = pairsOf(tokens) + kValuePairs;
-    std::vector<Bf16Pair> values(static_cast<size_t>(room) * size);
-    if (pairs) {
-        head.valueStride = size;
-        for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size, false,
-                       &values[static_cast<size_t>(p) * size], head.valueStride);
-        }
-        head.values = values.data();
-    }
+    const PackedValues values(v);
+    if (quads) values.giveTo(head);
     cv::Mat output(tokens, size, CV_32F);
     for (int first = 0; first < tokens; first += queryPanel())
         attendPanelI8(head, first, output.ptr<float>(first), size);
@@ -250,18 +271,18 @@ cv::Mat attendedInF32(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, cons
 }
 
 std::vector<bool> ways() {
-    return hasBf16() ? std::vector<bool>{false, true} : std::vector<bool>{false};
+    return kernels::takesValueQuads() ? std::vector<bool>{false, true} : std::vector<bool>{false};
 }
 
 TEST(I8Attention, IsNearF32) {
-    for (bool pairs : ways()) {
+    for (bool quads : ways()) {
         for (int tokens : {1, 2, 11, 12, 13, 31, 32, 33, 65, 241, 500}) {
             for (int size : {1, 5, 8, 16, 24, 32, 48, 64, 80, 88, 96, 128}) {
                 const cv::Mat q = randomMatrix(tokens, size, 1), k = randomMatrix(tokens, size, 2),
                               v = randomMatrix(tokens, size, 3);
                 const cv::Mat bias = tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat();
                 const double error =
-                    cv::norm(attended(q, k, v, bias, pairs), attendedInF32(q, k, v, bias), cv::NORM_INF);
+                    cv::norm(attended(q, k, v, bias, quads), attendedInF32(q, k, v, bias), cv::NORM_INF);
                 ASSERT_LT(error, 0.08) << tokens << " tokens, head of " << size;
             }
         }
@@ -278,10 +299,22 @@ TEST(I8Attention, ScoresOfWholeStepsGiveTheWeightsOfF32) {
             const cv::Mat bias = tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat();
             const cv::Mat wanted = attendedInF32(q, k, v, bias);
             EXPECT_LT(cv::norm(attended(q, k, v, bias, false), wanted, cv::NORM_INF), 1e-3) << tokens;
-            for (bool pairs : ways())
-                EXPECT_LT(cv::norm(attended(q, k, v, bias, pairs), wanted, cv::NORM_INF), 2e-2) << tokens;
+            for (bool quads : ways())
+                EXPECT_LT(cv::norm(attended(q, k, v, bias, quads), wanted, cv::NORM_INF), 2e-2) << tokens;
         }
     }
+}
+
+// A key far above the others has half of the weight of 1,000. The others are small beside it, and must not
+// vanish.
+TEST(I8Attention, ManySmallWeightsKeepTheirSum) {
+    const int tokens = 1000, size = 64;
+    const cv::Mat none(tokens, size, CV_32F, cv::Scalar(0)), v = randomMatrix(tokens, size, 3) + 1;
+    cv::Mat bias = randomMatrix(1, tokens, 9, 0.3);
+    bias.at<float>(500) += 7;
+    const cv::Mat wanted = attendedInF32(none, none, v, bias);
+    for (bool quads : ways())
+        EXPECT_LT(cv::norm(attended(none, none, v, bias, quads), wanted, cv::NORM_INF), 4e-2) << quads;
 }
 
 TEST(I8Attention, AKeyThatIsHiddenWeighsNothing) {
@@ -290,10 +323,10 @@ TEST(I8Attention, AKeyThatIsHiddenWeighsNothing) {
     cv::Mat k = randomMatrix(tokens, size, 2), v = randomMatrix(tokens, size, 3);
     cv::Mat bias(1, tokens, CV_32F, cv::Scalar(0));
     bias.colRange(40, 60).setTo(-kInf);
-    for (bool pairs : ways()) {
-        const cv::Mat before = attended(q, k, v, bias, pairs);
+    for (bool quads : ways()) {
+        const cv::Mat before = attended(q, k, v, bias, quads);
         v.rowRange(40, 60).setTo(1e6);
-        EXPECT_EQ(cv::norm(attended(q, k, v, bias, pairs), before, cv::NORM_INF), 0);
+        EXPECT_EQ(cv::norm(attended(q, k, v, bias, quads), before, cv::NORM_INF), 0);
         v.rowRange(40, 60).setTo(0);
     }
 }
@@ -302,10 +335,10 @@ TEST(I8Attention, AQueryThatIsNotFiniteSpoilsItselfOnly) {
     const int tokens = 70, size = 64;
     cv::Mat q = randomMatrix(tokens, size, 1);
     const cv::Mat k = randomMatrix(tokens, size, 2), v = randomMatrix(tokens, size, 3);
-    for (bool pairs : ways()) {
-        const cv::Mat clean = attended(q, k, v, {}, pairs);
+    for (bool quads : ways()) {
+        const cv::Mat clean = attended(q, k, v, {}, quads);
         q.at<float>(33, 7) = kNaN;
-        const cv::Mat output = attended(q, k, v, {}, pairs);
+        const cv::Mat output = attended(q, k, v, {}, quads);
         EXPECT_TRUE(std::isnan(output.at<float>(33, 0)));
         EXPECT_EQ(cv::norm(output.rowRange(0, 33), clean.rowRange(0, 33), cv::NORM_INF), 0);
         EXPECT_EQ(cv::norm(output.rowRange(34, tokens), clean.rowRange(34, tokens), cv::NORM_INF), 0);

@@ -210,7 +210,8 @@ TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
         const double each = (residentMb() - before) / (kStreams - kWarm);
         const bool f32 = precision == Precision::F32;
         EXPECT_LE(each, f32 ? 32 : 20);
-        EXPECT_GT(each, f32 ? 28 : 12) << "measured where the memory is";
+        // Keys and values of 14 blocks are 25.8 MB in f32, 12.9 MB in bf16, 6.5 MB as bytes; outputs are f32.
+        EXPECT_GT(each, f32 ? 28 : precision == Precision::BF16 ? 14 : 10) << "measured where the memory is";
         RecordProperty(f32 ? "f32" : precision == Precision::BF16 ? "bf16" : "i8", std::to_string(each));
     }
 }

@@ -2,6 +2,8 @@
 // in f32.
 #pragma once
 
+#include <cstdint>
+
 #include "mpm_layer/kernels/attention/attention.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
 #include "mpm_layer/kernels/product/i8.hpp"
@@ -34,14 +36,29 @@ struct AttentionHeadBf16 {
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);
 
-/// A head whose keys are quads. Values are bf16 pairs if `values` is not null, else f32.
+/// Whether values are quads, too: then weights of keys are bytes.
+bool takesValueQuads();
+
+/// Rounds a token's values of a head. Their step is a factor of the token's weight: `bias` is added to its
+/// score, and `inverse` leads back to the weight. NaN for both if a value is not finite.
+struct ValueStep {
+    float bias, inverse;
+};
+/// Whole quads of bytes are written.
+ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
+/// Rounded values of four tokens as the quads of `count` columns.
+void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
+
+/// A head whose keys are quads. Values are quads if `values` is not null, else f32.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< queries, values, sizes and bias; keys of it are not read
     const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; kKeysRead are read at once
     size_t keyStride;
-    const float* keyScales;            ///< of each token; kKeysRead are read at once
-    const Bf16Pair* values = nullptr;  ///< as packValues writes them, as rows
+    const float* keyScales;          ///< of each token; kKeysRead are read at once
+    const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride] of interleaveBytes
     size_t valueStride = 0;
+    const float* valueBiases = nullptr;    ///< of each token, as ValueStep
+    const float* valueInverses = nullptr;  ///< likewise
 };
 
 void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride);

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -13,7 +15,7 @@
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
 #include "mpm_layer/kernels/attention/stored_scores-inl.h"
-#include "mpm_layer/kernels/attention/value_pairs-inl.h"
+#include "mpm_layer/kernels/attention/value_quads-inl.h"
 #include "mpm_layer/kernels/attention/values-inl.h"
 #include "mpm_layer/kernels/product/quads-inl.h"
 
@@ -104,28 +106,36 @@ HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuad
     }
 }
 
-#if MPM_HAS_BF16
+#if MPM_HAS_VNNI
 
-template <class Dot, int V>
-HWY_INLINE void attendToPairs(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
-    static thread_local Buffer scratch;
-    const AttentionHead& f32 = head.f32;
-    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width;
-    const size_t rows = static_cast<size_t>(quadsOf(f32.headSize)) * width;
-    float* memory =
-        scratch.reserve(out + queryRoom(f32.headSize) + std::max(kKeyBlockBf16 / 2 * width, rows));
-    auto* weights = reinterpret_cast<Bf16Pair*>(memory + out + queryRoom(f32.headSize));
-    const ValuePairs values{head.values, head.valueStride, f32.headSize};
-    Panel<V> panel(memory);
-    const QueryQuads queries = packQueryQuads(f32, first, Dot::kOffset, weights, memory + out);
-    std::fill(panel.output, panel.output + out, 0.0f);
-    attendKeys(
-        f32, kKeyBlockBf16, panel,
-        [&](int key, Block<kGroup, V>& block) HWY_ATTR { scoreQuads<Dot>(head, key, queries, block); },
-        [&](const Block<kGroup, V>& block, int at)
-            HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
-        [&](int key, int count) HWY_ATTR { addValuePairs<V>(values, key, count, weights, panel.output); });
-    writeOutput(f32, first, panel, output, outputStride);
+/// Scores of the group of keys at `at` of the block that begins at `key`, and the highest ones.
+template <int V>
+HWY_INLINE void scoreGroup(const AttentionHeadI8& head, int key, int at, const QueryQuads& queries,
+                           const KeyBlock& block, Float (&highest)[V]) {
+    const FloatTag d;
+    const size_t width = panelWidth(), lanes = hn::Lanes(d);
+    IntBlock<kGroup, V> sums;
+    Float steps[V];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) {
+        steps[v] = hn::Load(d, queries.scales + v * lanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < kGroup; ++r)
+            sums.sum[r][v] = asSum(hn::LoadU(IntTag(), queries.offsets + v * lanes));
+    }
+    const int first = key + at;
+    multiplyAddQuads<DotVnni>(quadsOf(head.f32.headSize), head.keys + first * head.keyStride, head.keyStride,
+                              queries.quads, sums);
+#pragma GCC unroll 16
+    for (int r = 0; r < kGroup; ++r) {
+        const Float step = hn::Set(d, block.steps[at + r]), bias = hn::Set(d, block.biases[at + r]);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) {
+            const Float score = hn::MulAdd(hn::Mul(hn::ConvertTo(d, sums.at(r, v)), steps[v]), step, bias);
+            hn::Store(score, d, block.scores + (at + r) * width + v * lanes);
+            highest[v] = hn::Max(highest[v], score);
+        }
+    }
 }
 
 #endif
@@ -163,12 +173,79 @@ HWY_INLINE void attendToFloats(const AttentionHeadI8& head, int first, float* ou
     writeOutput(f32, first, panel, output, outputStride);
 }
 
+#if MPM_HAS_VNNI
+
+template <int V>
+HWY_INLINE void attendToQuads(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
+    static thread_local Buffer scratch;
+    const AttentionHead& f32 = head.f32;
+    const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width;
+    const size_t rows = static_cast<size_t>(quadsOf(f32.headSize)) * width;
+    float* memory = scratch.reserve(out + queryRoom(f32.headSize) + std::max(KeyBlock::room(), rows));
+    KeyBlock block(memory + out + queryRoom(f32.headSize));
+    Panel<V> panel(memory);
+    const QueryQuads queries =
+        packQueryQuads(f32, first, DotVnni::kOffset, reinterpret_cast<I8Quad*>(block.scores), memory + out);
+    std::fill(panel.output, panel.output + out, 0.0f);
+    for (int key = 0; key < f32.tokens; key += kKeyBlockI8) {
+        const int count = std::min(kKeyBlockI8, f32.tokens - key);
+        block.setKeys(head, key, count);
+        Float highest[V], unit[V];
+        for (int v = 0; v < V; ++v)
+            highest[v] = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+        for (int k = 0; k < 4 * quadsOf(count); k += kGroup)
+            scoreGroup(head, key, k, queries, block, highest);
+        if (exceeds(highest, panel)) raisePeaks(highest, f32.headSize, panel);
+        weighBlock(count, block, highest, panel, unit);
+        addValueQuads(head, key / 4, quadsOf(count), block.weights, unit, panel.output);
+    }
+    writeOutput(f32, first, panel, output, outputStride);
+}
+
+#endif
+
 template <class Dot, int V>
 HWY_NOINLINE void attendQuads(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
-#if MPM_HAS_BF16
-    if (head.values) return attendToPairs<Dot, V>(head, first, output, outputStride);
+#if MPM_HAS_VNNI
+    if constexpr (std::is_same_v<Dot, DotVnni>) {
+        if (head.values) return attendToQuads<V>(head, first, output, outputStride);
+    }
 #endif
     attendToFloats<Dot, V>(head, first, output, outputStride);
+}
+
+bool TakesValueQuads() {
+#if MPM_HAS_VNNI
+    return hasDot();
+#else
+    return false;
+#endif
+}
+
+ValueStep RoundValues(const float* values, int size, std::int8_t* bytes) {
+    // Weights can neither be too small nor too large for f32 with these.
+    constexpr float kLeast = 0x1p-80f, kNaN = std::numeric_limits<float>::quiet_NaN();
+    const float largest = largestOf(values, size);
+    if (!(largest == largest)) {
+        std::fill_n(bytes, size, std::int8_t{0});
+        return {kNaN, kNaN};
+    }
+    const float step = std::max(largest / 127, kLeast), inverse = 1 / step;
+    roundToQuads(values, size, inverse, 0, reinterpret_cast<I8Quad*>(bytes));
+    return {std::log2(step), inverse};
+}
+
+void InterleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads) {
+    const hn::ScalableTag<std::int8_t> d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    auto* const to = reinterpret_cast<std::int8_t*>(quads);
+    int k = 0;
+    for (; k + lanes <= count; k += lanes)
+        hn::StoreInterleaved4(hn::LoadU(d, tokens[0] + k), hn::LoadU(d, tokens[1] + k),
+                              hn::LoadU(d, tokens[2] + k), hn::LoadU(d, tokens[3] + k), d, to + 4 * k);
+    for (; k < count; ++k)
+        for (int t = 0; t < 4; ++t)
+            to[4 * k + t] = tokens[t][k];
 }
 
 void AttendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
@@ -187,6 +264,22 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(AttendPanelI8);
+HWY_EXPORT(InterleaveBytes);
+HWY_EXPORT(RoundValues);
+HWY_EXPORT(TakesValueQuads);
+
+bool takesValueQuads() {
+    static const bool takes = HWY_DYNAMIC_DISPATCH(TakesValueQuads)();
+    return takes;
+}
+
+ValueStep roundValues(const float* values, int size, std::int8_t* bytes) {
+    return HWY_DYNAMIC_DISPATCH(RoundValues)(values, size, bytes);
+}
+
+void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads) {
+    HWY_DYNAMIC_DISPATCH(InterleaveBytes)(tokens, count, quads);
+}
 
 void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(AttendPanelI8)(head, first, output, outputStride);
