@@ -171,9 +171,10 @@ int64 ConvLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>
 }
 
 const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
-    const Precision precision = m_followsEncoder ? network()->precisionBefore() : Precision::F32;
+    const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
     if (!constant || !isSame(m_packed, weight) || m_precision != precision) {
         m_weights.emplace(weight.ptr<float>(), shape, precision);
+        network()->noteF32(m_followsEncoder && m_weights->rows().precision() == Precision::F32);
         m_precision = precision;
         m_packed = weight;
     }
@@ -228,12 +229,13 @@ int64 ConvTransposeLayer::getFLOPS(const std::vector<Shape>& in, const std::vect
 }
 
 void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
-    Precision precision = network()->precisionBefore();
+    Precision precision = network()->precisionOfHead();
     const int rows = weight.size[0], depth = weight.size[1];
     if (isSame(m_packed, weight) && m_precision == precision && constant) return;
     m_precision = precision;
     if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
         precision = Precision::F32;
+    network()->noteF32(precision == Precision::F32);
     m_rows.emplace(m_memory, precision, rows, depth);
     m_depth = depth;
     m_packed = weight;

@@ -174,7 +174,9 @@ void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 TopKLayer::TopKLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_count(countFrom(params)), m_flatten(switchAttribute(params, "flatten")) {}
+    : SmallLayer(params), m_count(countFrom(params)), m_flatten(switchAttribute(params, "flatten")) {
+    network()->select();
+}
 
 std::vector<Shape> TopKLayer::outputShapes(const std::vector<Shape>& in) const {
     checkOperands(in.size(), 1, 1);

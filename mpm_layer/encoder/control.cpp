@@ -282,11 +282,21 @@ void EncoderControl::setReport(const EncoderConfig& segment, Report report) {
     if (m_config.merges && m_listener) m_listener(m_report);
 }
 
+void EncoderControl::noteF32(const std::string& layer, bool stays) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    if (stays && !layer.empty()) {
+        m_f32Behind.insert(layer);
+    } else {
+        m_f32Behind.erase(layer);
+    }
+}
+
 Report EncoderControl::report() const {
     Report report;
     {
         const std::lock_guard<std::mutex> lock(m_guard);
         report = m_report;
+        report.keptInF32.insert(report.keptInF32.end(), m_f32Behind.begin(), m_f32Behind.end());
     }
     for (ImageReport& image : report.images) {
         image.map = ownCopy(image.map);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,8 @@ public:
     void setReport(const EncoderConfig& segment, Report report);
     void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
+    /// A layer behind the encoder stays in f32, or not.
+    void noteF32(const std::string& layer, bool stays);
 
 private:
     Settings ownOrProcess(const EncoderControl* backbone) const;
@@ -107,6 +110,7 @@ private:
     Settings m_own;
     Reuse m_reuseOfFile;
     Report m_report;
+    std::set<std::string> m_f32Behind;  ///< layers behind the encoder that stay in f32
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;
     std::function<void(const Report&)> m_listener;

@@ -147,6 +147,24 @@ Precision NetworkPlace::precisionBehind() const {
     return precisionOf(backboneBehind());
 }
 
+Precision NetworkPlace::precisionOfHead() const {
+    const Precision precision = precisionBefore();
+    if (precision != Precision::I8) return precision;
+    const Lock lock(m_network->m_guard);
+    const NetworkState::Layers& layers = m_network->m_layers;
+    const bool selects = std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
+        return other.selects && m_network->together(other, *m_layer);
+    });
+    return selects ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto) : precision;
+}
+
+void NetworkPlace::noteF32(bool stays) const {
+    const std::shared_ptr<EncoderControl> backbone = backboneBefore();
+    if (!backbone) return;
+    const std::string& name = m_layer->name;  // OpenCV begins it with "onnx_node!"
+    backbone->noteF32(name.substr(name.rfind('!') + 1), stays && precisionOf(backbone) == Precision::I8);
+}
+
 void NetworkPlace::beginLead(const void* tokens) {
     const Lock lock(m_network->m_guard);
     m_layer->frame = nullptr;  // encoders behind follow only if this forward succeeds

@@ -34,6 +34,7 @@ struct NetworkLayer {
     std::weak_ptr<EncoderControl> control;   ///< of an encoder
     bool merges = false;                     ///< an encoder that is no decoder
     bool leads = false;                      ///< the first segment of its chain
+    bool selects = false;                    ///< chooses places by their scores
     std::shared_ptr<const LeadFrame> frame;  ///< of the last forward that decided, or that was followed
     const void* watched = nullptr;           ///< where the tokens of the last forward were, if it reused
     int blocksFollowing = 0;                 ///< of an encoder that follows another one
@@ -99,6 +100,12 @@ public:
     /// on the processor.
     Precision precisionBefore() const;
     Precision precisionBehind() const;
+    /// The precision of a convolution behind that backbone. It is never int8 in a network that selects: a
+    /// token 1000 times as large as the rest would take all steps of the pixels around it.
+    Precision precisionOfHead() const;
+    /// Notes in that backbone's report whether the layer stays in f32 though the backbone is in int8.
+    void noteF32(bool stays) const;
+    void select() { m_layer->selects = true; }  ///< the layer chooses places by their scores
 
     /// For the encoder that decides. `tokens`: where it reads them; null if it does not reuse.
     void beginLead(const void* tokens);
