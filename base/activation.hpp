@@ -15,6 +15,7 @@ struct ActivationEntry {
     const char* name;
     Activation activation;
     float (*of)(float);
+    float least;  ///< no value is below it
 };
 
 inline float sigmoidOf(float x) {
@@ -25,11 +26,12 @@ inline float geluTanhOf(float x) {
 }
 
 inline constexpr std::array<ActivationEntry, 5> kActivations = {
-    {{"gelu", Activation::Gelu, [](float x) { return 0.5f * x * (1 + std::erf(x / std::sqrt(2.f))); }},
-     {"gelu_tanh", Activation::GeluTanh, geluTanhOf},
-     {"gelu_quick", Activation::GeluQuick, [](float x) { return x * sigmoidOf(1.702f * x); }},
-     {"silu", Activation::Silu, [](float x) { return x * sigmoidOf(x); }},
-     {"relu", Activation::Relu, [](float x) { return std::max(0.f, x); }}}};
+    {{"gelu", Activation::Gelu, [](float x) { return 0.5f * x * (1 + std::erf(x / std::sqrt(2.f))); },
+      -0.171f},
+     {"gelu_tanh", Activation::GeluTanh, geluTanhOf, -0.171f},
+     {"gelu_quick", Activation::GeluQuick, [](float x) { return x * sigmoidOf(1.702f * x); }, -0.165f},
+     {"silu", Activation::Silu, [](float x) { return x * sigmoidOf(x); }, -0.279f},
+     {"relu", Activation::Relu, [](float x) { return std::max(0.f, x); }, 0}}};
 
 /// "gelu, gelu_tanh, ..."
 inline std::string activationNames() {

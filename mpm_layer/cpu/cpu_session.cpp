@@ -239,7 +239,7 @@ void CpuSession::feed(int index, int first, int count) {
         epilogue.gate = g;
         epilogue.gateStride = stride;
     }
-    LeftRows h(scratch.wide, block.fc2.precision(), count, width);
+    LeftRows h(scratch.wide, block.fc2.precision(), count, width, block.fc2.least());
     if (block.mlpNorm.present) {
         float* raw = scratch.unscaled.reserve(kernels::paddedSize(count, stride));
         block.fc1.apply(rows, epilogue, raw, stride);

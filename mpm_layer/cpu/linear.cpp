@@ -1,5 +1,8 @@
 #include "mpm_layer/cpu/linear.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace mpm::cpu {
 namespace {
 
@@ -10,10 +13,12 @@ int widthIn(Precision precision, int width) {
 
 }  // namespace
 
-LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int width)
+LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
+                   std::optional<float> least)
     : m_precision(precision),
       m_count(count),
       m_width(width),
+      m_least(least),
       m_stride(kernels::paddedStride(widthIn(precision, width))) {
     const size_t size = kernels::paddedSize(count, m_stride);
     const size_t scales = precision == Precision::I8 ? kernels::paddedStride(count) : 0;
@@ -25,12 +30,15 @@ LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int 
 
 void LeftRows::pack(int r, const float* row) {
     if (m_precision == Precision::BF16) kernels::packPairs(row, m_width, pairs() + r * m_stride);
-    if (m_precision == Precision::I8) m_scales[r] = kernels::packQuads(row, m_width, quads() + r * m_stride);
+    if (m_precision != Precision::I8) return;
+    kernels::I8Quad* to = quads() + r * m_stride;
+    m_scales[r] =
+        m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to) : kernels::packQuads(row, m_width, to);
 }
 
 Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
-               Precision precision)
-    : m_precision(precision) {
+               Precision precision, std::optional<float> least)
+    : m_precision(precision), m_least(least) {
     const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
     const float* values = matrix.ptr<float>();
     m_columns = matrix.size[1];
@@ -38,11 +46,14 @@ Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, 
     if (precision == Precision::BF16) {
         m_weightBf16 = kernels::PackedWeightsBf16(values, m_columns, depth, m_columns);
     } else if (precision == Precision::I8) {
-        m_weightI8 = kernels::PackedWeightsI8(values, m_columns, depth, m_columns);
+        m_weightI8 = kernels::PackedWeightsI8(values, m_columns, depth, m_columns, least);
     } else {
         m_weight = kernels::PackedWeights(values, m_columns, depth, m_columns);
     }
     m_bias = weights.vector(name + ".bias", m_columns);
+    if (m_weightI8.least().empty()) return;
+    m_bias.resize(m_columns, 0.0f);
+    std::transform(m_bias.begin(), m_bias.end(), m_weightI8.least().begin(), m_bias.begin(), std::plus<>());
 }
 
 kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
@@ -88,7 +99,7 @@ void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogu
         return;
     }
     static thread_local kernels::Buffer scratch;
-    LeftRows packed(scratch, m_precision, count, depth());
+    LeftRows packed(scratch, m_precision, count, depth(), m_least);
     for (int r = 0; r < count; ++r)
         packed.pack(r, rows + r * stride);
     apply(packed, epilogue, output, outputStride);

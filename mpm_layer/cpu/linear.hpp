@@ -1,6 +1,7 @@
 // A linear layer in the precision the encoder was packed for, and the rows it takes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace mpm::cpu {
 /// Left operand of a product, in the product's precision. Whole row groups can be read.
 class LeftRows {
 public:
-    /// The rows are in `memory`; older contents are lost.
-    LeftRows(kernels::Buffer& memory, Precision precision, int count, int width);
+    /// The rows are in `memory`; older contents are lost. `least`: as that of the layer which takes them.
+    LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
+             std::optional<float> least = std::nullopt);
 
     /// write(row) fills row `r`, as f32.
     template <class Write>
@@ -38,6 +40,7 @@ public:
 private:
     Precision m_precision;
     int m_count, m_width;
+    std::optional<float> m_least;
     size_t m_stride;
     float* m_data;
     float* m_scales;
@@ -52,13 +55,16 @@ constexpr double kLargestI8Loss = 0.025;
 class Linear {
 public:
     Linear() = default;
-    /// If `columns` is 0, all columns of the weight.
-    Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision);
+    /// If `columns` is 0, all columns of the weight. `least`: no value of the input rows is below it, if it
+    /// is there.
+    Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision,
+           std::optional<float> least = std::nullopt);
 
     bool present() const { return m_columns != 0; }
     int columns() const { return m_columns; }
     /// The precision of the input rows: a layer that loses too much in int8 stays in f32.
     Precision precision() const { return m_precision; }
+    std::optional<float> least() const { return m_least; }
 
     /// output = epilogue(rows * weight + bias), on the calling thread. The epilogue's bias is the layer's
     /// bias.
@@ -75,6 +81,7 @@ private:
 
     int m_columns = 0;
     Precision m_precision = Precision::F32;
+    std::optional<float> m_least;
     kernels::PackedWeights m_weight;
     kernels::PackedWeightsBf16 m_weightBf16;
     kernels::PackedWeightsI8 m_weightI8;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/activation.hpp"
+
 namespace mpm::cpu {
 namespace {
 
@@ -26,6 +28,12 @@ RotaryTables packRotary(const NamedWeights& weights, const std::string& prefix, 
     return tables;
 }
 
+std::optional<float> leastOf(Activation activation) {
+    for (const ActivationEntry& entry : kActivations)
+        if (entry.activation == activation) return entry.least;
+    return std::nullopt;
+}
+
 }  // namespace
 
 CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights, Precision wanted)
@@ -37,7 +45,7 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
     inner = shape.inner();
     attentionScale = shape.attentionScale;
     for (int b = 0; b < config.blocks; ++b) {
-        blocks.push_back(packBlock(weights, shape, config.firstBlock + b));
+        blocks.push_back(packBlock(config, weights, shape, config.firstBlock + b));
         hidden = std::max(hidden, blocks.back().fc1.columns());
         stageKeys.emplace_back(config, weights, shape, config.firstBlock + b);
     }
@@ -57,10 +65,13 @@ Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector
     return Precision::F32;
 }
 
-Block CpuEncoder::packBlock(const NamedWeights& weights, const EncoderShape& shape, int number) {
+Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& weights,
+                            const EncoderShape& shape, int number) {
     const std::string prefix = std::to_string(number) + ".";
-    const auto linear = [&](const std::string& name, int depth, int columns) {
-        return Linear(weights, prefix + name, depth, columns, precisionOf(weights, {prefix + name}, depth));
+    const auto linear = [&](const std::string& name, int depth, int columns,
+                            std::optional<float> least = std::nullopt) {
+        return Linear(weights, prefix + name, depth, columns, precisionOf(weights, {prefix + name}, depth),
+                      least);
     };
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
@@ -80,7 +91,8 @@ Block CpuEncoder::packBlock(const NamedWeights& weights, const EncoderShape& sha
     const int width = block.fc1.columns();
     if (gated) block.gate = Linear(weights, prefix + "gate", m_dim, width, widePrecision);
     block.mlpNorm = packNorm(weights, prefix + "mlp_norm", width);
-    block.fc2 = linear("fc2", width, m_dim);
+    const bool activeLast = !gated && !block.mlpNorm.present;
+    block.fc2 = linear("fc2", width, m_dim, activeLast ? leastOf(config.activation) : std::nullopt);
     block.scale2 = weights.vector(prefix + "ls2", m_dim);
     return block;
 }

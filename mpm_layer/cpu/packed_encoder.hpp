@@ -47,7 +47,8 @@ public:
     std::vector<std::string> keptInF32() const override { return m_keptInF32; }
 
 private:
-    Block packBlock(const NamedWeights& weights, const EncoderShape& shape, int number);
+    Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
+                    int number);
     /// The precision of layers that read the same rows: int8 only if no layer loses too much in int8.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,14 +23,15 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows as quads, with noise behind them that must not reach a result.
+/// Rows as quads, with noise behind them that must not reach a result. With `least`, no value is below it.
 struct Quads {
-    explicit Quads(const cv::Mat& rows)
+    explicit Quads(const cv::Mat& rows, std::optional<float> least = std::nullopt)
         : stride(paddedStride(quadsOf(rows.cols))),
           quads(paddedSize(rows.rows, stride), 0xA5C3F00Du),
           scales(paddedSize(rows.rows, 1), kNaN) {
         for (int r = 0; r < rows.rows; ++r)
-            scales[r] = packQuads(rows.ptr<float>(r), rows.cols, quads.data() + r * stride);
+            scales[r] = least ? packQuadsFrom(*least, rows.ptr<float>(r), rows.cols, &quads[r * stride])
+                              : packQuads(rows.ptr<float>(r), rows.cols, &quads[r * stride]);
     }
 
     size_t stride;
@@ -38,23 +40,27 @@ struct Quads {
 };
 
 /// The first `count` rows of `left` times `right`.
-cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {}) {
-    const Quads rows(left);
-    const PackedWeightsI8 weights(right.ptr<float>(), right.cols, left.cols, right.cols);
+cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {},
+                     std::optional<float> least = std::nullopt) {
+    const Quads rows(left, least);
+    const PackedWeightsI8 weights(right.ptr<float>(), right.cols, left.cols, right.cols, least);
     cv::Mat output(count, right.cols, CV_32F, cv::Scalar(0));
     productI8(rows.quads.data(), rows.stride, rows.scales.data(), count, weights, epilogue,
               output.ptr<float>(), right.cols);
+    if (least) cv::add(output, cv::repeat(cv::Mat(weights.least(), true).t(), count, 1), output);
     return output;
 }
 
 /// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus the rounding of f32.
-void checkI8Product(int rows, int depth, int columns) {
-    const cv::Mat left = randomMatrix(rows, depth, 1), right = randomMatrix(depth, columns, 2);
+void checkI8Product(int rows, int depth, int columns, std::optional<float> least = std::nullopt) {
+    cv::Mat left = randomMatrix(rows, depth, 1);
+    const cv::Mat right = randomMatrix(depth, columns, 2);
+    if (least) left = cv::max(left, *least);
     const cv::Mat bias = randomMatrix(1, columns, 3);
     Epilogue epilogue;
     epilogue.bias = bias.ptr<float>();
-    const cv::Mat output = multipliedI8(left, right, rows, epilogue);
-    const Quads quads(left);
+    const cv::Mat output = multipliedI8(left, right, rows, epilogue, least);
+    const Quads quads(left, least);
     for (int r = 0; r < rows; ++r) {
         const double step = quads.scales[r];
         for (int n = 0; n < columns; ++n) {
@@ -79,6 +85,24 @@ TEST(I8Product, IsWithinHalfAStepOfEachFactor) {
         checkI8Product(13, 19, size);
     }
     checkI8Product(50, 777, 100);
+}
+
+TEST(I8Product, RowsBehindAnActivationHaveSmallerSteps) {
+    for (const float least : {0.0f, -0.171f}) {
+        for (int size : kI8Sizes) {
+            checkI8Product(size, 33, 17, least);
+            checkI8Product(5, size, 40, least);
+        }
+        const cv::Mat left = cv::max(randomMatrix(9, 100, 1), least);
+        EXPECT_LT(Quads(left, least).scales[0], 0.65 * Quads(left).scales[0]);
+        cv::Mat rows = cv::repeat(left.row(0), 3, 1);
+        rows.row(1) = 0;
+        rows.at<float>(2, 50) = kNaN;
+        const cv::Mat right = randomMatrix(100, 8, 2), output = multipliedI8(rows, right, 3, {}, least);
+        EXPECT_LT(cv::norm(output.row(1), cv::NORM_INF), 1e-5);
+        for (int n = 0; n < 8; ++n)
+            EXPECT_TRUE(std::isnan(output.at<float>(2, n)));
+    }
 }
 
 /// -1, 0 or 1: exact in int8, for rows of any length.

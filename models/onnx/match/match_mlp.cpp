@@ -241,7 +241,7 @@ private:
         const List<float> result = runProbes(traced);
         const size_t count = activationProbes().size();
         const size_t pairs = m_gated ? count * count : count;
-        for (const auto& [name, activation, f] : kActivations) {
+        for (const auto& [name, activation, f, least] : kActivations) {
             for (int gate = 0; gate < (m_gated ? 2 : 1); ++gate) {
                 bool fits = true;
                 for (size_t k = 0; k < result.size(); ++k) {

@@ -166,28 +166,30 @@ HWY_INLINE float largestOf(const float* row, int width) {
 }
 
 /// Sixteen values as rounded steps: the low bytes of their sums with 1.5 * 2^23.
-HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse) {
-    const float32x4_t magic = vdupq_n_f32(12582912.0f);
+HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
+                                  float32x4_t magic) {
     int16x8_t steps[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
-        steps[i] = vreinterpretq_s16_f32(vfmaq_f32(magic, vld1q_f32(from + 4 * i), inverse));
+        steps[i] = vreinterpretq_s16_f32(vfmaq_f32(magic, vsubq_f32(vld1q_f32(from + 4 * i), zero), inverse));
     const int16x8_t low = vuzp1q_s16(steps[0], steps[1]), high = vuzp1q_s16(steps[2], steps[3]);
     return vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
 }
 
-/// As that of the other instruction sets; the offset is always zero.
-HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int, I8Quad* quads) {
+/// As that of the other instruction sets.
+HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
+                             float zero = 0) {
     auto* to = reinterpret_cast<std::int8_t*>(quads);
-    const float32x4_t by = vdupq_n_f32(inverse);
+    const float32x4_t by = vdupq_n_f32(inverse), least = vdupq_n_f32(zero);
+    const float32x4_t magic = vdupq_n_f32(12582912.0f + static_cast<float>(offset));
     int k = 0;
     for (; k + 16 <= width; k += 16)
-        vst1q_s8(to + k, bytesOfSteps(row + k, by));
+        vst1q_s8(to + k, bytesOfSteps(row + k, by, least, magic));
     if (k == width) return;
     HWY_ALIGN float rest[16] = {};
     HWY_ALIGN std::int8_t last[16];
     std::copy_n(row + k, width - k, rest);
-    vst1q_s8(last, bytesOfSteps(rest, by));
+    vst1q_s8(last, bytesOfSteps(rest, by, least, magic));
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
 }
 

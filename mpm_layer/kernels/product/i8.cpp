@@ -21,11 +21,13 @@ bool HasI8() {
     return hasDot();
 }
 
-int OffsetI8() {
-    return withDot([](auto dot) HWY_ATTR { return decltype(dot)::kOffset; });
+/// The byte of the value `least` of a row, or of 0 without it.
+int OffsetI8(bool least) {
+    return withDot([least](auto dot)
+                       HWY_ATTR { return decltype(dot)::kOffset - (least ? decltype(dot)::kLevels : 0); });
 }
 
-float PackQuads(const float* row, int width, I8Quad* quads) {
+float PackQuads(const float* row, int width, const float* least, I8Quad* quads) {
     return withDot([&](auto dot) HWY_ATTR {
         using Dot = decltype(dot);
         const float largest = largestOf(row, width);
@@ -33,8 +35,13 @@ float PackQuads(const float* row, int width, I8Quad* quads) {
             std::fill_n(quads, quadsOf(width), 0u);
             return largest;
         }
-        const Step step(largest, Dot::kLevels);
-        roundToQuads(row, width, step.inverse, Dot::kOffset, quads);
+        if (!least) {
+            const Step step(largest, Dot::kLevels);
+            roundToQuads(row, width, step.inverse, Dot::kOffset, quads);
+            return step.scale;
+        }
+        const Step step(largest - *least, 2 * Dot::kLevels);
+        roundToQuads(row, width, step.inverse, Dot::kOffset - Dot::kLevels, quads, *least);
         return step.scale;
     });
 }
@@ -102,10 +109,14 @@ HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weigh
     }
     const Float left = hn::LoadU(d, weights.scales() + group.column);
     const Float right = hn::LoadU(d, weights.scales() + group.column + 4);
+    const Int leftOffset = hn::LoadU(di, weights.offsets() + group.column);
+    const Int rightOffset = hn::LoadU(di, weights.offsets() + group.column + 4);
     const auto read = [&](int r, Float(&row)[2]) HWY_ATTR {
         const Float step = hn::Set(d, group.rowScales[r]);
-        row[0] = hn::Mul(hn::ConvertTo(d, hn::Load(di, sums + 8 * r)), hn::Mul(step, left));
-        row[1] = hn::Mul(hn::ConvertTo(d, hn::Load(di, sums + 8 * r + 4)), hn::Mul(step, right));
+        const Int first = hn::Add(hn::Load(di, sums + 8 * r), leftOffset);
+        const Int second = hn::Add(hn::Load(di, sums + 8 * r + 4), rightOffset);
+        row[0] = hn::Mul(hn::ConvertTo(d, first), hn::Mul(step, left));
+        row[1] = hn::Mul(hn::ConvertTo(d, second), hn::Mul(step, right));
     };
     finishStored(read, epilogue, group.row, group.present, group.column, weights.columns() - group.column,
                  target);
@@ -270,7 +281,11 @@ bool hasI8() {
 }
 
 float packQuads(const float* row, int width, I8Quad* quads) {
-    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, quads);
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, nullptr, quads);
+}
+
+float packQuadsFrom(float least, const float* row, int width, I8Quad* quads) {
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, &least, quads);
 }
 
 float largestMagnitude(const float* row, int width) {
@@ -296,7 +311,7 @@ void PackedWeightsI8::setColumns(int first, int count, float largest, const std:
     const float inverse = inverseOf(largest);
     // NaN stays: then every product of the column is NaN.
     std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
-    static const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)();
+    static const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)(false);
     for (int n = 0; n < count; ++n)
         m_offsets[first + n] = -offset * sums[n];
 }
@@ -307,14 +322,16 @@ size_t PackedWeightsI8::bytes() const {
            m_scales.size() * sizeof(float) + m_offsets.size() * sizeof(std::int32_t);
 }
 
-PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns)
+PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
+                                 std::optional<float> least)
     : m_depth(depth), m_columns(columns) {
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
-    const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)();
+    const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)(least.has_value());
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
     std::fill_n(bytes, size * 4, std::int8_t(0));
     m_scales = stepsOf(weights, stride, depth, columns);
+    if (least) m_least.assign(columns, 0.0f);
     m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
     m_offsets.assign(m_scales.size(), 0);
     for (int first = 0; first < columns; first += width) {
@@ -327,6 +344,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
                 const int value = static_cast<int>(wholeSteps(row[n], 1.0f / m_scales[first + n]));
                 to[n * 4 + k % 4] = static_cast<std::int8_t>(value);
                 m_offsets[first + n] -= offset * value;
+                if (least) m_least[first + n] += *least * m_scales[first + n] * static_cast<float>(value);
             }
         }
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mpm_layer/kernels/product/product.hpp"
@@ -26,6 +27,9 @@ constexpr int kLargestI8Depth = 65536;
 /// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
 /// NaN if a value is not finite, and then every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads);
+/// As packQuads, of a row without a value below `least`, which is at most 0: its steps begin there, so that
+/// they are half as large behind an activation. For weights that have the same `least`.
+float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
 
 /// The largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);
@@ -37,7 +41,9 @@ void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8
 class PackedWeightsI8 {
 public:
     PackedWeightsI8() = default;
-    PackedWeightsI8(const float* weights, size_t stride, int depth, int columns);
+    /// With `least`, for rows of packQuadsFrom.
+    PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
+                    std::optional<float> least = std::nullopt);
 
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
@@ -45,9 +51,11 @@ public:
     size_t bytes() const;  ///< in use
     const I8Quad* panel(int index) const;
     const float* scales() const { return m_scales.data(); }
-    /// To be added to the sums of each column: left operands are bytes above zero on most processors, and
-    /// this removes the offset from the sum.
+    /// To be added to the sums of each column: it removes from them what the bytes of left operands are
+    /// above their steps.
     const std::int32_t* offsets() const { return m_offsets.data(); }
+    /// The product with a row whose values all are `least`: to be added to products. Empty without it.
+    const std::vector<float>& least() const { return m_least; }
 
     /// As those of PackedWeights; setColumns comes after it.
     void reshape(int depth, int columns);
@@ -58,7 +66,7 @@ public:
 private:
     int m_depth = 0, m_columns = 0;
     Buffer m_data;
-    std::vector<float> m_scales;  // whole panels
+    std::vector<float> m_scales, m_least;  // scales: of whole panels
     std::vector<std::int32_t> m_offsets;
 };
 

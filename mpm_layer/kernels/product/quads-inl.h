@@ -322,19 +322,20 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Bytes of a row, `offset` above its rounded steps; the last quad is filled up with `offset`.
-HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads) {
+/// Bytes of a row, `offset` above its rounded steps from `zero`; the last quad is filled up.
+HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
+                             float zero = 0) {
     const FloatTag d;
     const IntTag di;
     const hn::Rebind<std::uint8_t, IntTag> d8;
-    const Float by = hn::Set(d, inverse);
+    const Float by = hn::Set(d, inverse), from = hn::Set(d, zero);
     // Adding this rounds to a whole number, to nearest even, and leaves it in the low bits of the sum, where
     // the byte is taken from: 1.5 * 2^23.
     const Float magic = hn::Set(d, 12582912.0f + static_cast<float>(offset));
     const int lanes = static_cast<int>(hn::Lanes(d));
     auto* to = reinterpret_cast<std::uint8_t*>(quads);
     const auto bytes = [&](Float v) HWY_ATTR {
-        const auto bits = hn::BitCast(di, hn::MulAdd(v, by, magic));
+        const auto bits = hn::BitCast(di, hn::MulAdd(hn::Sub(v, from), by, magic));
         return hn::TruncateTo(d8, hn::BitCast(hn::RebindToUnsigned<IntTag>(), bits));
     };
     int k = 0;
@@ -342,7 +343,7 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
         hn::StoreU(bytes(hn::LoadU(d, row + k)), d8, to + k);
     if (k == width) return;
     HWY_ALIGN std::uint8_t last[HWY_MAX_BYTES];
-    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // missing lanes are zero: the offset
+    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // missing lanes meet weights of zero
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
 }
 
