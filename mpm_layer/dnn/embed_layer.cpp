@@ -196,7 +196,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    const bool pairs = network()->precisionBehind() == Precision::BF16;
+    // Without a norm before the scores, as in DEIMv2, an error here is as large as the largest token.
+    const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;

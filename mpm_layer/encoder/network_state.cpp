@@ -149,13 +149,16 @@ Precision NetworkPlace::precisionBehind() const {
 
 Precision NetworkPlace::precisionOfHead() const {
     const Precision precision = precisionBefore();
-    if (precision != Precision::I8) return precision;
+    return precision == Precision::I8 && selects() ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto)
+                                                   : precision;
+}
+
+bool NetworkPlace::selects() const {
     const Lock lock(m_network->m_guard);
     const NetworkState::Layers& layers = m_network->m_layers;
-    const bool selects = std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
+    return std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
         return other.selects && m_network->together(other, *m_layer);
     });
-    return selects ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto) : precision;
 }
 
 void NetworkPlace::noteF32(bool stays) const {

@@ -105,6 +105,7 @@ public:
     Precision precisionOfHead() const;
     /// Notes in that backbone's report whether the layer stays in f32 though the backbone is in int8.
     void noteF32(bool stays) const;
+    bool selects() const;  ///< whether a layer of the network chooses places by their scores
     void select() { m_layer->selects = true; }  ///< the layer chooses places by their scores
 
     /// For the encoder that decides. `tokens`: where it reads them; null if it does not reuse.
