@@ -1,5 +1,7 @@
 // Encoders with windows against the oracle, against plain encoders, and in random shapes.
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <set>
 
@@ -167,6 +169,22 @@ TEST_P(WindowsTest, DegenerateTokensStayInTheirWindow) {
     EXPECT_GE(left[1].size(), 3u);
     EXPECT_LE(left[1].size(), 5u);
     EXPECT_EQ(stage.map.at<int>(0), stage.map.at<int>(1));
+    // NaN stays in its window as long as no block is global.
+    EncoderOptions local = o;
+    local.globalBlocks.clear();
+    const EncoderCase windowsOnly = makeEncoder(local);
+    const cv::Mat found = run(GetParam(), windowsOnly, batch).outputs[0];
+    cv::Mat clean = batch.clone();
+    cv::patchNaNs(clean, 1);
+    const cv::Mat expected = run(GetParam(), windowsOnly, clean).outputs[0];
+    for (int t = 0; t < 24; ++t) {
+        const float* const row = found.ptr<float>() + t * o.dim();
+        if (t / 6 / 2 * 2 + t % 6 / 3 == 3) {
+            EXPECT_TRUE(std::all_of(row, row + o.dim(), [](float v) { return std::isnan(v); })) << t;
+        } else {
+            EXPECT_EQ(std::memcmp(row, expected.ptr<float>() + t * o.dim(), o.dim() * sizeof *row), 0) << t;
+        }
+    }
     // A window of one token keeps it.
     const EncoderOptions single = windowed({5, 3}, {1, 1}, {}, {0, 1});
     const Ran ran = run(GetParam(), makeEncoder(single), makeBatch(single, 1, 15, 4));
