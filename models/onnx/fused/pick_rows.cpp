@@ -27,8 +27,7 @@ public:
         m_old = &old;
         for (const Node& node : old) {
             checkTime();
-            if (!picksComputed(node) || !(node.is("Gather") ? gather(node) : gatherElements(node)))
-                m_graph.nodes.push_back(node);
+            if (!picksComputed(node) || !picks(node)) m_graph.nodes.push_back(node);
         }
         m_graph.sort();
         m_graph.prune();
@@ -40,11 +39,16 @@ private:
     bool isNew(int value) const { return value >= static_cast<int>(m_shapes.at.values.size()); }
 
     bool picksComputed(const Node& node) const {
-        if (!node.is("GatherElements") && !node.is("Gather")) return false;
+        if (!node.is("GatherElements") && !node.is("Gather") && !node.is("GatherND")) return false;
         if (isNew(node.inputs[0]) || isNew(node.inputs[1]) || isNew(node.outputs[0])) return false;
         const bool table = node.is("Gather") && tensorOf(node.inputs[0]).rank() == 1;
         return tensorOf(node.inputs[0]).isFloat() && !tensorOf(node.inputs[1]).known() && !table &&
                shapeOf(node.outputs[0]).size() > 0;
+    }
+
+    bool picks(const Node& node) {
+        if (node.is("GatherND")) return gatherND(node);
+        return node.is("Gather") ? gather(node) : gatherElements(node);
     }
 
     const Node* producerOf(int value) const {
@@ -142,6 +146,34 @@ private:
         for (int64_t d = 0; d < axis; ++d)
             order.insert(order.begin() + d, d);
         write(node, node.inputs[1], order, static_cast<size_t>(axis), elementCount(index));
+        return true;
+    }
+
+    // Places [batch, picked, 1] of each image, or pairs of the image's number and the place.
+    bool gatherND(const Node& node) {
+        const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
+        const bool pairs = node.getInt("batch_dims", 0) == 0;
+        if (index.size() != 3 || data.size() < 2 || index.back() != (pairs ? 2 : 1) || index[0] != data[0])
+            return false;
+        const Node* const joined = pairs ? producerOf(node.inputs[1]) : nullptr;
+        if (pairs && !(joined && joined->is("Concat") && joined->inputs.size() == 2 &&
+                       numbersImages(joined->inputs[0], index[1])))
+            return false;
+        const Index places = indexOf(pairs ? joined->inputs[1] : node.inputs[1]);
+        for (int64_t k = 0; k < m_spread.size(); ++k)
+            if (m_spread.at(k) != static_cast<double>(k)) return false;
+        List<int64_t> order(data.size());
+        std::iota(order.begin(), order.end(), int64_t{0});
+        write(node, places.root, order, 1, index[1]);
+        return true;
+    }
+
+    // 0 for each place of the first image, 1 for those of the second, ...
+    bool numbersImages(int value, int64_t places) const {
+        const Tensor& numbers = tensorOf(value);
+        if (!numbers.known() || m_shapes.dynamic) return false;
+        for (int64_t k = 0; k < numbers.size(); ++k)
+            if (numbers.at(k) != static_cast<double>(k / places)) return false;
         return true;
     }
 

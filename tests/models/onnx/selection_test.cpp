@@ -47,6 +47,25 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
+// memory[batch, places] of PyTorch is a GatherND: of pairs, or of the places in each image.
+TEST_F(Selection, OfTheBestPlacesByGatherND) {
+    const int x = tokens();
+    const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
+    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+    g.node("TopK", {most, g.ints({7})});
+    const int places = g.node("Unsqueeze", {g.outputOf(1), g.ints({-1})});
+    const int image = g.constant(Tensor::vector(std::vector<int64_t>(7, 0)).reshaped({1, 7, 1}));
+    const int pairs = g.node("Concat", {image, places});
+    g.with("axis", Attribute::of(int64_t{-1}));
+    g.output(g.node("GatherND", {m.linear(x, kDim, 4), pairs}), "dets", {1, 7, 4});
+    const int labels = g.node("GatherND", {m.linear(x, kDim, 5), places});
+    g.with("batch_dims", Attribute::of(int64_t{1}));
+    g.output(labels, "labels", {1, 7, 5});
+    convert();
+    EXPECT_EQ(count("MpmGatherRows"), 2);
+    EXPECT_EQ(count("GatherND"), 0);
+}
+
 // As the post-processing of RT-DETR: places and classes are one row, which is cut apart by integers.
 TEST_F(Selection, OfPlacesAndClassesAtOnce) {
     const int x = tokens();
