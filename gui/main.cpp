@@ -10,6 +10,7 @@
 
 #include <opencv2/core/utils/logger.hpp>
 
+#include "base/one_heap.hpp"
 #include "base/private_files.hpp"
 #include "gui/engine/whole_file.hpp"
 #include "gui/headless/headless.hpp"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
     // First: the child process that converts a model needs no window, bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
+    mpm::useOneHeap();
     // Errors appear in the window, or in one line; OpenCV's own log would name a camera's address.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <map>
 
+#include "base/one_heap.hpp"
+
 namespace mpm::gui::test {
 
 namespace {
@@ -21,6 +23,7 @@ Registered::Registered(const char* name, Run run) {
 }  // namespace mpm::gui::test
 
 int main(int argc, char** argv) {
+    mpm::useOneHeap();  // as the program
     const auto& tests = mpm::gui::test::registered();
     const auto found = argc > 1 ? tests.find(argv[1]) : tests.end();
     if (found != tests.end()) return found->second(argc - 1, argv + 1);
