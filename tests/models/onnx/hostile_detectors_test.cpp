@@ -1,0 +1,121 @@
+// Harmful files of detectors: each is rejected with a reason, or converted into a network of the same
+// results.
+#include <cmath>
+#include <limits>
+
+#include "converted_export.hpp"
+#include "support/npy.hpp"
+
+namespace {
+
+using namespace mpm;
+using namespace mpm::test;
+
+constexpr int64_t kDim = SmallExport::kDim, kHuge = int64_t{1} << 31, kLargest = int64_t{1} << 62;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+struct Detector {
+    List<int64_t> window{2, 3, 2, 4};  // rows of windows, rows in a window, then columns
+    int64_t k = 7;
+    int64_t copies = 1;  // of the 48 places
+    float score = 0, box = 0;
+    Shape size;  // of a second input
+    std::string detections;
+};
+
+class HostileDetectors : public testing::Test {
+protected:
+    static void write(const Detector& d, const std::string& path) {
+        SmallExport m{1};
+        GraphBuilder& g = m.builder();
+        const int size = d.size.empty() ? 0 : g.input("orig_target_sizes", d.size);
+        const auto linear = [&](int x, int64_t width, float offset) {
+            const int y = g.node("Add", {m.linear(x, kDim, static_cast<int>(width)), g.number(offset)});
+            return d.copies == 1 ? y : g.node("Tile", {y, g.ints({1, d.copies, 1})});
+        };
+        int x = m.withoutFirst(m.block(m.embed()));
+        List<int64_t> split = d.window;
+        split.push_back(kDim);
+        x = transposed(g, g.node("Reshape", {x, g.ints(split)}), {0, 2, 1, 3, 4});
+        x = transposed(g, g.node("Reshape", {x, g.ints({2, 2, 3, 4, kDim})}), {0, 2, 1, 3, 4});
+        x = g.node("Reshape", {x, g.ints({1, 48, kDim})});
+        const int scores = linear(x, 5, d.score);
+        const int most = g.node("ReduceMax", {scores});
+        g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+        g.node("TopK", {most, g.ints({d.k})});
+        const int best = g.node("Unsqueeze", {g.outputOf(1), g.ints({-1})});
+        const auto picked = [&](int from, int64_t width) {
+            const int y = g.node("GatherElements", {from, g.node("Expand", {best, g.ints({1, 1, width})})});
+            g.with("axis", Attribute::of(int64_t{1}));
+            return y;
+        };
+        int boxes = picked(linear(x, 4, d.box), 4);
+        if (!d.size.empty()) {
+            const int twice = g.node("Tile", {size, g.ints({1, 2})});
+            boxes = g.node("Mul", {boxes, g.node("Reshape", {twice, g.ints({1, 1, 4})})});
+        }
+        g.output(boxes, "dets", {1, d.k, 4});
+        g.output(picked(scores, 5), "labels", {1, d.k, 5});
+        models::writeModel(m.graph(), path);
+    }
+
+    // The reason; empty if the file is converted.
+    std::string refusal(const Detector& detector, double seconds = 0) const {
+        write(detector, m_folder / "in.onnx");
+        models::ConvertOptions options = unmerged();
+        options.detections = detector.detections;
+        options.maxSeconds = seconds;
+        try {
+            models::convertModel(m_folder / "in.onnx", m_folder / "out.onnx", options);
+            return {};
+        } catch (const cv::Exception& e) {
+            return e.err;
+        } catch (const std::exception& e) {  // a Refusal or a BudgetError
+            return e.what();
+        }
+    }
+
+    const TempFolder m_folder;
+};
+
+TEST_F(HostileDetectors, AreRejectedWithAReason) {
+    std::vector<Detector> all;
+    for (const int64_t k : {int64_t{0}, int64_t{-1}, int64_t{49}, kHuge, kLargest})
+        all.push_back({}), all.back().k = k;
+    for (const int64_t n : {int64_t{0}, int64_t{-3}, int64_t{4}, kHuge, kLargest})
+        all.push_back({}), all.back().window = {n, 3, 2, 4};
+    for (const Shape& size : {Shape{1, 3}, Shape{3}, Shape{1, 2, 2}, Shape{1, 0}})
+        all.push_back({}), all.back().size = size;
+    for (const char* lie : {R"({"boxes":"dets","scores":"none"})", R"({"boxes":"dets"})",
+                            R"({"boxes":"dets","scores":"labels","size_input":{"name":"x","order":"wh"}})"})
+        all.push_back({}), all.back().detections = lie;
+    for (const Detector& detector : all) {
+        const std::string reason = refusal(detector);
+        EXPECT_GT(reason.size(), 10u)
+            << detector.k << " " << detector.window[0] << " " << detector.detections;
+        EXPECT_LT(reason.size(), 500u) << reason;
+        EXPECT_FALSE(fileExists(m_folder / "out.onnx"));
+    }
+}
+
+// An export whose results are NaN proves nothing. Infinite ones are the same here and there.
+TEST_F(HostileDetectors, OfNumbersThatAreNotFinite) {
+    for (const bool box : {false, true}) {
+        for (const float value : {std::nanf(""), kInf, -kInf}) {
+            Detector d;
+            (box ? d.box : d.score) = value;
+            const std::string reason = refusal(d);
+            EXPECT_EQ(reason.empty(), !std::isnan(value)) << reason;
+        }
+    }
+}
+
+// In the time that is allowed, or not at all.
+TEST_F(HostileDetectors, OfAMillionProposals) {
+    Detector d;
+    d.copies = 1000000 / 48 + 1, d.k = 1000000;
+    const std::string reason = refusal(d, 2);
+    EXPECT_TRUE(reason.empty() || reason.find("--max-") != std::string::npos) << reason;
+}
+
+}  // namespace
