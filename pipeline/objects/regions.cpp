@@ -10,6 +10,8 @@ namespace mpm::pipeline {
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest) {
     CV_CheckType(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
                  "labels: expected one channel of 8 or 16 bits");
+    if (labels.empty()) return {};
+    const int side = smallest < 1 ? std::min(labels.rows, labels.cols) / 32 : 1;
     if (smallest < 1) smallest = std::max(1, static_cast<int>(labels.total() / 2000));
     std::vector<Detection> objects;
     std::vector<int> areas;
@@ -20,6 +22,7 @@ std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<in
         for (int i = 1; i < count; ++i) {  // 0 is the rest of the image
             const int* of = statistics.ptr<int>(i);
             if (of[cv::CC_STAT_AREA] < smallest) continue;
+            if (std::min(of[cv::CC_STAT_WIDTH], of[cv::CC_STAT_HEIGHT]) < side) continue;
             const cv::Rect box(of[cv::CC_STAT_LEFT], of[cv::CC_STAT_TOP], of[cv::CC_STAT_WIDTH],
                                of[cv::CC_STAT_HEIGHT]);
             const cv::Mat inside = regions(box) == i;

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // above, boxes are taken by overlap, one after the other
 constexpr double kLongestStep = 2;     // seconds between frames that count as watched
+constexpr double kPause = 10;          // times the step before: a longer step is a pause of the source
 constexpr double kLongestWay = 3;      // seconds for which an object without a box is expected to go on
 constexpr double kStepHalves = .2;     // seconds after which an earlier step counts half
 constexpr double kShortGap = 1.2;      // seconds after which a moving object may still be at its last place
@@ -164,7 +165,7 @@ void ObjectTracker::match(const std::vector<Detection>& boxes, bool high, std::v
     std::vector<Link> links;
     for (size_t t = 0; t < m_tracks.size(); ++t) {
         const Track& track = m_tracks[t];
-        if (track.object.seen) continue;
+        if (track.object.seen || (m_paused && isOver(track))) continue;
         for (size_t b = 0; b < boxes.size(); ++b) {
             if (used[b] || boxes[b].label != track.object.label || (boxes[b].score >= m_rules.high) != high)
                 continue;
@@ -299,6 +300,12 @@ void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f
     }
 }
 
+/// Not seen for too long: an object that was seen for a moment only is soon forgotten.
+bool ObjectTracker::isOver(const Track& track) const {
+    if (track.object.state == ObjectState::Stays) return track.unwatched > m_rules.keepStillSeconds;
+    return track.unseen > std::min(m_rules.keepSeconds, kShortGap + track.object.dwell());
+}
+
 ObjectState ObjectTracker::stateOf(const Track& track) const {
     if (m_now - track.anchored >= m_rules.stillSeconds) return ObjectState::Stays;
     if (m_now - track.object.since < m_rules.arrivedSeconds) return ObjectState::Arrived;
@@ -312,6 +319,8 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
     if (std::isfinite(seconds)) m_clock = seconds;
     if (m_first) m_now = m_clock;
     m_now += passed;
+    m_paused = m_step > 0 && passed > kPause * m_step;
+    if (passed > 0) m_step = passed;
     m_image = image;
     for (Track& track : m_tracks) {
         track.object.seen = false;
@@ -327,9 +336,7 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
     std::vector<TrackedObject> objects;
     std::vector<Track> kept;
     for (Track& track : m_tracks) {
-        const bool still = track.object.state == ObjectState::Stays;
-        const bool left =
-            still ? track.unwatched > m_rules.keepStillSeconds : track.unseen > m_rules.keepSeconds;
+        const bool left = isOver(track);
         if (track.object.seen) track.object.state = stateOf(track);
         if (left || (!track.counts && !track.object.seen)) track.object.state = ObjectState::Left;
         if (track.counts && !m_image.empty()) measureStays(track, track.object.state == ObjectState::Left);

@@ -24,9 +24,9 @@ struct TrackRules {
     double overlap = .25;    ///< of a box with the object's last one (intersection over union)
     double lowOverlap = .5;  ///< the same for boxes below `high`
     int confirm = 2;         ///< frames with a box before an object counts, if it is not there from the start
-    double arrivedSeconds = 1;      ///< how long an object counts as arrived
-    double stillSeconds = 2;        ///< without a way of a fourth of its size, an object stays
-    double keepSeconds = 6;         ///< an object that moved is kept so long without a box
+    double arrivedSeconds = 1;  ///< how long an object counts as arrived
+    double stillSeconds = 2;    ///< without a way of a fourth of its size, an object stays
+    double keepSeconds = 6;     ///< an object that moved is kept so long without a box, a new one for less
     double keepStillSeconds = 120;  ///< one that stays, in time that was watched: a pause does not count
     double regionSeconds = 1;       ///< outside of a region for longer, an object has left it
     int most = 1000;                ///< boxes of a frame that are used, the best, and objects at a time
@@ -92,6 +92,7 @@ private:
     void begin(const Detection& box);
     void measureStays(Track& track, bool left) const;
     void countLines(const Track& track, cv::Point2f from, cv::Point2f to);
+    bool isOver(const Track& track) const;
     ObjectState stateOf(const Track& track) const;
 
     const TrackRules m_rules;
@@ -101,13 +102,15 @@ private:
     std::vector<LineCounts> m_counts;
     cv::Size m_image;
     double m_now = 0, m_clock = 0;  ///< the second may jump back
-    bool m_first = true;
+    double m_step = 0;              ///< seconds between the last two frames
+    bool m_first = true, m_paused = false;
     std::int64_t m_nextId = 1;
 };
 
 /// Connected regions of the given classes as boxes with score 1, largest first: objects of a model that
-/// segments. labels: CV_8U or CV_16U ids. smallest: pixels of a region; 0: a two-thousandth of the image,
-/// since smaller regions are mostly noise.
+/// segments. labels: CV_8U or CV_16U ids. smallest: pixels of a region; 0: a two-thousandth of the image, and
+/// no side of its box below a 32nd of the image's shorter side, since what is narrower than a token is mostly
+/// noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes,
                                      int smallest = 0);
 

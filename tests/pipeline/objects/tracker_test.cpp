@@ -123,6 +123,56 @@ TEST(ObjectTracker, AnObjectThatMovesIsGoneAfterAnHour) {
     EXPECT_GT(tracker.update({box(190, 50)}, 3602, kImage).at(0).id, objects[0].id);
 }
 
+/// The first box after the gap is in the same place.
+TEST(ObjectTracker, AGapOfAnHourIsNoStay) {
+    for (const float speed : {0.F, 60.F}) {
+        ObjectTracker tracker;
+        tracker.setRegions({{"all", {{0, 0}, {1, 0}, {1, 1}, {0, 1}}}});
+        tracker.update({}, 0, kImage);
+        std::int64_t id = 0;
+        for (int i = 1; i < 6; ++i)
+            for (const TrackedObject& one :
+                 tracker.update({box(100 + speed * .2F * float(i), 100)}, i * .2, kImage))
+                id = one.id;
+        ASSERT_GT(id, 0);
+        for (int i = 0; i < 3; ++i)
+            for (const TrackedObject& one : tracker.update({box(100 + speed, 100)}, 3600 + i * .2, kImage)) {
+                EXPECT_EQ(one.id == id, one.state == ObjectState::Left);
+                EXPECT_LT(one.dwell(), 2);
+                for (const auto& stays : {one.stays, one.left})
+                    for (const auto& [region, seconds] : stays)
+                        EXPECT_LT(seconds, 2) << region;
+            }
+    }
+}
+
+TEST(ObjectTracker, WhatWasSeenForAMomentIsSoonForgotten) {
+    for (const int frames : {2, 6}) {  // 0.2 and 1 s
+        ObjectTracker tracker;
+        std::set<std::int64_t> ids;
+        tracker.update({}, 0, kImage);
+        for (int i = 1; i <= frames + 12; ++i) {
+            const bool away = i > frames && i <= frames + 10;  // for 2 s
+            for (const TrackedObject& one : tracker.update(
+                     away ? std::vector<Detection>() : std::vector<Detection>{box(100, 100)}, i * .2, kImage))
+                ids.insert(one.id);
+        }
+        EXPECT_EQ(ids.size(), frames == 2 ? 2U : 1U);
+    }
+}
+
+TEST(ObjectTracker, ASlowSourceHasNoGaps) {
+    ObjectTracker tracker;
+    tracker.update({}, 0, kImage);
+    for (int i = 1; i < 5; ++i) {
+        const auto objects = tracker.update({box(100, 100)}, i * 600, kImage);
+        if (i == 1) continue;
+        ASSERT_EQ(objects.size(), 1U);
+        EXPECT_EQ(objects[0].id, 1);
+        EXPECT_TRUE(objects[0].seen);
+    }
+}
+
 TEST(ObjectTracker, WeakBoxesContinueAnObjectButBeginNone) {
     ObjectTracker tracker;
     tracker.update({}, 0, kImage);
@@ -285,6 +335,32 @@ TEST(RegionObjects, AreConnectedPixelsOfAClass) {
     cv::Mat wide;
     labels.convertTo(wide, CV_16U, 100);
     EXPECT_EQ(pipeline::regionObjects(wide, {700}, 4).size(), 2U);
+}
+
+TEST(RegionObjects, AreNoNarrowerThanAToken) {
+    cv::Mat labels = cv::Mat::zeros(480, 640, CV_8U);
+    labels(cv::Rect(10, 10, 14, 100)) = 7;
+    labels(cv::Rect(60, 10, 100, 14)) = 7;
+    labels(cv::Rect(10, 200, 15, 100)) = 7;
+    EXPECT_EQ(pipeline::regionObjects(labels, {7}, 100).size(), 3U)
+        << "the caller decides about the smallest";
+    const auto objects = pipeline::regionObjects(labels, {7});
+    ASSERT_EQ(objects.size(), 1U);
+    EXPECT_EQ(objects[0].box, cv::Rect2f(10, 200, 15, 100));
+}
+
+TEST(RegionObjects, BadClassesAndManyRegionsDoNoHarm) {
+    cv::Mat labels(200, 200, CV_16U);
+    for (int y = 0; y < labels.rows; ++y)
+        for (int x = 0; x < labels.cols; ++x)
+            labels.at<ushort>(y, x) = x % 2 == 0 && y % 2 == 0 ? 65535 : 3;
+    const auto many = pipeline::regionObjects(labels, {65535}, 1);
+    EXPECT_EQ(many.size(), 10'000U);
+    EXPECT_LE(ObjectTracker().update(many, 0, labels.size()).size(), 1000U);
+    const int huge = std::numeric_limits<int>::max();
+    EXPECT_TRUE(pipeline::regionObjects(labels, {huge, -huge, -1, 65536}, 1).empty());
+    EXPECT_TRUE(pipeline::regionObjects(cv::Mat(labels != 3), {511, 256, -1}, 1).empty());
+    EXPECT_TRUE(pipeline::regionObjects(cv::Mat(0, 0, CV_8U), {1}, 1).empty());
 }
 
 }  // namespace
