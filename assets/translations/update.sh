@@ -1,7 +1,8 @@
 #!/bin/sh
 # Updates every .ts from the sources: new texts are added as unfinished, removed texts are deleted.
 #   sh assets/translations/update.sh             then edit the .ts, with Qt Linguist or by hand
-#   sh assets/translations/update.sh --check     fails if a translation lacks a placeholder (%1) of its text, or adds one
+#   sh assets/translations/update.sh --check     fails if a translation lacks a placeholder (%1) of its text, or adds one,
+#                                                or if a text has a word that the monitor does not use
 #   sh assets/translations/update.sh --complete  for a release: fails if a text of the sources has no translation
 # A text without a translation is shown in English.
 # lupdate ignores the namespaces of `namespace mpm::gui {`, which are part of a context's name at run time: the script
@@ -39,8 +40,15 @@ placeholders() {
     END { exit wrong }' "$1"
 }
 
+# Words of earlier versions that people did not understand.
+not_ours='short cut|flips?|page for prometheus'
+
 case "${1:-}" in
 --check)
+    if grep -niwE "<source>.*($not_ours)" assets/translations/*.ts; then
+        echo "update: the texts above have words that the monitor does not use" >&2
+        exit 1
+    fi
     for file in assets/translations/*.ts; do
         placeholders "$file" || { echo "update: $file: the placeholders above differ" >&2; exit 1; }
     done
