@@ -594,11 +594,11 @@
     </message>
     <message>
         <source>number of objects</source>
-        <translation>nombre d'objets</translation>
+        <translation>nombre d&apos;objets</translation>
     </message>
     <message>
         <source>stay of an object</source>
-        <translation>séjour d'un objet</translation>
+        <translation>séjour d&apos;un objet</translation>
     </message>
     <message>
         <source>an object left, after a stay</source>
@@ -1363,6 +1363,14 @@
     <message>
         <source>Tokens kept</source>
         <translation>Jetons gardés</translation>
+    </message>
+    <message>
+        <source>%1, number</source>
+        <translation>%1, nombre</translation>
+    </message>
+    <message>
+        <source>Number of objects</source>
+        <translation>Nombre d&apos;objets</translation>
     </message>
 </context>
 <context>
@@ -2550,7 +2558,7 @@
     </message>
     <message>
         <source>Objects that are present, with the time of their arrival</source>
-        <translation>Objets présents, avec l'heure de leur arrivée</translation>
+        <translation>Objets présents, avec l&apos;heure de leur arrivée</translation>
     </message>
 </context>
 <context>
