@@ -14,8 +14,8 @@ struct AlertNotice {
     double value = 0;
     QString text;         ///< for the user
     bool record = false;  ///< a video around it is wanted
-    QString key;          ///< the source's address without passwords
-    QImage cutOut;        ///< of the object; null: it is about none, or images are not kept
+    QString key = {};     ///< the source's address without passwords
+    QImage cutOut = {};   ///< of the object; null: it is about none, or images are not kept
 };
 
 }  // namespace mpm::gui

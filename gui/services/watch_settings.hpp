@@ -42,8 +42,8 @@ struct ThumbnailSettings {
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
-    QString name;         ///< "Front door"; empty: the address is shown
-    QStringList objects;  ///< classes that are followed; "*": all that are things
+    QString name;              ///< "Front door"; empty: the address is shown
+    QStringList objects = {};  ///< classes that are followed; "*": all that are things
 
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
 };

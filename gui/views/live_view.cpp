@@ -16,6 +16,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::size_t kMostNames = 60;  // of objects: more would cover the image
+constexpr std::chrono::seconds kLongestWait{2};
 constexpr double kLeastForNames = 320;  // width of the image, in points: names would cover each other
 
 /// Masked parts are hatched, as in the other views.
@@ -46,8 +47,14 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     });
 }
 
+/// Boxes are of the frame that was analysed, and the image is of the same frame: on a newer one boxes would
+/// stand beside what moves. The image does not wait for a network that needs seconds.
 void LiveView::setFrame(const LiveFrame& frame) {
-    if (m_past) return;
+    if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
+    showFrame(frame);
+}
+
+void LiveView::showFrame(const LiveFrame& frame) {
     m_captured = frame.captured;
     m_fresh = true;
     setImage(withMasks(frame));
@@ -59,6 +66,7 @@ void LiveView::setObjects(const AnalysisPtr& analysis) {
     m_objects = analysis->objects;
     m_model = analysis->model;
     m_size = analysis->size;
+    if (m_objects && !m_past && !analysis->frame.pixels.empty()) showFrame(analysis->frame);
     update();
 }
 

@@ -36,6 +36,7 @@ protected:
 
 private:
     void placeButton();
+    void showFrame(const LiveFrame& frame);
 
     QToolButton* m_now;  // ends a look at the past, or a change of shapes
     std::optional<qint64> m_past;

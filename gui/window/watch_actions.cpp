@@ -122,7 +122,7 @@ void showRecordings(MainWindow& window) {
     auto* dialog = new RecordingsDialog(window.session().services().videosFolder(), names, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     QObject::connect(dialog, &RecordingsDialog::playWanted, &window,
-                     [&window](const QString& file, const QString& title) { play(window, file, title); });
+                     [&window](const QString& file, const QString& rule) { play(window, file, rule); });
     withEvents(window, dialog,
                [dialog, rules = ruleNames(window)](const auto& events) { dialog->setEvents(events, rules); });
     dialog->show();
@@ -151,7 +151,7 @@ void showEvents(MainWindow& window) {
         QObject::connect(engine.get(), &Engine::happened, again, [again] { again->start(1'500); });
     QObject::connect(dialog, &EventsDialog::momentWanted, &window.front(), &FrontSource::showPastOf);
     QObject::connect(dialog, &EventsDialog::playWanted, &window,
-                     [&window](const QString& file, const QString& title) { play(window, file, title); });
+                     [&window](const QString& file, const QString& rule) { play(window, file, rule); });
     QObject::connect(dialog, &EventsDialog::removeWanted, &window,
                      [&window, load](const std::vector<std::int64_t>& ids) {
                          window.engine().recorder().removeEvents(ids);

@@ -11,6 +11,7 @@
 #include "gui/process.hpp"
 #include "gui/registry.hpp"
 #include "gui/services_fixture.hpp"
+#include "gui/views/live_view.hpp"
 #include "gui/window_fixture.hpp"
 
 using namespace mpm::gui;
@@ -26,6 +27,7 @@ private slots:
     void anAlertHasACutOut();
     void countsArePublished();
     void theWindowShowsThem();
+    void boxesStandOnTheirFrame();
     void settingsNameTheClasses();
 
 private:
@@ -217,6 +219,36 @@ void ObjectsTest::theWindowShowsThem() {
              QStringList(QStringLiteral("*")));
     follow->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(table.rowCount(), 0, test::patience(20'000));
+}
+
+/// The image waits for the analysis that gives the boxes, unless that takes seconds.
+void ObjectsTest::boxesStandOnTheirFrame() {
+    Viewport viewport;
+    LiveView view(&viewport);
+    const auto frame = [](std::int64_t number, std::chrono::seconds age) {
+        LiveFrame made;
+        made.number = number;
+        made.pixels = cv::Mat(48, 64, CV_8UC3, cv::Scalar::all(90));
+        made.captured = Steady::now() - age;
+        return made;
+    };
+    const auto analysed = [&](std::int64_t number, std::chrono::seconds age, bool followed) {
+        auto analysis = std::make_shared<Analysis>();
+        analysis->frame = frame(number, age);
+        if (followed) analysis->objects = std::make_shared<mpm::pipeline::FollowedObjects>();
+        return analysis;
+    };
+    view.setFrame(frame(4, {}));
+    QCOMPARE(view.note(), QStringLiteral("frame 4"));
+    view.setObjects(analysed(5, {}, true));
+    view.setFrame(frame(9, {}));
+    QCOMPARE(view.note(), QStringLiteral("frame 5"));
+    view.setObjects(analysed(6, std::chrono::seconds(3), true));
+    view.setFrame(frame(10, {}));
+    QCOMPARE(view.note(), QStringLiteral("frame 10"));
+    view.setObjects(analysed(7, {}, false));
+    view.setFrame(frame(11, {}));
+    QCOMPARE(view.note(), QStringLiteral("frame 11"));
 }
 
 void ObjectsTest::settingsNameTheClasses() {
