@@ -57,7 +57,7 @@ front() {
     clip
     "$build/cli/mpm" run default clip/val/images --reuse --save reuse --out drawn >/dev/null
     "$build/cli/mpm" run default clip/val/images/day000013.png --save map --out drawn >/dev/null
-    jpeg 75 drawn/day000013.reuse.png drawn/day000013.map.png
+    jpeg 62 drawn/day000013.reuse.png drawn/day000013.map.png
 }
 
 monitor_light() {
@@ -75,12 +75,12 @@ END
     screenshot dark
 }
 
-# screenshot THEME: after two nights in fast motion
+# screenshot THEME: by day, after a night in fast motion
 screenshot() {
     HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home/.config XDG_DATA_HOME=$PWD/home/.local/share QT_QPA_PLATFORM=offscreen LC_ALL=C.UTF-8 \
-        "$build/gui/mpm-monitor" --source demo --model default --profile "$1" --theme "$1" --window 1440x900 --day-cycle 300 \
-        --screenshot "$1.png" --after 65 2>/dev/null
-    jpeg 80 "$1.png"
+        "$build/gui/mpm-monitor" --source demo --model default --profile "$1" --theme "$1" --window 1440x900 --day-cycle 1000 \
+        --screenshot "$1.png" --after 88 2>/dev/null
+    jpeg 62 "$1.png"
 }
 
 # jpeg QUALITY PNG...: side by side, to $to
