@@ -247,7 +247,7 @@ private:
         if (m_labels.labels >= 0) outputLabels(graph);
         if (m_labels.classes >= 0) nameClasses(graph.outputs[m_labels.classes].dims[2] - 1, graph);
         const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
-        describeBoxes(m_options, chooses ? guessDetections(*m_original, m_prover->results()) : "", graph);
+        describeBoxes(m_options, chooses, *m_original, m_prover->results(), graph);
         m_conversion.detections = describeDetections(graph.metadata);
         writeMetadata(m_options, m_conversion, digest, graph);
         writeModel(graph, path, m_file.name());

@@ -51,7 +51,7 @@ private:
                            [](unsigned char c) { return std::tolower(c); });
             return name.find(part) != std::string::npos;
         };
-        for (size_t k = 0; k < m_results.size(); ++k) {
+        for (size_t k = 0; k < m_graph.outputs.size(); ++k) {
             if (rankOf(k) != 3 || !m_results[k].isFloat() || m_results[k].dim(2) != 4 ||
                 m_results[k].size() == 0)
                 continue;
@@ -60,7 +60,7 @@ private:
         }
         if (!m_boxes) return;
         const int64_t queries = m_results[*m_boxes].dim(1);
-        for (size_t k = 0; k < m_results.size(); ++k) {
+        for (size_t k = 0; k < m_graph.outputs.size(); ++k) {
             if (k == *m_boxes || rankOf(k) < 2 || m_results[k].dim(1) != queries) continue;
             const bool isFloat = m_results[k].isFloat();
             if (rankOf(k) == 2) (isFloat ? m_scores : m_labels) = k;
@@ -108,30 +108,39 @@ private:
     CV_Error(cv::Error::StsOutOfRange, "--detections: " + reason);
 }
 
+// Whether the outputs named as boxes, scores, masks and labels have the shapes of such.
+void checkShapes(const json& all, const Graph& original, const List<Tensor>& results) {
+    const auto resultOf = [&](const char* key) -> const Tensor* {
+        for (size_t k = 0; all.contains(key) && k < results.size() && k < original.outputs.size(); ++k)
+            if (all[key] == original.outputs[k].name) return &results[k];
+        return nullptr;
+    };
+    const auto rejectShape = [&](const char* key, const char* expected) {
+        fail(std::string(key) + " '" + printable(all[key].get<std::string>(), 200) + "' has not the shape " +
+             expected);
+    };
+    const Tensor* boxes = resultOf("boxes");
+    if (!boxes) return;
+    if (boxes->rank() != 3 || boxes->dim(2) != 4) rejectShape("boxes", "[images, boxes, 4]");
+    const auto check = [&](const char* key, int rank, const char* expected) {
+        const Tensor* result = resultOf(key);
+        if (result && (result->rank() != rank || result->dim(1) != boxes->dim(1))) rejectShape(key, expected);
+    };
+    if (resultOf("labels"))
+        check("scores", 2, "[images, boxes], as there are labels");
+    else
+        check("scores", 3, "[images, boxes, classes]");
+    check("masks", 4, "[images, boxes, rows, columns]");
+    check("labels", 2, "[images, boxes]");
+}
+
 std::string wordIn(const json& all, const char* key) {
     const auto found = all.find(key);
     return found != all.end() && found->is_string() ? printable(found->get<std::string>(), 200) : "";
 }
 
-}  // namespace
-
-bool choosesByScore(const Graph& graph) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-        if (node.op == "MpmTopK") return true;
-        const bool one = graph.isConstant(node.input(1)) && graph.constant(node.inputs[1]).size() == 1 &&
-                         graph.constant(node.inputs[1]).at(0) == 1;
-        return node.is("TopK") && node.inputs.size() > 1 && !one;
-    });
-}
-
-std::string guessDetections(const Graph& original, const List<Tensor>& results) {
-    if (results.size() < original.outputs.size()) return {};
-    const json all =
-        Guess(original, List<Tensor>(results.begin(), results.begin() + original.outputs.size())).run();
-    return all.empty() ? "" : all.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-void checkDetections(const std::string& text, const Graph& graph) {
+void checkDetections(const std::string& text, const Graph& graph, const Graph& original,
+                     const List<Tensor>& results) {
     const json all = json::parse(text, nullptr, false);
     if (!all.is_object()) fail("expects a JSON object as in mpm.detections, or none");
     const auto check = [&](const char* key, const List<Port>& ports, const char* kind) {
@@ -150,6 +159,32 @@ void checkDetections(const std::string& text, const Graph& graph) {
     for (const char* key : {"boxes", "scores", "masks", "labels"})
         check(key, graph.outputs, "output");
     check("size_input", graph.inputs, "input");
+    checkShapes(all, original, results);
+}
+
+}  // namespace
+
+bool choosesByScore(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+        if (node.op == "MpmTopK") return true;
+        const bool one = graph.isConstant(node.input(1)) && graph.constant(node.inputs[1]).size() == 1 &&
+                         graph.constant(node.inputs[1]).at(0) == 1;
+        return node.is("TopK") && node.inputs.size() > 1 && !one;
+    });
+}
+
+void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
+                   const List<Tensor>& results, Graph& graph) {
+    constexpr const char* kKey = "mpm.detections";
+    if (options.detections == "none") {
+        graph.metadata.erase(kKey);
+    } else if (!options.detections.empty()) {
+        checkDetections(options.detections, graph, original, results);
+        graph.metadata[kKey] = options.detections;
+    } else if (guess && !graph.metadata.count(kKey) && results.size() >= original.outputs.size()) {
+        const json all = Guess(original, results).run();
+        if (!all.empty()) graph.metadata[kKey] = all.dump(-1, ' ', false, json::error_handler_t::replace);
+    }
 }
 
 std::string describeDetections(const std::map<std::string, std::string>& metadata) {

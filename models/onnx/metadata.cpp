@@ -77,16 +77,4 @@ void writeMetadata(const ConvertOptions& options, const Conversion& conversion, 
     if (!to.count("mpm.source_sha256")) set("source_sha256", digest);
 }
 
-void describeBoxes(const ConvertOptions& options, const std::string& guess, Graph& graph) {
-    constexpr const char* kKey = "mpm.detections";
-    if (options.detections == "none") {
-        graph.metadata.erase(kKey);
-    } else if (!options.detections.empty()) {
-        checkDetections(options.detections, graph);
-        graph.metadata[kKey] = options.detections;
-    } else if (!guess.empty() && !graph.metadata.count(kKey)) {
-        graph.metadata[kKey] = guess;
-    }
-}
-
 }  // namespace mpm::models

@@ -22,8 +22,12 @@ void nameClasses(std::int64_t count, Graph& graph);
 /// Names that the exporter has noted, if they are as many as the classes.
 void nameClassesAsExported(Graph& graph);
 
-/// mpm.detections: as the options say, else as it is, else `guess` if that is not empty.
-void describeBoxes(const ConvertOptions& options, const std::string& guess, Graph& graph);
+/// mpm.detections: as the options say, else as it is, else, if `guess`, as the export's declarations and its
+/// results on one random image suggest. `results` are in the order of the export's outputs, perhaps with more
+/// behind them. Options that are not an object, or name outputs that do not exist or whose results have other
+/// shapes than boxes, scores, masks and labels, end in cv::Exception (StsOutOfRange).
+void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
+                   const List<Tensor>& results, Graph& graph);
 
 /// The metadata of a converted model stays unless the options replace it.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
@@ -55,14 +59,6 @@ std::optional<double> usuallyLeft(const std::string& method, double tokens);
 
 /// Whether the graph selects several positions by score, as detectors do.
 bool choosesByScore(const Graph& graph);
-
-/// The text of metadata mpm.detections as the export's declarations and its results on one random image
-/// suggest it; empty if the model does not look like a detector. `results` are in the order of the outputs.
-std::string guessDetections(const Graph& original, const List<Tensor>& results);
-
-/// Rejects a text that is not an object, or names outputs that do not exist, with cv::Exception
-/// (StsOutOfRange).
-void checkDetections(const std::string& text, const Graph& graph);
 
 /// One line for the report; empty if there is no metadata.
 std::string describeDetections(const std::map<std::string, std::string>& metadata);

@@ -86,8 +86,11 @@ TEST_F(HostileDetectors, AreRejectedWithAReason) {
         all.push_back({}), all.back().window = {n, 3, 2, 4};
     for (const Shape& size : {Shape{1, 3}, Shape{3}, Shape{1, 2, 2}, Shape{1, 0}})
         all.push_back({}), all.back().size = size;
-    for (const char* lie : {R"({"boxes":"dets","scores":"none"})", R"({"boxes":"dets"})",
-                            R"({"boxes":"dets","scores":"labels","size_input":{"name":"x","order":"wh"}})"})
+    for (const char* lie :
+         {R"({"boxes":"dets","scores":"none"})", R"({"boxes":"dets"})",
+          R"({"boxes":"labels","scores":"dets"})", R"({"boxes":"dets","scores":"dets","masks":"labels"})",
+          R"({"boxes":"dets","scores":"labels","labels":"labels"})",
+          R"({"boxes":"dets","scores":"labels","size_input":{"name":"x","order":"wh"}})"})
         all.push_back({}), all.back().detections = lie;
     for (const Detector& detector : all) {
         const std::string reason = refusal(detector);
