@@ -1,7 +1,8 @@
 // Three sources for a long time, with events, recordings and the player in use: memory, the answer to input,
-// and the cost of drawing. MPM_SOAK_MINUTES sets how long (30). The most memory in each minute is compared
-// with that of the first one after a third of the time, at most ten minutes. Times decide only if
-// MPM_QUIET_MACHINE is set, that is, if nothing else runs.
+// and the cost of drawing. MPM_SOAK_MINUTES sets how long (30). Memory is measured after a third of the time,
+// at most ten minutes: a recording needs 90 MiB while it is written, so that usual and most memory of a
+// minute are each followed by a line through all minutes. Times decide only if MPM_QUIET_MACHINE is set, that
+// is, if nothing else runs.
 #include <unistd.h>
 
 #include <QDirIterator>
@@ -48,6 +49,15 @@ double processorTime(const QByteArray& name) {
         ticks += fields.value(11).toDouble() + fields.value(12).toDouble();
     }
     return ticks / double(sysconf(_SC_CLK_TCK));
+}
+
+/// What a line through the values grows by, from the first to the last.
+double growth(const std::vector<double>& values) {
+    const double middle = double(values.size() - 1) / 2;
+    double slope = 0, squares = 0;
+    for (std::size_t k = 0; k < values.size(); ++k)
+        slope += (double(k) - middle) * values[k], squares += (double(k) - middle) * (double(k) - middle);
+    return squares > 0 ? 2 * middle * slope / squares : 0;
 }
 
 /// Drawing the images, and painting them with everything else that the window's thread does.
@@ -130,7 +140,7 @@ void SoakTest::sourcesForALongTime() {
     const double whole = 60 * minutes(), settled = std::min(600.0, whole / 3);
     double drawnAt = 0;
     int frames = -1, step = -1;
-    std::vector<double> peaks;  // of memory, in each minute after the settling
+    std::vector<std::vector<double>> memory;  // in each minute after the settling
     QElapsedTimer time;
     time.start();
     for (double passed = 0; passed < whole; passed = double(time.elapsed()) / 1000) {
@@ -140,24 +150,30 @@ void SoakTest::sourcesForALongTime() {
             use(++step % 60);
         if (passed < settled) continue;
         if (frames < 0) drawnAt = drawingTime(), frames = m_is.count;
-        peaks.resize(std::max(peaks.size(), std::size_t((passed - settled) / 60) + 1));
-        peaks.back() = std::max(peaks.back(), resident());
+        memory.resize(std::size_t((passed - settled) / 60) + 1);
+        memory.back().push_back(resident());
     }
-    const double grown = *std::max_element(peaks.begin(), peaks.end()) - peaks.front();
+    std::vector<double> usual, most;
+    for (std::vector<double>& minute : memory) {
+        if (minute.empty()) continue;
+        std::sort(minute.begin(), minute.end());
+        usual.push_back(minute[minute.size() / 2]), most.push_back(minute.back());
+    }
     const double drawing = 100 * (drawingTime() - drawnAt) / (whole - settled);
     std::sort(waits.begin(), waits.end());
     const double p99 = waits[waits.size() * 99 / 100];
     qInfo(
-        "%.1f minutes, %d frames: memory grew by %.1f MiB from %.1f; input to repaint: median %.1f ms, p99 "
-        "%.1f ms; "
-        "drawing %.1f %% of a core",
-        minutes(), m_is.count, grown, peaks.front(), waits[waits.size() / 2], p99, drawing);
+        "%.1f minutes, %d frames: memory grew by %.1f MiB from %.1f, at most by %.1f from %.1f; input to "
+        "repaint: median %.1f ms, p99 %.1f ms; drawing %.1f %% of a core",
+        minutes(), m_is.count, growth(usual), usual.front(), growth(most), most.front(),
+        waits[waits.size() / 2], p99, drawing);
     QVERIFY(m_is.count - frames > (whole - settled) / 4);  // it was busy, however slow the machine is
     QVERIFY(m_is.last->frame.generation == 1);
     QDirIterator thumbnails(m_is.sandbox.path(QStringLiteral("data/mpm/monitor/default-thumbnails")),
                             {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);
     QVERIFY(thumbnails.hasNext());
-    QVERIFY2(grown < kMostGrowth, qPrintable(QString::number(grown)));
+    QVERIFY2(growth(usual) < kMostGrowth, qPrintable(QString::number(growth(usual))));
+    QVERIFY2(growth(most) < kMostGrowth, qPrintable(QString::number(growth(most))));
     if (!qEnvironmentVariableIsSet("MPM_QUIET_MACHINE")) return;
     QVERIFY2(p99 <= kMostWait, qPrintable(QString::number(p99)));
     QVERIFY2(drawing < kMostDrawing, qPrintable(QString::number(drawing)));
