@@ -47,6 +47,8 @@ void gatherElements(Call& c) {
     const Tensor x = c.input(0), at = c.input(1);
     const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
     if (x.rank() != at.rank()) throw Refusal("its indices have another rank than its data");
+    for (int d = 0; d < x.rank(); ++d)
+        if (d != axis && at.dim(d) > x.dim(d)) throw Refusal("its indices have more rows than its data");
     if (!c.known()) return c.shape(0, x.type(), at.shape());
     Tensor& y = c.make(0, x.type(), at.shape());
     const List<int64_t> steps = stridesOf(x.shape());

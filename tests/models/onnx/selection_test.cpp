@@ -127,6 +127,21 @@ TEST_F(Selection, DescribedByTheOptions) {
     }
 }
 
+// Anchors of one image that the exporter folded do not serve two.
+TEST_F(Selection, OfFewerImagesThanIndicesIsRejected) {
+    g.node("TopK", {reshaped(m.linear(tokens(), kDim, 1), {1, 49}), g.ints({7})});
+    const int twice = g.node("Expand", {reshaped(g.outputOf(1), {1, 7, 1}), g.ints({2, 7, 4})});
+    const int y = g.node("GatherElements", {g.constant(m.random({1, 49, 4}, 1)), twice});
+    g.with("axis", Attribute::of(int64_t{1}));
+    g.output(y, "dets", {2, 7, 4});
+    try {
+        convert();
+        FAIL() << "converted";
+    } catch (const std::exception& e) {
+        EXPECT_NE(std::string(e.what()).find("more rows than its data"), std::string::npos) << e.what();
+    }
+}
+
 // Infinite boxes stay infinite until something bounds them.
 TEST_F(Selection, OfRowsWithInfinity) {
     const int x = tokens();
