@@ -47,7 +47,7 @@ cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const
     cv::Mat output(count, right.cols, CV_32F, cv::Scalar(0));
     productI8(rows.quads.data(), rows.stride, rows.scales.data(), count, weights, epilogue,
               output.ptr<float>(), right.cols);
-    if (least) cv::add(output, cv::repeat(cv::Mat(weights.least(), true).t(), count, 1), output);
+    if (least) cv::add(output, cv::repeat(cv::Mat(weights.least()).reshape(1, 1), count, 1), output);
     return output;
 }
 
