@@ -1,5 +1,6 @@
 """Tiny models of the packages that people export from, with weights drawn so that outputs follow the image."""
 import contextlib
+import functools
 import inspect
 import pathlib
 import re
@@ -123,6 +124,23 @@ def lightly_classes():
     return OwnExport(made, lambda path: made.export_onnx(path, verify=False))
 
 
+def lightly_model(name, **options):
+    """LTDETR: bilinear sampling spelled out, without GridSample."""
+    from lightly_train._task_models.ltdetr_object_detection.task_model import LTDETRObjectDetection
+    return LTDETRObjectDetection(model_name=name, classes={0: "a", 1: "b", 5: "c"}, image_size=(224, 224),
+                                 image_normalize={"mean": (0.4, 0.4, 0.4), "std": (0.2, 0.2, 0.2)}, load_weights=False, **options)
+
+
+def lightly_detector(name, **options):
+    made = lightly_model(name, **options)
+    return OwnExport(made, lambda path: made.export_onnx(path, dynamic_batch_size=False, verify=False))
+
+
+def libreyolo_detector(name, size, **options):
+    made = drawn_libreyolo(name, size)
+    return OwnExport(made.model, lambda path: made.export("onnx", output_path=str(path), **options))
+
+
 def block_of(page, heading):
     """The block below a heading, as guide() runs it."""
     text = (pathlib.Path(__file__).parents[2] / page).read_text()
@@ -137,6 +155,24 @@ def tiny_rfdetr():
     return made
 
 
+def drawn_ltdetr(name):
+    made = lightly_model(name.replace("-ltdetr-coco", "-notpretrained-ltdetr"))
+    draw(made)
+    return made
+
+
+def drawn_libreyolo(name, size):
+    import libreyolo
+    made = getattr(libreyolo, name)(None, size=size, device="cpu")
+    draw(made.model)
+    made.export = functools.partial(made.export, imgsz=192)
+    return made
+
+
+LOADERS = {r"RFDETRNano\(\)": "models.tiny_rfdetr()", r"lightly_train\.load_model\(": "models.drawn_ltdetr(",
+           r'(Libre\w+)\("\w+\.pt", size="(\w+)"\)': r'models.drawn_libreyolo("\1", "\2")'}
+
+
 def guide(page, blocks=1, heading="", **config):
     """The page's first blocks that are marked `python export`, or the block below a heading, as a program. Only the loaders are
     replaced: they give tiny models with drawn weights."""
@@ -145,7 +181,9 @@ def guide(page, blocks=1, heading="", **config):
     text = (pathlib.Path(__file__).parents[2] / page).read_text()
     program = "\n".join(re.findall(r"```python export\n(.*?)```", text, re.S)[:blocks])
     if heading:
-        program = block_of(page, heading).replace("RFDETRNano()", "models.tiny_rfdetr()")
+        program = block_of(page, heading)
+    for loader, tiny_model in LOADERS.items():
+        program = re.sub(loader, tiny_model, program)
     create = timm.create_model
     tiny = {name: TINY_TIMM[name] for name in ("embed_dim", "depth", "num_heads")}
 
@@ -186,6 +224,8 @@ def draw(model, seed=1):
         for name, p in model.named_parameters():
             noise = torch.randn(p.shape, generator=generator).to(p.dtype)
             last = name.rsplit(".", 1)[-1]
+            if last in ("up", "reg_scale"):  # of D-FINE's heads: they say what a bin means
+                continue
             if any(word in last for word in tokens) or p.dim() == 0:
                 p.copy_(0.3 * noise if p.dim() else p)
             elif p.dim() > 1 and min(p.shape[1:]) > 0 and p[0].numel() > 1:

@@ -7,8 +7,8 @@ import textwrap
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/models.md"
 BEGIN, END = "<!-- Written by ./run exports -->", "<!-- Until here -->"
 PACKAGES = {"timm": "timm", "hf": "transformers", "torchvision": "torchvision", "open": "open_clip_torch",
-            "smp": "segmentation_models_pytorch", "lightly": "lightly-train", "rfdetr": "rfdetr", "optimum": "optimum-onnx",
-            "guide": "the documents' blocks"}
+            "smp": "segmentation_models_pytorch", "lightly": "lightly-train", "rfdetr": "rfdetr", "libreyolo": "libreyolo",
+            "optimum": "optimum-onnx", "guide": "the documents' blocks"}
 HOW = {"script": "TorchScript", "own": "the package's own", "batch": "dynamic batch", "dynamic": "dynamic size",
        "f16": "weights and graph in f16", "ort=basic": "saved by ONNX Runtime, level basic",
        "ort=extended": "saved by ONNX Runtime, level extended", "ort=all": "saved by ONNX Runtime, level all",
@@ -98,9 +98,9 @@ def write(rows, results):
     intro = textwrap.fill(
         f"With {versions}. Sizes that only make a model small are left out; `features` is `forward_features`, `taps` the normalised "
         "tokens of four blocks (`forward_intermediates`), `output` the named fields of a result, `method` a call of that name, "
-        "`joint` a model of texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `lightly_...` and "
-        "`rfdetr_nano` the models' `export_onnx` and `export`, `guide` the blocks of a document.", 120, break_on_hyphens=False,
-        break_long_words=False)
+        "`joint` a model of texts and images, `unmasked` [EoMT without masked attention](../guide/eomt.md), `lightly_...`, "
+        "`libreyolo_...` and `rfdetr_nano` the models' `export_onnx` and `export`, `guide` the blocks of a document.", 120,
+        break_on_hyphens=False, break_long_words=False)
     text = "\n".join([
         BEGIN, "", intro, "", *converted, "", "Rejected (exit status 3, a line with the reason and the node):", "", *rejected, "",
         *(["Do not convert yet:", "", *failing, ""] if failing else []), END])

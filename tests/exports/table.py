@@ -85,6 +85,9 @@ ROWS = [
         size=(512, 512)),
     Row("guide_eomt_script", f'guide("docs/guide/eomt.md", 2, {EOMT_SIZES})', "script opset17 batch",
         outputs=["masks", "classes"], size=(512, 512)),
+    Row("guide_detector_ltdetr", 'guide("docs/guide/detector.md", 1)', "own", 12, size=(224, 224)),
+    Row("guide_detector_deimv2", 'guide("docs/guide/detector.md", 2)', "own", 12, size=(192, 192)),
+    Row("guide_detector_lwdetr", 'guide("docs/guide/detector.md", 3)', "own", 6, size=(192, 192)),
     # The page about models.
     which("vit", "ViT", 224),
     which("deit3", "DeiT-3", 384),
@@ -213,6 +216,13 @@ ROWS = [
     Row("lightly_eomt", "lightly_eomt('dinov2')", "own batch", 3, size=(56, 56), options="--blocks 1"),
     Row("lightly_eomt_dinov3", "lightly_eomt('dinov3')", "own batch", 2, size=(64, 64), options="--blocks 1"),
     Row("lightly_classes", "lightly_classes()", "own batch", 2, size=(64, 64), options="--blocks 1"),
+    Row("lightly_ltdetr", "lightly_detector('dinov2/_vittest14-ltdetr', decoder_name='rtdetrv2')", "own", 3, size=(224, 224)),
+    Row("lightly_ltdetr_dfine", "lightly_detector('dinov2/_vittest14-ltdetr', decoder_name='dfine')", "own", 3, size=(224, 224)),
+    Row("lightly_ltdetr_v2", "lightly_detector('dinov2/_vittest14-ltdetrv2')", "own", 3, size=(224, 224)),
+    Row("lightly_ltdetr_dinov3", "lightly_detector('dinov3/vitt16-notpretrained-ltdetr')", "own", 12, size=(224, 224)),
+    Row("libreyolo_deimv2", "libreyolo_detector('LibreDEIMv2', 's')", "own onnxsim", 12, size=(192, 192), options="--batch 1"),
+    Row("libreyolo_lwdetr", "libreyolo_detector('LibreLWDETR', 't', simplify=False)", "own", 6, size=(192, 192)),
+    Row("libreyolo_ec", "libreyolo_detector('LibreEC', 's')", "own onnxsim", 12, size=(192, 192), options="--batch 1"),
     Row("rfdetr_nano", "rfdetr_nano()", "own", 12, "windows and the choice of proposals", size=(128, 128)),
     # optimum, with another version of transformers
     Row("optimum_vit", face("ViTForImageClassification", "ViTConfig", num_labels=5), "optimum task=image-classification"),
