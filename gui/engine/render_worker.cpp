@@ -118,7 +118,7 @@ RenderedNight RenderWorker::drawNight(const NightPairPtr& pair, const RenderStyl
     }
 }
 
-RenderWorker::RenderWorker(QObject* parent) : Worker("render", parent) {}
+RenderWorker::RenderWorker(QObject* parent) : Worker("render", parent, 0) {}
 
 RenderWorker::~RenderWorker() {
     finish();

@@ -1,5 +1,8 @@
 #include "gui/engine/worker.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <exception>
 #include <utility>
 
@@ -7,7 +10,7 @@
 
 namespace mpm::gui {
 
-Worker::Worker(const char* name, QObject* parent) : QThread(parent) {
+Worker::Worker(const char* name, QObject* parent, int niceness) : QThread(parent), m_niceness(niceness) {
     setObjectName(QLatin1String(name));
     connect(this, &Worker::posted, this, &Worker::runNext, Qt::QueuedConnection);
 }
@@ -46,6 +49,9 @@ bool Worker::runNext() {
 }
 
 void Worker::run() {
+    // Of this thread only, and of the threads that it begins.
+    const auto thread = static_cast<id_t>(gettid());
+    setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + m_niceness);
     try {
         work();
     } catch (const std::exception& error) {

@@ -13,7 +13,8 @@ namespace mpm::gui {
 class Worker : public QThread {
     Q_OBJECT
 public:
-    explicit Worker(const char* name, QObject* parent = nullptr);
+    /// @param niceness a thread that computes for long lets the window and its images come first
+    explicit Worker(const char* name, QObject* parent = nullptr, int niceness = 5);
     ~Worker() override;
 
     /// Asks the thread to stop, without waiting for it.
@@ -42,6 +43,7 @@ protected:
 private:
     void run() final;
 
+    const int m_niceness;
     std::atomic<bool> m_stopping{false}, m_ended{false};
     std::mutex m_guard;
     std::deque<std::function<void()>> m_messages;  // guarded by m_guard

@@ -1,4 +1,7 @@
 // The workers without a window: frames, settings and measurements go the whole way through a real network.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <QSignalSpy>
 #include <QTest>
 
@@ -13,6 +16,7 @@ class EngineTest : public QObject {
 private slots:
     void mailboxKeepsTheNewest();
     void messagesAreHeardInOrder();
+    void theWindowComesFirst();
     void whatEndsAThreadIsSaid();
     void imagesAreAnalysedAndKept();
     void scheduleChangesTheNextFrame();
@@ -58,6 +62,10 @@ struct Watch : QObject {
     std::int64_t shown = -1;  ///< number of the newest frame
 };
 
+int niceness() {
+    return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+}
+
 /// Posts this many messages, then ends or fails.
 class Talker : public Worker {
 public:
@@ -65,9 +73,11 @@ public:
         : Worker("talker"), m_words(words), m_hears(std::move(hears)) {}
     ~Talker() override { finish(); }
     bool fails = false;
+    int wasNice = -1;
 
 protected:
     void work() override {
+        wasNice = niceness();
         for (int i = 0; i < m_words; ++i)
             post([this, word = "word " + std::to_string(i)] { m_hears(word); });
         if (fails) throw std::runtime_error("out of words");
@@ -105,6 +115,15 @@ void EngineTest::messagesAreHeardInOrder() {
         QCOMPARE(heard[i], "word " + std::to_string(i));
     QTest::qWait(0);
     QCOMPARE(heard.size(), size_t(100));
+}
+
+void EngineTest::theWindowComesFirst() {
+    Talker talker(1, [](const std::string&) {});
+    const int own = niceness();
+    talker.start();
+    talker.finish();
+    QCOMPARE(talker.wasNice, std::min(own + 5, 19));
+    QCOMPARE(niceness(), own);
 }
 
 void EngineTest::whatEndsAThreadIsSaid() {
