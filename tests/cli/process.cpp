@@ -89,9 +89,10 @@ Outcome mpmProgram(const std::vector<std::string>& arguments) {
     return Process(arguments).wait();
 }
 
-std::string mpmOnTerminal(const std::vector<std::string>& arguments) {
+std::optional<std::string> mpmOnTerminal(const std::vector<std::string>& arguments) {
     int terminal = -1;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child < 0) return std::nullopt;
     if (child == 0) become(arguments);
     std::string said;
     while (drain(terminal, said)) {

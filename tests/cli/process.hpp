@@ -1,6 +1,7 @@
 // Runs the built `mpm` as a user would.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ private:
 };
 
 Outcome mpmProgram(const std::vector<std::string>& arguments);
-/// All that a person sees of it.
-std::string mpmOnTerminal(const std::vector<std::string>& arguments);
+/// All that a person sees of it; none if the system gives no terminal, as a root without /dev/pts.
+std::optional<std::string> mpmOnTerminal(const std::vector<std::string>& arguments);
 
 }  // namespace mpm::test

@@ -69,7 +69,7 @@ bring_tree() {
         mount --bind "$MPM_EXPORTS_DIR" "$1/src/exports"
     fi
     mount -t proc proc "$1/proc"
-    [ -e "$1/dev/null" ] || mount --bind /dev "$1/dev"
+    mount --rbind /dev "$1/dev"
 }
 
 build() {
