@@ -59,7 +59,7 @@ BoundedLink::BoundedLink(int socket) {
 
 BoundedLink::~BoundedLink() {
     const std::uint64_t one = 1;
-    static_cast<void>(write(m_stop.get(), &one, sizeof one));
+    [[maybe_unused]] const ssize_t written = write(m_stop.get(), &one, sizeof one);
     m_thread.join();
 }
 
