@@ -2,6 +2,7 @@
 #include <mpm/mpm.h>
 
 #include "base/memory_use.hpp"
+#include "mpm_layer/kernels/attention/bf16_attention.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/reuse_suite.hpp"
 
@@ -209,7 +210,9 @@ TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
         }
         const double each = (residentMb() - before) / (kStreams - kWarm);
         const bool f32 = precision == Precision::F32;
-        EXPECT_LE(each, f32 ? 32 : 20);
+        // Without instructions for products of bytes, int8 keeps the values of attention in f32.
+        const bool asBytes = precision != Precision::I8 || kernels::takesValueQuads();
+        EXPECT_LE(each, f32 ? 32 : asBytes ? 20 : 22);
         // Keys and values of 14 blocks are 25.8 MB in f32, 12.9 MB in bf16, 6.5 MB as bytes; outputs are f32.
         EXPECT_GT(each, f32 ? 28 : precision == Precision::BF16 ? 14 : 10) << "measured where the memory is";
         RecordProperty(f32 ? "f32" : precision == Precision::BF16 ? "bf16" : "i8", std::to_string(each));
