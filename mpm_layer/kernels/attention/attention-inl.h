@@ -34,10 +34,11 @@ constexpr float kSlack = 8.0f;
 template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
+    float* earlier;  // sums of passes that ended, in the same form; null: all passes add to the output
     Float peak[V];   // the score that weights are relative to, per query
     Float total[V];  // running sum of weights per query
 
-    HWY_INLINE explicit Panel(float* output) : output(output) {
+    HWY_INLINE explicit Panel(float* output, float* earlier = nullptr) : output(output), earlier(earlier) {
         const FloatTag d;
         for (int v = 0; v < V; ++v) {
             peak[v] = hn::Set(d, std::numeric_limits<float>::lowest());
@@ -109,9 +110,25 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
         panel.peak[v] = hn::IfThenElse(hn::Gt(highest[v], hn::Add(old, hn::Set(d, kSlack))), highest[v], old);
         const Float shrink = exp2(hn::Sub(old, panel.peak[v]));
         panel.total[v] = hn::Mul(panel.total[v], shrink);
-        float* out = panel.output + v * width / 2;
-        for (int k = 0; k < headSize; ++k, out += width)
-            hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+        for (float* sums : {panel.output, panel.earlier}) {
+            if (!sums) continue;
+            float* out = sums + v * width / 2;
+            for (int k = 0; k < headSize; ++k, out += width)
+                hn::Store(hn::Mul(hn::Load(d, out), shrink), d, out);
+        }
+    }
+}
+
+/// The next pass begins with sums of zero: a chain of additions over all keys would have several times the
+/// rounding errors.
+template <int V>
+HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
+    const FloatTag d;
+    const size_t size = headSize * panelWidth();
+    for (size_t i = 0; i < size; i += hn::Lanes(d)) {
+        const Float sum = hn::Add(hn::Load(d, panel.earlier + i), hn::Load(d, panel.output + i));
+        hn::Store(sum, d, panel.earlier + i);
+        hn::Store(hn::Zero(d), d, panel.output + i);
     }
 }
 
@@ -132,10 +149,12 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
         for (int v = 0; v < V; ++v)
             highest[v] = highestScore(block, v);
         const bool higher = exceeds(highest, panel);
-        if (waiting > 0 && (higher || waiting == room)) {
+        const bool passEnds = panel.earlier && key > 0 && key % room == 0;
+        if (waiting > 0 && (higher || passEnds || waiting == room)) {
             add(key - waiting, waiting);
             waiting = 0;
         }
+        if (passEnds) endPass(head.headSize, panel);
         if (higher) raisePeaks(highest, head.headSize, panel);
         weigh(block, waiting);
         waiting += present;

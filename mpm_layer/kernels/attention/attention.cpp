@@ -35,11 +35,11 @@ template <int V>
 HWY_INLINE void attend(const AttentionHead& head, int first, float* output, size_t outputStride) {
     static thread_local Buffer scratch;
     const size_t width = panelWidth(), size = static_cast<size_t>(head.headSize) * width;
-    float* queries = scratch.reserve(2 * size + kKeyBlock * width);
-    float* weights = queries + 2 * size;
-    Panel<V> panel(queries + size);
+    float* queries = scratch.reserve(3 * size + kKeyBlock * width);
+    float* weights = queries + 3 * size;
+    Panel<V> panel(queries + size, queries + 2 * size);
     packQueries(head, first, queries);
-    std::fill(panel.output, panel.output + size, 0.0f);
+    std::fill(panel.output, weights, 0.0f);
 #if HWY_TARGET == HWY_NEON
     HWY_ALIGN float scores[kGroup * 8];
     attendStored<Exact>(
@@ -66,6 +66,8 @@ HWY_INLINE void attend(const AttentionHead& head, int first, float* output, size
             HWY_ATTR { weighScores(block, panel, weights + at * width); },
         [&](int key, int count) HWY_ATTR { addValues<V>(head, key, count, weights, panel.output); });
 #endif
+    endPass(head.headSize, panel);
+    panel.output = panel.earlier;
     writeOutput(head, first, panel, output, outputStride);
 }
 

@@ -63,10 +63,12 @@ HWY_INLINE void attendStored(const AttentionHead& head, int room, float* weights
     int waiting = 0;
     for (int key = 0; key < head.tokens; key += kGroup) {
         const int present = std::min(kGroup, head.tokens - key);
-        if (waiting == room) {
+        const bool passEnds = panel.earlier && key > 0 && key % room == 0;
+        if (waiting > 0 && (passEnds || waiting == room)) {
             add(key - waiting, waiting);
             waiting = 0;
         }
+        if (passEnds) endPass(head.headSize, panel);
         store(key);
         const auto readKey = [&](int r, Float(&scores)[V]) HWY_ATTR { read(key, r, scores); };
         auto group = weighStored<Exponential>(present, panel, readKey, weights + waiting * panelWidth());
