@@ -293,7 +293,8 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
     if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
     // Whole groups and tiles of rows are read, from the first row of each group of channels on.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
-    m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values));
+    m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
+                   kernels::Finer::Right);
     for (int row = 0; row < shape.outs; ++row) {
         const float* const from = weights + static_cast<size_t>(row) * shape.depth();
         m_rows->fill(row, [&](float* to) {

@@ -14,11 +14,12 @@ int widthIn(Precision precision, int width) {
 }  // namespace
 
 LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
-                   std::optional<float> least)
+                   std::optional<float> least, kernels::Finer finer)
     : m_precision(precision),
       m_count(count),
       m_width(width),
       m_least(least),
+      m_finer(finer),
       m_stride(kernels::paddedStride(widthIn(precision, width))) {
     const size_t size = kernels::paddedSize(count, m_stride);
     const size_t scales = precision == Precision::I8 ? kernels::paddedStride(count) : 0;
@@ -32,8 +33,8 @@ void LeftRows::pack(int r, const float* row) {
     if (m_precision == Precision::BF16) kernels::packPairs(row, m_width, pairs() + r * m_stride);
     if (m_precision != Precision::I8) return;
     kernels::I8Quad* to = quads() + r * m_stride;
-    m_scales[r] =
-        m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to) : kernels::packQuads(row, m_width, to);
+    m_scales[r] = m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to)
+                          : kernels::packQuads(row, m_width, to, m_finer);
 }
 
 Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,

@@ -16,8 +16,9 @@ namespace mpm::cpu {
 class LeftRows {
 public:
     /// The rows are in `memory`; older contents are lost. `least`: as that of the layer which takes them.
+    /// `finer`: Right for rows of weights.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
-             std::optional<float> least = std::nullopt);
+             std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
     /// write(row) fills row `r`, as f32.
     template <class Write>
@@ -41,6 +42,7 @@ private:
     Precision m_precision;
     int m_count, m_width;
     std::optional<float> m_least;
+    kernels::Finer m_finer;
     size_t m_stride;
     float* m_data;
     float* m_scales;

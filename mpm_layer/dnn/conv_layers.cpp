@@ -236,7 +236,7 @@ void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
     if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
         precision = Precision::F32;
     network()->noteF32(precision == Precision::F32);
-    m_rows.emplace(m_memory, precision, rows, depth);
+    m_rows.emplace(m_memory, precision, rows, depth, std::nullopt, kernels::Finer::Right);
     m_depth = depth;
     m_packed = weight;
     for (int r = 0; r < rows; ++r)

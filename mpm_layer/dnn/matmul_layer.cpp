@@ -63,7 +63,7 @@ private:
 void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
     const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
     kernels::Buffer memory;
-    cpu::LeftRows left(memory, precision, rows, depth);
+    cpu::LeftRows left(memory, precision, rows, depth, std::nullopt, kernels::Finer::Right);
     for (int r = 0; r < rows; ++r)
         left.fill(r, [&](float* to) { std::copy_n(a + static_cast<size_t>(r) * depth, depth, to); });
     const cpu::ColumnOperand right{b.ptr<float>(), static_cast<size_t>(columns), depth, columns};

@@ -276,7 +276,8 @@ TEST(ColumnProducts, AreInThePrecisionOfTheirRows) {
         const int columns = shape.x.size, depth = shape.channels;
         for (const Precision precision : precisions()) {
             mpm::kernels::Buffer memory;
-            mpm::cpu::LeftRows left(memory, precision, shape.outs, depth);
+            mpm::cpu::LeftRows left(memory, precision, shape.outs, depth, std::nullopt,
+                                    mpm::kernels::Finer::Right);
             for (int r = 0; r < shape.outs; ++r)
                 left.fill(r, [&](float* to) {
                     std::copy_n(c.weights.data() + static_cast<size_t>(r) * depth, depth, to);

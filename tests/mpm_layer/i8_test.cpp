@@ -51,6 +51,26 @@ cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const
     return output;
 }
 
+/// Steps of a column's largest weight.
+int columnLevels() {
+    const float one = 1;
+    return static_cast<int>(std::lround(1 / PackedWeightsI8(&one, 1, 1, 1).scales()[0]));
+}
+
+TEST(I8Product, HasAllStepsInAnOperandAtLeast) {
+    const float row[] = {-1, 1};
+    I8Quad quad = 0;
+    const auto levels = [&](Finer finer) { return std::lround(1 / packQuads(row, 2, &quad, finer)); };
+    EXPECT_EQ(levels(Finer::Left), 127);
+    EXPECT_GE(levels(Finer::Right), 63);
+    EXPECT_GE(columnLevels(), 64);
+    PackedWeightsI8 columns;
+    columns.reshape(1, 1);
+    const std::int32_t sum = 0;
+    columns.setColumns(0, 1, 1, &sum);
+    EXPECT_EQ(std::lround(1 / columns.scales()[0]), 127);
+}
+
 /// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus the rounding of f32.
 void checkI8Product(int rows, int depth, int columns, std::optional<float> least = std::nullopt) {
     cv::Mat left = randomMatrix(rows, depth, 1);
@@ -67,7 +87,7 @@ void checkI8Product(int rows, int depth, int columns, std::optional<float> least
             double largest = 0, sum = bias.at<float>(n), bound = 1e-5;
             for (int k = 0; k < depth; ++k)
                 largest = std::max<double>(largest, std::abs(right.at<float>(k, n)));
-            const double columnStep = largest / 127;
+            const double columnStep = largest / columnLevels();
             for (int k = 0; k < depth; ++k) {
                 const double x = left.at<float>(r, k), w = right.at<float>(k, n);
                 sum += x * w;
@@ -121,10 +141,11 @@ cv::Mat randomSigns(int rows, int columns, unsigned seed) {
 void checkWholeSteps(int rows, int depth, int columns) {
     const cv::Mat left = randomSigns(rows, depth, 1);
     cv::Mat right = randomMatrix(depth, columns, 2, 40.0);
+    const auto most = static_cast<float>(columnLevels());
     for (int n = 0; n < columns; ++n) {
         for (int k = 0; k < depth; ++k)
-            right.at<float>(k, n) = std::clamp(std::round(right.at<float>(k, n)), -127.0f, 127.0f);
-        right.at<float>(n % depth, n) = n % 2 == 0 ? 127.0f : -127.0f;  // a step is 1
+            right.at<float>(k, n) = std::clamp(std::round(right.at<float>(k, n)), -most, most);
+        right.at<float>(n % depth, n) = n % 2 == 0 ? most : -most;  // a step is 1
     }
     const cv::Mat output = multipliedI8(left, right, rows);
     for (int r = 0; r < rows; ++r) {

@@ -36,8 +36,9 @@ HWY_INLINE size_t queryRoom(int headSize) {
 }
 
 /// `rows` holds panelWidth() rows of quadsOf(headSize), for a while.
-HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int offset, I8Quad* rows,
-                                     float* room) {
+template <class Dot>
+HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Quad* rows, float* room) {
+    constexpr ByteForm form = Dot::form(Finer::Left);  // as the keys
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
     const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
@@ -48,16 +49,16 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, int o
         const float* from = head.queries + (first + q) * head.stride;
         const float largest = largestOf(from, head.headSize);
         const bool finite = largest == largest;
-        const Step step(finite ? largest : 0.0f, 127);
+        const Step step(finite ? largest : 0.0f, form.right);
         I8Quad* to = rows + static_cast<size_t>(q) * quads;
         std::fill_n(to, quads, 0u);
         if (finite) roundToQuads(from, head.headSize, step.inverse, 0, to);
         packed.scales[q] = finite ? step.scale * head.scale * kLog2E : largest;
         const auto* bytes = reinterpret_cast<const std::int8_t*>(to);
         int sum = 0;
-        for (int k = 0; k < head.headSize && offset != 0; ++k)
+        for (int k = 0; k < head.headSize && form.offset != 0; ++k)
             sum += bytes[k];
-        packed.offsets[q] = -offset * sum;
+        packed.offsets[q] = -form.offset * sum;
     }
     packColumns(rows, quads, present, quads, packed.quads);
     return packed;
@@ -150,7 +151,7 @@ HWY_INLINE void attendToFloats(const AttentionHeadI8& head, int first, float* ou
     float* weights = memory + out + queryRoom(f32.headSize);
     Panel<V> panel(memory);
     const QueryQuads queries =
-        packQueryQuads(f32, first, Dot::kOffset, reinterpret_cast<I8Quad*>(weights), memory + out);
+        packQueryQuads<Dot>(f32, first, reinterpret_cast<I8Quad*>(weights), memory + out);
     std::fill(panel.output, panel.output + out, 0.0f);
 #if HWY_TARGET == HWY_NEON
     HWY_ALIGN std::int32_t sums[kGroup * 8];
@@ -185,7 +186,7 @@ HWY_INLINE void attendToQuads(const AttentionHeadI8& head, int first, float* out
     KeyBlock block(memory + out + queryRoom(f32.headSize));
     Panel<V> panel(memory);
     const QueryQuads queries =
-        packQueryQuads(f32, first, DotVnni::kOffset, reinterpret_cast<I8Quad*>(block.scores), memory + out);
+        packQueryQuads<DotVnni>(f32, first, reinterpret_cast<I8Quad*>(block.scores), memory + out);
     std::fill(panel.output, panel.output + out, 0.0f);
     for (int key = 0; key < f32.tokens; key += kKeyBlockI8) {
         const int count = std::min(kKeyBlockI8, f32.tokens - key);

@@ -32,7 +32,7 @@ using Int = hn::Vec<hn::ScalableTag<std::int32_t>>;
 #define MPM_ARM_INT8 ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
 
 struct DotSdot {
-    static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = true, kTwoRows = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
@@ -67,7 +67,7 @@ struct DotSmmla : DotSdot {
 
 /// Two products fit into 16 bits.
 struct DotPlain {
-    static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false, kTwoRows = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {

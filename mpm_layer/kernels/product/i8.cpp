@@ -21,13 +21,16 @@ bool HasI8() {
     return hasDot();
 }
 
-/// The byte of the value `least` of a row, or of 0 without it.
-int OffsetI8(bool least) {
-    return withDot([least](auto dot)
-                       HWY_ATTR { return decltype(dot)::kOffset - (least ? decltype(dot)::kLevels : 0); });
+/// Offset of bytes, then steps of the left and of the right operand.
+void FormOf(Finer finer, int (&form)[3]) {
+    withDot([&](auto dot) HWY_ATTR {
+        const ByteForm own = decltype(dot)::form(finer);
+        form[0] = own.offset, form[1] = own.left, form[2] = own.right;
+        return 0;
+    });
 }
 
-float PackQuads(const float* row, int width, const float* least, I8Quad* quads) {
+float PackQuads(const float* row, int width, const float* least, Finer finer, I8Quad* quads) {
     return withDot([&](auto dot) HWY_ATTR {
         using Dot = decltype(dot);
         const float largest = largestOf(row, width);
@@ -35,13 +38,14 @@ float PackQuads(const float* row, int width, const float* least, I8Quad* quads) 
             std::fill_n(quads, quadsOf(width), 0u);
             return largest;
         }
+        const ByteForm form = Dot::form(finer);
         if (!least) {
-            const Step step(largest, Dot::kLevels);
-            roundToQuads(row, width, step.inverse, Dot::kOffset, quads);
+            const Step step(largest, form.left);
+            roundToQuads(row, width, step.inverse, form.offset, quads);
             return step.scale;
         }
-        const Step step(largest - *least, 2 * Dot::kLevels);
-        roundToQuads(row, width, step.inverse, Dot::kOffset - Dot::kLevels, quads, *least);
+        const Step step(largest - *least, 2 * form.left);
+        roundToQuads(row, width, step.inverse, form.offset - form.left, quads, *least);
         return step.scale;
     });
 }
@@ -235,7 +239,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(HasI8);
-HWY_EXPORT(OffsetI8);
+HWY_EXPORT(FormOf);
 HWY_EXPORT(LargestMagnitude);
 HWY_EXPORT(InterleaveQuads);
 HWY_EXPORT(PackQuads);
@@ -243,11 +247,24 @@ HWY_EXPORT(ProductI8);
 
 namespace {
 
-constexpr int kColumnLevels = 127;
+/// As ByteForm.
+struct Form {
+    explicit Form(Finer finer) {
+        int values[3];
+        HWY_DYNAMIC_DISPATCH(FormOf)(finer, values);
+        offset = values[0], left = values[1], right = values[2];
+    }
+    int offset, left, right;
+};
+
+const Form& formOf(Finer finer) {
+    static const Form left(Finer::Left), right(Finer::Right);
+    return finer == Finer::Left ? left : right;
+}
 
 /// The value of one quantisation step of each column, never so small that its inverse is infinite; NaN if a
 /// weight is not finite.
-std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns) {
+std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns, int levels) {
     std::vector<float> steps(columns, 0.0f), poison(columns, 0.0f);
     for (int k = 0; k < depth; ++k) {
         const float* row = weights + k * stride;
@@ -257,12 +274,11 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
         }
     }
     for (int n = 0; n < columns; ++n)
-        steps[n] = std::max(steps[n] / kColumnLevels, 0x1p-126f) + poison[n];
+        steps[n] = std::max(steps[n] / static_cast<float>(levels), 0x1p-126f) + poison[n];
     return steps;
 }
 
-/// The nearest whole number, as a float. No value is more than kColumnLevels steps; the sum's last bit is
-/// a 1.
+/// The nearest whole number, as a float. No value is more than 127 steps; the sum's last bit is a 1.
 float wholeSteps(float value, float inverse) {
     constexpr float kMagic = 12582912.0f;
     return (value * inverse + kMagic) - kMagic;
@@ -270,7 +286,7 @@ float wholeSteps(float value, float inverse) {
 
 /// Steps that a value of `largest` has; finite however small it is.
 float inverseOf(float largest) {
-    return largest > 0 ? std::min(kColumnLevels / largest, 0x1p126f) : 0.0f;
+    return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
 
 }  // namespace
@@ -280,12 +296,12 @@ bool hasI8() {
     return has;
 }
 
-float packQuads(const float* row, int width, I8Quad* quads) {
-    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, nullptr, quads);
+float packQuads(const float* row, int width, I8Quad* quads, Finer finer) {
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, nullptr, finer, quads);
 }
 
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads) {
-    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, &least, quads);
+    return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, &least, Finer::Left, quads);
 }
 
 float largestMagnitude(const float* row, int width) {
@@ -311,9 +327,8 @@ void PackedWeightsI8::setColumns(int first, int count, float largest, const std:
     const float inverse = inverseOf(largest);
     // NaN stays: then every product of the column is NaN.
     std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
-    static const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)(false);
     for (int n = 0; n < count; ++n)
-        m_offsets[first + n] = -offset * sums[n];
+        m_offsets[first + n] = -formOf(Finer::Right).offset * sums[n];
 }
 
 size_t PackedWeightsI8::bytes() const {
@@ -326,11 +341,12 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
                                  std::optional<float> least)
     : m_depth(depth), m_columns(columns) {
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
-    const int offset = HWY_DYNAMIC_DISPATCH(OffsetI8)(least.has_value());
+    const Form& form = formOf(Finer::Left);
+    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least`, or of 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
     std::fill_n(bytes, size * 4, std::int8_t(0));
-    m_scales = stepsOf(weights, stride, depth, columns);
+    m_scales = stepsOf(weights, stride, depth, columns, form.right);
     if (least) m_least.assign(columns, 0.0f);
     m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
     m_offsets.assign(m_scales.size(), 0);
@@ -358,7 +374,8 @@ const I8Quad* PackedWeightsI8::panel(int index) const {
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
-    const std::vector<float> steps = stepsOf(weights, stride, depth, columns);
+    constexpr int kLevels = 127;  // on every processor: which layers stay in f32 does not depend on it
+    const std::vector<float> steps = stepsOf(weights, stride, depth, columns, kLevels);
     if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
     double lost = 0, all = 0;
     for (int k = 0; k < depth; ++k) {
@@ -375,7 +392,7 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     // An outlier keeps its own value, and would hide the error that it causes in the rest of its column.
     double others = all;
     for (const float step : steps)
-        others -= std::pow(static_cast<double>(step) * kColumnLevels, 2);
+        others -= std::pow(static_cast<double>(step) * kLevels, 2);
     if (lost <= 1e-12 * all) return 0;
     return others > 0 ? std::sqrt(lost / others) : kInfinite;
 }

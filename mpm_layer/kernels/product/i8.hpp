@@ -21,20 +21,24 @@ inline int quadsOf(int width) {
     return (width + 3) / 4;
 }
 
+/// The operand of a product whose bytes have all steps, if a processor's instructions cannot give them to
+/// both. Tokens and pixels have larger outliers than weights, which make steps large.
+enum class Finer { Left, Right };
+
 /// Sums of more products could leave 32 bits.
 constexpr int kLargestI8Depth = 65536;
 
 /// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
 /// NaN if a value is not finite, and then every product of the row is NaN.
-float packQuads(const float* row, int width, I8Quad* quads);
+float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
 /// As packQuads, of a row without a value below `least`, which is at most 0: its steps begin there, so that
 /// they are half as large behind an activation. For weights that have the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
 
 /// The largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);
-/// Rows of a right operand whose largest absolute value is `largest` as quads of their columns; the last rows
-/// may be null: zeros. Adds each column's steps to `sums`.
+/// Rows of a right operand, the finer one, whose largest absolute value is `largest` as quads of their
+/// columns; the last rows may be null: zeros. Adds each column's steps to `sums`.
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 

@@ -81,14 +81,19 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-// A way to multiply: the form of the left operand's bytes (value + kOffset, at most kLevels from it), and
+/// Bytes of operands: those of the left one are value + offset.
+struct ByteForm {
+    int offset, left, right;  // left, right: steps of the largest value
+};
+
+// A way to multiply: the form of its operands, and
 // sum + the four products of each lane. With kByLane, `addLane` multiplies by a lane of a vector that holds
 // two of a row's quads: one load instead of two copies to all lanes.
 
 #if MPM_HAS_VNNI
 
 struct DotVnni {
-    static constexpr int kOffset = 128, kLevels = 127;
+    static constexpr ByteForm form(Finer) { return {128, 127, 127}; }
     static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
@@ -122,9 +127,11 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Two products in 16 bits, then two of those in 32: 127 * 127 * 2 is the most that fits.
+/// Two products in 16 bits, then two of those in 32: 255 * 64 * 2 and 127 * 127 * 2 fit.
 struct DotPlain {
-    static constexpr int kOffset = 64, kLevels = 63;
+    static constexpr ByteForm form(Finer finer) {
+        return finer == Finer::Left ? ByteForm{128, 127, 64} : ByteForm{64, 63, 127};
+    }
     static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
@@ -145,7 +152,7 @@ struct DotPlain {
 
 /// Byte by byte, in vectors of any kind.
 struct DotPlain {
-    static constexpr int kOffset = 0, kLevels = 127;
+    static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false;
 
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
