@@ -55,6 +55,15 @@ class Model:
         data = ctypes.cast(found.data, ctypes.POINTER(ctypes.c_float))
         return numpy.ctypeslib.as_array(data, shape=shape)[0].copy(), taken
 
+    def can(self, precision, image):
+        """Whether the processor computes in this precision."""
+        self.set("mpm", "none", precision)
+        try:
+            self(image)
+        except SystemExit:
+            return False
+        return True
+
     def tokens(self):
         counts = (ctypes.c_int * 64)()
         return numpy.mean(counts[:self.library.mpm_report_tokens(0, counts, 64)])
@@ -150,7 +159,7 @@ def compared(images, size, every, judge=None):
     wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4")
     rows = [(name, *settings, "f32") for name, settings in methods(images)]
     found = interleaved(model, rows, pixels)
-    for precision in ("bf16", "i8"):
+    for precision in filter(lambda name: model.can(name, pixels[0]), ("bf16", "i8")):
         some = [(name, *settings, precision) for name, settings in methods(images) if name.startswith(wanted)]
         found.update(interleaved(model, some, pixels))
     full, all_tokens, base = found[rows[0]]
