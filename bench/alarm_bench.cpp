@@ -30,7 +30,7 @@ using mpm::pipeline::regionObjects;
 constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds for MOG2 to learn the scene
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
 constexpr int kLeastSide = 16, kLeastFrames = 5;  // pixels of its box; frames in which it is seen like this
-constexpr double kOwnHold = .3;
+constexpr double kOwnHold = .5;
 constexpr int kResampled = 2000;
 const cv::Size kSize(640, 480);
 
@@ -123,9 +123,7 @@ std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
         const cv::Mat mask = one.mask.empty() ? cv::Mat(place.size(), CV_8U, cv::Scalar(1)) : one.mask;
         cv::Mat both = truth(place) & (mask(cv::Rect({0, 0}, place.size())) > 0);
         const int area = cv::countNonZero(mask);
-        all.push_back({{one.box, 0, one.score, {}},
-                       area,  // MOG2 has no classes
-                       2 * cv::countNonZero(both) >= area});
+        all.push_back({{one.box, one.label, one.score, {}}, area, 2 * cv::countNonZero(both) >= area});
     }
     return all;
 }
@@ -299,8 +297,8 @@ private:
     }
 
     std::vector<Detection> objects(const cv::Mat& image) {
-        const auto found = m_segmenter.segment(image);
-        return found.detector ? found.detections : regionObjects(found.labels, m_classes);
+        const auto found = m_segmenter.segment(image, mpm::pipeline::Scores::Coarse);
+        return found.detector ? found.detections : regionObjects(found.labels, m_classes, 0, found.scores);
     }
 
     mpm::pipeline::Segmenter m_segmenter;

@@ -131,7 +131,7 @@ void Engine::applyAlert(const Settings& settings) {
 
 std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, double seconds, cv::Size image) {
     std::vector<Detection> boxes = found.detections;
-    if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes);
+    if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
     if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_settings.threshold));  // a seek
     if (std::isfinite(seconds)) m_lastSeconds = seconds;
@@ -203,7 +203,8 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
 }
 
 FrameFigures Engine::process(const cv::Mat& image, double seconds, cv::Mat& out) {
-    const pipeline::Segmentation found = m_segmenter.segment(image);
+    const auto scores = m_classes.empty() ? pipeline::Scores::None : pipeline::Scores::Coarse;
+    const pipeline::Segmentation found = m_segmenter.segment(image, scores);
     FrameFigures figures;
     figures.objects = follow(found, seconds, image.size());
     draw(image, found, figures.objects, out);

@@ -73,7 +73,7 @@ pipeline::DetectionChoice ObjectFinder::choice() const {
 void ObjectFinder::find(FrameResult& result) {
     const pipeline::Segmentation& seg = result.segmentation;
     std::vector<Detection> all = seg.detections;
-    if (!seg.detector) all = pipeline::regionObjects(seg.labels, m_classes);
+    if (!seg.detector) all = pipeline::regionObjects(seg.labels, m_classes, 0, seg.scores);
     pipeline::keepClasses(all, m_classes);
     if (m_tracker) result.tracks = m_tracker->update(all, result.frame.seconds, result.frame.image.size());
     for (Detection& one : all)

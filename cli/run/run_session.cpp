@@ -204,7 +204,9 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
         frame.image = street::night(frame.image, *m_options.night, seed);
     }
     FrameResult result;
-    result.segmentation = m_windows ? m_windows->segment(frame.image) : m_segmenter.segment(frame.image);
+    const auto scores = m_objects ? pipeline::Scores::Coarse : pipeline::Scores::None;
+    result.segmentation =
+        m_windows ? m_windows->segment(frame.image) : m_segmenter.segment(frame.image, scores);
     frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
     if (m_scene) result.clock = pipeline::hourText(result.frame.seconds / 3600);

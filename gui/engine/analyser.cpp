@@ -81,7 +81,8 @@ std::shared_ptr<ModelFacts> factsOf(pipeline::Network& network, bool shipped) {
 Analyser::Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts)
     : m_segmenter(std::move(segmenter)), m_facts(std::move(facts)) {}
 
-pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int>& schedule, bool scores) {
+pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int>& schedule,
+                                     pipeline::Scores scores) {
     m_segmenter.encoder().setSchedule(schedule);
     return m_segmenter.segment(image, scores);
 }
@@ -131,7 +132,10 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request,
     useStream(frame.stream, fresh || std::exchange(known->second, frame.generation) != frame.generation);
     const bool follows = follower != nullptr && !request.objects.empty();
     if (follows) m_segmenter.setDetections({pipeline::TrackRules().low});
-    analysis.merged = run(frame.pixels, analysis.schedule, request.scores);
+    const auto scores = request.scores ? pipeline::Scores::All
+                        : follows      ? pipeline::Scores::Coarse
+                                       : pipeline::Scores::None;
+    analysis.merged = run(frame.pixels, analysis.schedule, scores);
     if (follows) m_segmenter.setDetections({});
     const ReuseState state = analysis.merged.tokens.reuse.state;
     if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used

@@ -45,7 +45,8 @@ private:
     void setReuse(bool on);
     /// Reuse remembers nothing of the runs beside those of the source.
     void useStream(int stream, bool fresh);
-    pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule, bool scores = false);
+    pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
+                               pipeline::Scores scores = pipeline::Scores::None);
 
     pipeline::Segmenter m_segmenter;
     ModelFactsPtr m_facts;

@@ -76,7 +76,8 @@ void ObjectFollower::begin(const KnownObjects& known, cv::Size image) {
 
 std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const Frame& frame) const {
     std::vector<Detection> boxes = found.detections;
-    if (!found.detector && !found.labels.empty()) boxes = regionObjects(found.labels, m_classes);
+    if (!found.detector && !found.labels.empty())
+        boxes = regionObjects(found.labels, m_classes, 0, found.scores);
     boxes.erase(std::remove_if(boxes.begin(), boxes.end(),
                                [&](const Detection& one) {
                                    return !has(m_classes, one.label) || isCovered(one.box, frame);

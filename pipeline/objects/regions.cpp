@@ -7,9 +7,11 @@
 
 namespace mpm::pipeline {
 
-std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest) {
+std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest,
+                                     const cv::Mat& scores) {
     CV_CheckType(labels.type(), labels.type() == CV_8U || labels.type() == CV_16U,
                  "labels: expected one channel of 8 or 16 bits");
+    CV_Assert(scores.empty() || (scores.type() == CV_32F && scores.size() == labels.size()));
     if (labels.empty()) return {};
     const int side = smallest < 1 ? std::min(labels.rows, labels.cols) / 32 : 1;
     if (smallest < 1) smallest = std::max(1, static_cast<int>(labels.total() / 2000));
@@ -26,7 +28,8 @@ std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<in
             const cv::Rect box(of[cv::CC_STAT_LEFT], of[cv::CC_STAT_TOP], of[cv::CC_STAT_WIDTH],
                                of[cv::CC_STAT_HEIGHT]);
             const cv::Mat inside = regions(box) == i;
-            objects.push_back({cv::Rect2f(box), label, 1, inside / 255});
+            const double score = scores.empty() ? 1 : cv::mean(scores(box), inside)[0];
+            objects.push_back({cv::Rect2f(box), label, static_cast<float>(score), inside / 255});
             areas.push_back(of[cv::CC_STAT_AREA]);
         }
     }

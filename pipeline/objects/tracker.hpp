@@ -107,12 +107,12 @@ private:
     std::int64_t m_nextId = 1;
 };
 
-/// Connected regions of the given classes as boxes with score 1, largest first: objects of a model that
-/// segments. labels: CV_8U or CV_16U ids. smallest: pixels of a region; 0: a two-thousandth of the image, and
-/// no side of its box below a 32nd of the image's shorter side, since what is narrower than a token is mostly
-/// noise.
-std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes,
-                                     int smallest = 0);
+/// Connected regions of the given classes as boxes, largest first: objects of a model that segments. labels:
+/// CV_8U or CV_16U ids. scores: of each pixel; a region has their mean, or 1 if there are none. smallest:
+/// pixels of a region; 0: a two-thousandth of the image, and no side of its box below a 32nd of the image's
+/// shorter side, since what is narrower than a token is mostly noise.
+std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
+                                     const cv::Mat& scores = {});
 
 /// Ids of classes whose names are things rather than areas in the data sets that segmentation models are
 /// trained on.

@@ -60,11 +60,18 @@ void keepLarger(const float* values, int own, size_t count, float* best, int* id
     }
 }
 
+/// Pixels from one with a score to the next, across and down; 0: none has a score.
+int stepOf(Scores scores) {
+    constexpr int kCoarse = 4;
+    return scores == Scores::None ? 0 : scores == Scores::All ? 1 : kCoarse;
+}
+
 /// A line of the result at a time: every class is stretched into `line` and compared with the best so far.
 class LineMaker {
 public:
-    LineMaker(const Logits& logits, const Taps& across, const Taps& down, bool scores)
-        : m_logits(logits), m_across(across), m_down(down), m_between(logits.cols), m_scores(scores) {
+    /// step: of pixels with a score
+    LineMaker(const Logits& logits, const Taps& across, const Taps& down, int step)
+        : m_logits(logits), m_across(across), m_down(down), m_between(logits.cols), m_step(step) {
         const size_t width = across.low.size();
         m_line.resize(width), m_best.resize(width), m_sum.resize(width), m_id.resize(width);
     }
@@ -76,9 +83,10 @@ public:
             stretch(c, y);
             keepLarger(m_line.data(), c, m_line.size(), m_best.data(), m_id.data());
         }
-        if (m_scores) sumExponentials(y);
+        if (hasScores(y)) sumExponentials(y);
     }
 
+    bool hasScores(int y) const { return m_step > 0 && y % m_step == 0; }
     int id(int x) const { return m_id[x]; }
     float score(int x) const { return 1 / m_sum[x]; }
 
@@ -93,7 +101,7 @@ private:
         std::fill(m_sum.begin(), m_sum.end(), 0.f);
         for (int c = 0; c < m_logits.classes; ++c) {
             stretch(c, y);
-            for (size_t x = 0; x < m_line.size(); ++x)
+            for (size_t x = 0; x < m_line.size(); x += m_step)
                 m_sum[x] += std::exp(m_line[x] - m_best[x]);
         }
     }
@@ -103,12 +111,12 @@ private:
     const Taps& m_down;
     std::vector<float> m_between, m_line, m_best, m_sum;
     std::vector<int> m_id;
-    bool m_scores;
+    int m_step;
 };
 
 }  // namespace
 
-Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores) {
+Labels argmaxStretched(const cv::Mat& logits, cv::Size size, Scores scores) {
     CV_CheckTypeEQ(logits.type(), CV_32F, "logits: expected 32-bit floats");
     CV_Check(logits.dims, logits.dims == 3 || (logits.dims == 4 && logits.size[0] == 1),
              "logits: expected 1xCxHxW or CxHxW");
@@ -120,9 +128,10 @@ Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores) {
     const Taps across(source.cols, size.width), down(source.rows, size.height);
     Labels labels;
     labels.ids.create(size, source.classes <= 256 ? CV_8U : CV_16U);
-    if (scores) labels.scores.create(size, CV_32F);
+    const int step = stepOf(scores);
+    if (step > 0) labels.scores.create((size.height - 1) / step + 1, (size.width - 1) / step + 1, CV_32F);
     parallelRanges(size.height, [&](const cv::Range& rows) {
-        LineMaker maker(source, across, down, scores);
+        LineMaker maker(source, across, down, step);
         for (int y = rows.start; y < rows.end; ++y) {
             maker.make(y);
             for (int x = 0; x < size.width; ++x) {
@@ -130,8 +139,9 @@ Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores) {
                     labels.ids.at<uchar>(y, x) = static_cast<uchar>(maker.id(x));
                 else
                     labels.ids.at<ushort>(y, x) = static_cast<ushort>(maker.id(x));
-                if (scores) labels.scores.at<float>(y, x) = maker.score(x);
             }
+            for (int x = 0; maker.hasScores(y) && x < size.width; x += step)
+                labels.scores.at<float>(y / step, x / step) = maker.score(x);
         }
     });
     return labels;

@@ -31,7 +31,7 @@ cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
 
 }  // namespace
 
-cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores) {
+cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores, cv::Mat* probabilities) {
     const bool labels = hasIds(output);
     const bool logits = output.dims == 4 && output.size[1] > 1 && output.type() == CV_32F;
     if (labels) return toIds(imageOf(output, index), output.size[2], output.size[3]);
@@ -40,8 +40,8 @@ cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scor
             "the model's output is neither logits (BxCxHxW) nor labels (Bx1xHxW), and it has no features of "
             "image tokens (BxRxD); it cannot be shown");
     const cv::Size size(std::max(output.size[3], input.width), std::max(output.size[2], input.height));
-    Labels found = argmaxStretched(imageOf(output, index), size, scores != nullptr);
-    if (scores != nullptr) *scores = found.scores;
+    Labels found = argmaxStretched(imageOf(output, index), size, scores);
+    if (probabilities != nullptr) *probabilities = found.scores;
     return found.ids;
 }
 
@@ -59,7 +59,7 @@ cv::Size tokenGrid(int tokens, cv::Size input) {
     return best;
 }
 
-Segmentation Segmenter::segment(const cv::Mat& image, bool scores) {
+Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
     return std::move(segment(std::vector<cv::Mat>{image}, scores).front());
 }
 
@@ -131,7 +131,7 @@ void Segmenter::addReport(const mpm::Report& report, size_t image, Segmentation&
     result.precision = report.precision;
 }
 
-std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, bool scores) {
+std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, Scores scores) {
     if (m_network.detects()) return detect(images);
     Stopwatch watch;
     const cv::Mat blob = m_network.blob(images);
@@ -154,10 +154,10 @@ std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images,
         if (kind == OutputKind::Features) {
             result.features = featuresOf(output, static_cast<int>(i), m_network.outputFacts());
         } else {
-            const cv::Mat ids =
-                labelsOf(output, static_cast<int>(i), info().size, scores ? &result.scores : nullptr);
+            const cv::Mat ids = labelsOf(output, static_cast<int>(i), info().size, scores, &result.scores);
             cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
-            if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size());
+            const int way = scores == Scores::Coarse ? cv::INTER_NEAREST : cv::INTER_LINEAR;
+            if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size(), 0, 0, way);
         }
         addReport(report, i, result);
         result.prepareMs = prepareMs;

@@ -17,6 +17,10 @@ struct SegmentedWindow {
     cv::Size grid;  ///< image tokens across and down
 };
 
+/// Which pixels get the probability of their label. Coarse: every fourth one across and down, enough for
+/// regions.
+enum class Scores { None, Coarse, All };
+
 /// Which objects of a detector count.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
@@ -49,8 +53,8 @@ public:
     /// labels).
     explicit Segmenter(Network network) : m_network(std::move(network)) {}
 
-    Segmentation segment(const cv::Mat& image, bool scores = false);
-    std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, bool scores = false);
+    Segmentation segment(const cv::Mat& image, Scores scores = Scores::None);
+    std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, Scores scores = Scores::None);
 
     /// For a detector.
     void setDetections(const DetectionChoice& choice) { m_choice = choice; }
@@ -75,7 +79,9 @@ std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::M
 
 /// Ids of image `index` of a network's output, of the size the network worked at: logits (BxCxHxW, any H and
 /// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.
-cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, cv::Mat* scores = nullptr);
+/// probabilities: the `scores` of logits.
+cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
+                 cv::Mat* probabilities = nullptr);
 
 /// Tokens across and down for `tokens` patches of a network input of `input` pixels: the rectangle of this
 /// area that is closest to the input's shape.
@@ -83,11 +89,11 @@ cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {
     cv::Mat ids;     ///< CV_8U up to 256 classes, else CV_16U
-    cv::Mat scores;  ///< CV_32F, probability of the winner; empty if not requested
+    cv::Mat scores;  ///< CV_32F, probability of the winner, a fourth as wide and high if coarse; may be empty
 };
 
 /// logits: CV_32F, 1xCxhxw or Cxhxw. Stretched to `size` (bilinear, half-pixel centres), then the largest
 /// class of each pixel; the lowest on ties.
-Labels argmaxStretched(const cv::Mat& logits, cv::Size size, bool scores = false);
+Labels argmaxStretched(const cv::Mat& logits, cv::Size size, Scores scores = Scores::None);
 
 }  // namespace mpm::pipeline

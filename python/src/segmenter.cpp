@@ -57,13 +57,15 @@ cv::Mat Result::overlay(const cv::Mat& image) const {
 
 Segmenter::Segmenter(const std::string& model, cv::Size size) : m_network(model, size) {}
 
-Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& image,
-                           const mpm::Report& report) {
+Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
+                           cv::Mat* scores) {
     Result result;
     Stopwatch watch;
     if (!m_network.detects() && isSegmentation(output)) {
-        const cv::Mat ids = pipeline::labelsOf(output, index, info().size);
+        const auto wish = scores ? pipeline::Scores::Coarse : pipeline::Scores::None;
+        const cv::Mat ids = pipeline::labelsOf(output, index, info().size, wish, scores);
         cv::resize(ids, result.labels, image.size(), 0, 0, cv::INTER_NEAREST);
+        if (scores && !scores->empty()) cv::resize(*scores, *scores, image.size(), 0, 0, cv::INTER_NEAREST);
         double most = 0;
         cv::minMaxLoc(ids, nullptr, &most);
         const int classes = std::max(output.size[1], static_cast<int>(most) + 1);
@@ -167,12 +169,16 @@ std::vector<Result> Segmenter::runBatch(pipeline::Network& network, const std::v
     const mpm::Report report = network.encoder().report();
     std::vector<Result> results;
     for (size_t i = 0; i < images.size(); ++i) {
-        results.push_back(resultOf(output, static_cast<int>(i), images[i], report));
+        const bool regions = !network.detects() && follow[i].tracker && !objects.empty();
+        cv::Mat scores;
+        results.push_back(
+            resultOf(output, static_cast<int>(i), images[i], report, regions ? &scores : nullptr));
         Result& result = results.back();
         if (network.detects())
             addObjects(outputs, static_cast<int>(i), sizes[i], follow[i], result);
-        else if (follow[i].tracker && !objects.empty() && !result.labels.empty())
-            addTracks(pipeline::regionObjects(result.labels, pipeline::classesNamed(info().labels, objects)),
+        else if (regions && !result.labels.empty())
+            addTracks(pipeline::regionObjects(result.labels, pipeline::classesNamed(info().labels, objects),
+                                              0, scores),
                       sizes[i], follow[i], result);
         results.back().times.prepare = prepare;
         results.back().times.network = forward;

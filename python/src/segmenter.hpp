@@ -86,7 +86,9 @@ private:
     void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, const Follow& follow,
                     Result& result);
     void addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow, Result& result) const;
-    Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report);
+    /// scores: if not null, the probabilities of coarse pixels, of the image's size; empty if unknown.
+    Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
+                    cv::Mat* scores);
     int idOf(const std::string& stream);
 
     std::mutex m_guard;

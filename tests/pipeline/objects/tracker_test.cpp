@@ -337,6 +337,18 @@ TEST(RegionObjects, AreConnectedPixelsOfAClass) {
     EXPECT_EQ(pipeline::regionObjects(wide, {700}, 4).size(), 2U);
 }
 
+TEST(RegionObjects, HaveTheMeanScoreOfTheirPixels) {
+    cv::Mat labels = cv::Mat::zeros(20, 30, CV_8U), scores(20, 30, CV_32F, cv::Scalar(0.9));
+    labels(cv::Rect(2, 3, 5, 4)) = 7;
+    labels(cv::Rect(20, 3, 6, 10)) = 7;
+    scores(cv::Rect(2, 3, 5, 2)) = 0.4;
+    const auto objects = pipeline::regionObjects(labels, {7}, 4, scores);
+    ASSERT_EQ(objects.size(), 2U);
+    EXPECT_NEAR(objects[0].score, 0.9, 1e-6);
+    EXPECT_NEAR(objects[1].score, 0.65, 1e-6) << "half of its pixels have 0.4";
+    EXPECT_EQ(pipeline::regionObjects(labels, {7}, 4)[1].score, 1) << "without scores";
+}
+
 TEST(RegionObjects, AreNoNarrowerThanAToken) {
     cv::Mat labels = cv::Mat::zeros(480, 640, CV_8U);
     labels(cv::Rect(10, 10, 14, 100)) = 7;

@@ -50,10 +50,22 @@ TEST(Argmax, ManyClassesNeedSixteenBits) {
     cv::Mat logits = randomLogits(300, 2, 2, 1);
     for (int i = 0; i < 4; ++i)
         logits.ptr<float>(0, 299)[i] = 100;
-    const Labels labels = argmaxStretched(logits, {4, 4}, true);
+    const Labels labels = argmaxStretched(logits, {4, 4}, Scores::All);
     EXPECT_EQ(labels.ids.type(), CV_16U);
     EXPECT_EQ(cv::countNonZero(labels.ids != 299), 0);
     EXPECT_NEAR(labels.scores.at<float>(0), 1, 1e-5);
+}
+
+TEST(Argmax, CoarseScoresAreThoseOfEveryFourthPixel) {
+    const cv::Mat logits = randomLogits(5, 6, 7, 1);
+    const cv::Size size(29, 22);
+    const Labels all = argmaxStretched(logits, size, Scores::All);
+    const Labels coarse = argmaxStretched(logits, size, Scores::Coarse);
+    ASSERT_EQ(coarse.scores.size(), cv::Size(8, 6));
+    for (int y = 0; y < coarse.scores.rows; ++y)
+        for (int x = 0; x < coarse.scores.cols; ++x)
+            EXPECT_EQ(coarse.scores.at<float>(y, x), all.scores.at<float>(4 * y, 4 * x));
+    EXPECT_TRUE(argmaxStretched(logits, size).scores.empty());
 }
 
 TEST(LabelsOf, TakesLabelMapsAsTheyAre) {

@@ -35,7 +35,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
 TEST(Segmenter, LabelsHaveTheImagesSizeAndTheReportItsTokens) {
     Segmenter segmenter{Network(smallModel())};
     EXPECT_TRUE(segmenter.network().random());
-    const Segmentation result = segmenter.segment(shapesImage(1), true);
+    const Segmentation result = segmenter.segment(shapesImage(1), Scores::All);
     EXPECT_EQ(result.labels.size(), cv::Size(200, 150));
     EXPECT_EQ(result.labels.type(), CV_8U);
     EXPECT_EQ(result.scores.size(), cv::Size(200, 150));
