@@ -21,13 +21,8 @@ bool HasI8() {
     return hasDot();
 }
 
-/// Offset of bytes, then steps of the left and of the right operand.
-void FormOf(Finer finer, int (&form)[3]) {
-    withDot([&](auto dot) HWY_ATTR {
-        const ByteForm own = decltype(dot)::form(finer);
-        form[0] = own.offset, form[1] = own.left, form[2] = own.right;
-        return 0;
-    });
+ByteForm FormOf(Finer finer) {
+    return withDot([finer](auto dot) HWY_ATTR { return decltype(dot)::form(finer); });
 }
 
 float PackQuads(const float* row, int width, const float* least, Finer finer, I8Quad* quads) {
@@ -247,18 +242,9 @@ HWY_EXPORT(ProductI8);
 
 namespace {
 
-/// As ByteForm.
-struct Form {
-    explicit Form(Finer finer) {
-        int values[3];
-        HWY_DYNAMIC_DISPATCH(FormOf)(finer, values);
-        offset = values[0], left = values[1], right = values[2];
-    }
-    int offset, left, right;
-};
-
-const Form& formOf(Finer finer) {
-    static const Form left(Finer::Left), right(Finer::Right);
+const ByteForm& formOf(Finer finer) {
+    static const ByteForm left = HWY_DYNAMIC_DISPATCH(FormOf)(Finer::Left),
+                          right = HWY_DYNAMIC_DISPATCH(FormOf)(Finer::Right);
     return finer == Finer::Left ? left : right;
 }
 
@@ -341,7 +327,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
                                  std::optional<float> least)
     : m_depth(depth), m_columns(columns) {
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
-    const Form& form = formOf(Finer::Left);
+    const ByteForm& form = formOf(Finer::Left);
     const int offset = form.offset - (least ? form.left : 0);  // the byte of `least`, or of 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));

@@ -25,6 +25,11 @@ inline int quadsOf(int width) {
 /// both. Tokens and pixels have larger outliers than weights, which make steps large.
 enum class Finer { Left, Right };
 
+/// Bytes of operands: those of the left one are value + offset.
+struct ByteForm {
+    int offset, left, right;  // left, right: steps of the largest value
+};
+
 /// Sums of more products could leave 32 bits.
 constexpr int kLargestI8Depth = 65536;
 

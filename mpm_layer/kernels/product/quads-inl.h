@@ -81,11 +81,6 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-/// Bytes of operands: those of the left one are value + offset.
-struct ByteForm {
-    int offset, left, right;  // left, right: steps of the largest value
-};
-
 // A way to multiply: the form of its operands, and
 // sum + the four products of each lane. With kByLane, `addLane` multiplies by a lane of a vector that holds
 // two of a row's quads: one load instead of two copies to all lanes.
