@@ -101,7 +101,7 @@ private:
         std::fill(m_sum.begin(), m_sum.end(), 0.f);
         for (int c = 0; c < m_logits.classes; ++c) {
             stretch(c, y);
-            for (size_t x = 0; x < m_line.size(); x += m_step)
+            for (size_t x = 0; x < m_line.size(); x += static_cast<size_t>(m_step))
                 m_sum[x] += std::exp(m_line[x] - m_best[x]);
         }
     }

@@ -313,8 +313,9 @@ void PackedWeightsI8::setColumns(int first, int count, float largest, const std:
     const float inverse = inverseOf(largest);
     // NaN stays: then every product of the column is NaN.
     std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
+    const int offset = formOf(Finer::Right).offset;
     for (int n = 0; n < count; ++n)
-        m_offsets[first + n] = -formOf(Finer::Right).offset * sums[n];
+        m_offsets[first + n] = -offset * sums[n];
 }
 
 size_t PackedWeightsI8::bytes() const {
