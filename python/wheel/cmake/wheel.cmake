@@ -1,6 +1,7 @@
-# The wheel's library finds what python/wheel/build.sh has built, in place of Debian's shared libraries.
+# The wheel's library finds what python/wheel/parts.sh builds, in place of Debian's shared libraries.
 set(MPM_WHEEL_FILES "${PROJECT_SOURCE_DIR}/python/wheel")
-set(MPM_WHEEL_PARTS "${PROJECT_SOURCE_DIR}/build/wheel" CACHE PATH "The folder that build.sh has built OpenCV and protobuf in")
+set(MPM_WHEEL_PARTS "${PROJECT_SOURCE_DIR}/build/wheel" CACHE PATH "The folder of what parts.sh builds")
+execute_process(COMMAND sh "${MPM_WHEEL_FILES}/parts.sh" "${PROJECT_SOURCE_DIR}" "${MPM_WHEEL_PARTS}" COMMAND_ERROR_IS_FATAL ANY)
 set(MPM_WHEEL_OPENCV "${MPM_WHEEL_PARTS}/installed/lib/cmake/opencv4" CACHE PATH "The folder of OpenCV's CMake files")
 foreach(package IN ITEMS OpenCV HWY ONNX)
   set(${package}_DIR "${MPM_WHEEL_FILES}/cmake" CACHE PATH "" FORCE)

@@ -1,16 +1,16 @@
 #!/bin/sh
-# build.sh TREE: builds the wheel in TREE/dist and names it. OpenCV and protobuf are built once, from the source
-# packages of PyPI that requirements.txt pins.
+# parts.sh TREE PARTS: what the wheel's library has inside: OpenCV and protobuf, built once from the source packages of PyPI that
+# requirements.txt pins, and the licences. CMake calls it (wheel.cmake).
 set -eu
-tree=$(cd "$1" && pwd)
+unset PYTHONPATH  # that of pip's build environment
+tree=$1 parts=$2
 here=$tree/python/wheel
-parts=$tree/build/wheel
 mkdir -p "$parts/src"
 
 fetch() {
     [ ! -e "$parts/src/fetched" ] || return 0
-    python3 -m venv "$parts/tools"
-    "$parts/tools/bin/pip" install --quiet --requirement "$here/tools.txt"
+    [ -e "$parts/tools/bin/pip" ] || python3 -m venv "$parts/tools"
+    "$parts/tools/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/tools.txt"
     "$parts/tools/bin/pip" download --quiet --no-binary :all: --no-deps --no-build-isolation --require-hashes \
         --dest "$parts/fetched" --requirement "$here/requirements.txt"
     for archive in "$parts/fetched"/*.tar.gz; do tar -xzf "$archive" -C "$parts/src"; done
@@ -56,7 +56,4 @@ launcher=-DMPM_NO_LAUNCHER=ON
 if command -v ccache >/dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 build_protobuf
 build_opencv
-cd "$tree"
-cmake --preset wheel
-cmake --build --preset wheel
-python3 "$here/pack.py" "$tree" "$parts"
+python3 "$here/licences.py" "$tree" "$parts" "$opencv" "$protobuf"
