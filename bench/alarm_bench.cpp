@@ -150,8 +150,8 @@ std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
 /// if the box shows a true object or a part of one, or if most of its pixels are those of true objects: a
 /// region may show several. An object is recalled if a box of an object with an alarm covers it. Things that
 /// stand still count as right, but need not be recalled.
-Score score(const std::vector<Watched>& frames, const Way& way) {
-    mpm::pipeline::ObjectTracker tracker;
+Score score(const std::vector<Watched>& frames, const Way& way, double threshold) {
+    mpm::pipeline::ObjectTracker tracker(mpm::pipeline::trackRules(threshold));
     Score score;
     std::set<std::int64_t> alarms, recalled;
     std::map<std::int64_t, std::set<std::int64_t>> covered;
@@ -195,7 +195,9 @@ struct Row {
 
 class Bench {
 public:
-    explicit Bench(const std::string& model) : m_segmenter(mpm::pipeline::Network(model)) {
+    explicit Bench(const std::string& model)
+        : m_segmenter(mpm::pipeline::Network(model)),
+          m_threshold(mpm::pipeline::usualThreshold(m_segmenter.network().detects())) {
         const auto& labels = m_segmenter.info().labels;
         if (!m_segmenter.network().detects())
             m_classes = mpm::pipeline::classesNamed(labels, {"car", "pedestrian", "bicyclist"});
@@ -213,9 +215,9 @@ public:
         std::vector<std::vector<Score>> peers(m_ways.size());
         for (int street = first; street < first + streets; ++street) {
             const std::vector<Watched> frames = watch(script, street, seconds);
-            row.ours.push_back(score(frames, {}));
+            row.ours.push_back(score(frames, {}, m_threshold));
             for (size_t way = 0; way < m_ways.size(); ++way)
-                peers[way].push_back(score(frames, m_ways[way]));
+                peers[way].push_back(score(frames, m_ways[way], m_threshold));
         }
         const int wanted = sumOf(row.ours).recalled;
         const auto isBetter = [&](const std::vector<Score>& one, const std::vector<Score>& other) {
@@ -302,6 +304,7 @@ private:
     }
 
     mpm::pipeline::Segmenter m_segmenter;
+    const double m_threshold;
     std::vector<int> m_classes;
     const std::vector<Search> m_searches = searches();
     std::vector<Way> m_ways;

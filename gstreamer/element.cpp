@@ -347,7 +347,8 @@ static void addProperties(GObjectClass* type) {
                             defaults.alertShare, flags));
     g_object_class_install_property(
         type, kThreshold,
-        g_param_spec_double("threshold", "Threshold", "Detectors: objects have larger scores, 0 to 1", 0, 1,
+        g_param_spec_double("threshold", "Threshold",
+                            "Objects have larger scores, 0 to 1; -1: 0.5 for boxes, 0.6 for regions", -1, 1,
                             defaults.threshold, flags));
     addText(type, kObjects, "objects", "Objects",
             "Classes whose objects are followed, such as car,person; empty: all of a detector, none of a "

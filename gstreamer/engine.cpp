@@ -107,7 +107,9 @@ void Engine::applyObjects(const Settings& settings) {
     } catch (const std::invalid_argument& error) {
         throw SettingsError("objects: " + std::string(error.what()));
     }
-    const pipeline::TrackRules rules = pipeline::trackRules(settings.threshold);
+    const bool detects = m_segmenter.network().detects();
+    m_threshold = settings.threshold < 0 ? pipeline::usualThreshold(detects) : settings.threshold;
+    const pipeline::TrackRules rules = pipeline::trackRules(m_threshold);
     pipeline::DetectionChoice choice;
     choice.threshold = rules.low;  // weak boxes continue a track
     m_segmenter.setDetections(choice);
@@ -133,7 +135,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_settings.threshold));  // a seek
+    if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_threshold));  // a seek
     if (std::isfinite(seconds)) m_lastSeconds = seconds;
     const auto tracks = m_tracker->update(boxes, seconds, image);
     std::vector<FrameObject> objects;
@@ -142,7 +144,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
         for (const pipeline::TrackedObject& track : tracks)
             if (track.seen && track.label == one.label && track.box == one.box && track.score == one.score)
                 object.id = track.id, object.since = track.since;
-        if (object.id != 0 || one.score > m_settings.threshold) objects.push_back(std::move(object));
+        if (object.id != 0 || one.score > m_threshold) objects.push_back(std::move(object));
     }
     return objects;
 }

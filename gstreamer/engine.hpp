@@ -25,8 +25,8 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = 0.5;  ///< of a detector's scores
-    std::string objects;     ///< classes, "car,person"; of a detector none is all
+    double threshold = -1;  ///< of objects' scores; below 0: usualThreshold
+    std::string objects;    ///< classes, "car,person"; of a detector none is all
     unsigned alertHoldMs = 0;
 };
 
@@ -84,7 +84,7 @@ private:
     pipeline::AlertWatch m_alerts;
     std::vector<int> m_classes;  ///< of objects
     std::optional<pipeline::ObjectTracker> m_tracker;
-    double m_lastSeconds = 0;
+    double m_threshold = 0, m_lastSeconds = 0;
 };
 
 }  // namespace mpm::gst

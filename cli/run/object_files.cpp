@@ -52,21 +52,24 @@ Json headOf(const FrameResult& result) {
 }  // namespace
 
 ObjectFinder::ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks)
-    : m_options(options), m_tracks(tracks), m_classes(classesNamed(info, options.classes)) {
+    : m_nms(options.nms),
+      m_threshold(options.threshold.value_or(pipeline::usualThreshold(info.detections.has_value()))),
+      m_tracks(tracks),
+      m_classes(classesNamed(info, options.classes)) {
     if (!info.detections && m_classes.empty()) m_classes = things(info);
     forget();
 }
 
 void ObjectFinder::forget() {
     if (!m_tracks) return;
-    m_tracker.emplace(pipeline::trackRules(m_options.threshold));
+    m_tracker.emplace(pipeline::trackRules(m_threshold));
 }
 
 pipeline::DetectionChoice ObjectFinder::choice() const {
     pipeline::DetectionChoice choice;
-    choice.threshold = static_cast<float>(m_options.threshold);
+    choice.threshold = static_cast<float>(m_threshold);
     if (m_tracks) choice.threshold = std::min(choice.threshold, pipeline::TrackRules().low);
-    choice.nms = m_options.nms;
+    choice.nms = m_nms;
     return choice;
 }
 
@@ -77,7 +80,7 @@ void ObjectFinder::find(FrameResult& result) {
     pipeline::keepClasses(all, m_classes);
     if (m_tracker) result.tracks = m_tracker->update(all, result.frame.seconds, result.frame.image.size());
     for (Detection& one : all)
-        if (one.score > m_options.threshold) result.objects.push_back(std::move(one));
+        if (one.score > m_threshold) result.objects.push_back(std::move(one));
 }
 
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run) {

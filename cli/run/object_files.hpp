@@ -31,7 +31,7 @@ public:
     void forget();  ///< another source
 
 private:
-    const RunOptions& m_options;
+    const double m_nms, m_threshold;
     const bool m_tracks;
     std::vector<int> m_classes;  ///< empty: all
     std::optional<pipeline::ObjectTracker> m_tracker;

@@ -77,8 +77,8 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
         "HOW", [&o](const std::string& text) { o.mapColours = parseMapColours(text); });
     addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N",
               [&o](const std::string& text) { o.dayCycle = parseCount("--day-cycle", text, 2); });
-    addParsed(verb, "--threshold", "only objects with larger scores, 0 to 1 (default: 0.5)", "X",
-              [&o](const std::string& text) { o.threshold = parseShare("--threshold", text); });
+    addParsed(verb, "--threshold", "only objects with larger scores, 0 to 1 (default: 0.5; of regions 0.6)",
+              "X", [&o](const std::string& text) { o.threshold = parseShare("--threshold", text); });
     addParsed(verb, "--nms",
               "detectors: of a class's boxes that overlap by more, only the best (default: all)", "IOU",
               [&o](const std::string& text) { o.nms = parseShare("--nms", text); });

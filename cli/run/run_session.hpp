@@ -37,7 +37,7 @@ struct RunOptions {
     int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
-    double threshold = 0.5;            ///< of a detector's scores
+    std::optional<double> threshold;   ///< of objects' scores; default: usualThreshold
     double nms = 1;                    ///< 1: boxes that overlap stay
     std::vector<std::string> classes;  ///< objects of these only; empty: all
 };

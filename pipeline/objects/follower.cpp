@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "pipeline/objects/frame_objects.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -68,7 +70,7 @@ void ObjectFollower::begin(const KnownObjects& known, cv::Size image) {
         object.boxes = 2;
         objects.push_back(std::move(object));
     }
-    m_tracker.emplace();
+    m_tracker.emplace(trackRules(usualThreshold(m_setup.detector)));
     m_tracker->restore(objects, known.nextId);
     m_seen.clear();
     m_last.reset();

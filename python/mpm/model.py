@@ -301,7 +301,7 @@ class Model(Initialised):
 
     @property
     def threshold(self) -> float:
-        """Of a detector: objects have larger scores. 0 to 1."""
+        """Objects have larger scores. 0 to 1; 0.5 for boxes of a detector and 0.6 for regions, unless set."""
         return float(self._facts()["threshold"])
 
     @threshold.setter

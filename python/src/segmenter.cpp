@@ -55,7 +55,9 @@ cv::Mat Result::overlay(const cv::Mat& image) const {
     return tracks ? pipeline::drawBoxes(base, pipeline::drawnTracks(*tracks, classes, palette)) : base;
 }
 
-Segmenter::Segmenter(const std::string& model, cv::Size size) : m_network(model, size) {}
+Segmenter::Segmenter(const std::string& model, cv::Size size) : m_network(model, size) {
+    threshold = pipeline::usualThreshold(m_network.detects());
+}
 
 Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
                            cv::Mat* scores) {

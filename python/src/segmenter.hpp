@@ -77,7 +77,7 @@ public:
     int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
-    double threshold = 0.5, nms = 1;                                ///< of a detector
+    double threshold = 0, nms = 1;     ///< of objects' scores; of boxes that overlap
     std::vector<std::string> objects;  ///< classes that are followed; of a detector none is all
 
 private:
