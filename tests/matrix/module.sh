@@ -34,8 +34,8 @@ build() {
     # shellcheck disable=SC2086  # options without blanks
     cmake -G Ninja -S "$source" -B "$folder" -DCMAKE_BUILD_TYPE=Release $launcher -DBUILD_LIST=core,imgproc,imgcodecs,dnn,python3,ts,mpm \
         -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=17 -DCPU_DISPATCH=AVX2 -DBUILD_TESTS=ON \
-        -DBUILD_PERF_TESTS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_opencv_apps=OFF -DBUILD_JAVA=OFF -DBUILD_PROTOBUF=OFF \
-        -DPROTOBUF_UPDATE_FILES=ON -DOPENCV_GENERATE_PKGCONFIG=OFF -DPYTHON3_EXECUTABLE=/usr/bin/python3 $off \
+        -DBUILD_PERF_TESTS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_opencv_apps=OFF -DBUILD_JAVA=OFF \
+        -DOPENCV_GENERATE_PKGCONFIG=OFF -DPYTHON3_EXECUTABLE=/usr/bin/python3 $off \
         -DOPENCV_EXTRA_MODULES_PATH="$work/share/mpm/opencv_module" "$@"
     cmake --build "$folder" --target opencv_test_mpm opencv_python3
 }
