@@ -312,8 +312,9 @@ void RunSession::showResult(const FrameResult& result) {
 
 std::string RunSession::summaryLine() const {
     const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
-    const std::string head = cv::format("%lld frames of %d tokens, %s ", static_cast<long long>(m_frames),
-                                        m_tokensIn, m_description.reuse ? "computed" : "kept");
+    const std::string head =
+        cv::format("%lld frame%s of %d tokens, %s ", static_cast<long long>(m_frames),
+                   m_frames == 1 ? "" : "s", m_tokensIn, m_description.reuse ? "computed" : "kept");
     if (s.days > 0 && s.nights > 0)
         return head + cv::format("by day %.1f +- %.1f (%d frames), by night %.1f +- %.1f (%d): %+.2f %%",
                                  s.dayMean, s.daySpread, s.days, s.nightMean, s.nightSpread, s.nights,
