@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <sstream>
 
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/model/compute.hpp"
@@ -105,10 +106,13 @@ using AdamStates = std::remove_reference_t<decltype(std::declval<torch::optim::A
 /// The key of a weight's state is an address: as text in LibTorch 1.13, a pointer in 2.x.
 template <class Key = AdamStates::key_type>
 Key keyOf(const torch::Tensor& weight) {
-    if constexpr (std::is_same_v<Key, std::string>)
-        return c10::guts::to_string(weight.unsafeGetTensorImpl());
-    else
+    if constexpr (std::is_same_v<Key, std::string>) {
+        std::ostringstream text;
+        text << weight.unsafeGetTensorImpl();
+        return text.str();
+    } else {
         return weight.unsafeGetTensorImpl();
+    }
 }
 
 const torch::Tensor& partOf(const Optimiser::State& state, const std::string& name,
