@@ -17,8 +17,8 @@ fetch() {
     touch "$parts/src/fetched"
 }
 
-# Paths of this machine are in no file.
-flags="-ffile-prefix-map=$tree=. -g0"
+# Paths of this machine are in no file. They may have blanks.
+flags="\"-ffile-prefix-map=$tree=.\" -g0"
 
 build_protobuf() {
     [ ! -e "$parts/protobuf/libprotobuf.a" ] || return 0
