@@ -132,7 +132,7 @@ void ConversionTest::windowClosesAtOnce() {
     QElapsedTimer since;
     since.start();
     is.window->close();
-    QTRY_COMPARE_WITH_TIMEOUT(converters(), 0, 2'000);
+    QTRY_COMPARE_WITH_TIMEOUT(converters(), 0, test::patience(2'000));
     // And once more without the event, as at the program's end.
     is.open();
     is.window->model().convert(kStreet);

@@ -83,7 +83,7 @@ Rows CycleTest::stop(test::WindowFixture& is) {
     for (const char* name : {"all.csv", "all.json"}) {
         QSignalSpy exported(&is.window->engine().recorder(), &Recorder::exported);
         is.window->exports().allMeasurements(is.sandbox.path(QLatin1String(name)));
-        if (!QTest::qWaitFor([&] { return !exported.isEmpty(); }, 20'000)) return {};
+        if (!QTest::qWaitFor([&] { return !exported.isEmpty(); }, test::patience(20'000))) return {};
     }
     mpm::pipeline::Store kept(is.window->session().profile().storePath().toStdString());
     const auto id = kept.source(is.window->engine().sourceName().toStdString());
@@ -223,7 +223,7 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     rule.hold = std::chrono::seconds(0);
     is.window->setRule(rule);
     const auto once = std::int64_t(images.size());
-    QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, 300'000);
+    QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, test::patience(300'000));
     const Rows rows = stop(is);
     QVERIFY(rows.size() > images.size() / 2);
     // The recorded count equals the count of another network on the same image.

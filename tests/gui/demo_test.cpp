@@ -25,7 +25,7 @@ public:
                        {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"),
                         QStringLiteral("0"), QStringLiteral("%1x%2x24").arg(kWidth).arg(kHeight),
                         QStringLiteral("-fbdir"), folder});
-        if (m_server.waitForReadyRead(20'000))
+        if (m_server.waitForReadyRead(test::patience(20'000)))
             m_name = QLatin1Char(':') + QString::fromUtf8(m_server.readAllStandardOutput()).trimmed();
     }
     ~Screen() {
@@ -110,20 +110,22 @@ void DemoTest::everyViewIsAliveSoon() {
     program.start(command.takeFirst(), command);
     QVERIFY(program.waitForStarted());
     const auto alive = [&](int view) { return looksLikeAnImage(screen.look().copy(views()[view])); };
-    QVERIFY2(QTest::qWaitFor([&] { return alive(0) && alive(1) && alive(2) && alive(3); }, 60'000),
-             "a view stays empty");
+    QVERIFY2(
+        QTest::qWaitFor([&] { return alive(0) && alive(1) && alive(2) && alive(3); }, test::patience(60'000)),
+        "a view stays empty");
     const qint64 started = timer.elapsed();
     // Not painted only once: every view changes with the street.
     const QImage before = screen.look();
     for (int view = 0; view < 4; ++view) {
         const QRect place = views()[view];
-        QVERIFY2(QTest::qWaitFor([&] { return screen.look().copy(place) != before.copy(place); }, 20'000),
+        QVERIFY2(QTest::qWaitFor([&] { return screen.look().copy(place) != before.copy(place); },
+                                 test::patience(20'000)),
                  qPrintable(QStringLiteral("view %1 stands still").arg(view)));
     }
     const QString shot = qEnvironmentVariable("MPM_DEMO_SHOT");
     if (!shot.isEmpty()) QVERIFY(screen.look().save(shot));
     program.terminate();
-    program.waitForFinished(10'000);
+    program.waitForFinished(test::patience(10'000));
     qInfo("all views alive %lld ms after the start", started);
     if (qEnvironmentVariableIsSet("MPM_QUIET_MACHINE"))
         QVERIFY2(started < 5'000, qPrintable(QString::number(started)));

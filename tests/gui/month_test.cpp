@@ -105,7 +105,7 @@ void MonthTest::startsPansAndStaysSmall() {
     const auto id = store.source(source.toStdString());
     const auto oldest = [&] { return store.count(id); };
     const auto before = oldest();
-    QTRY_VERIFY_WITH_TIMEOUT(oldest() < before, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(oldest() < before, test::patience(20'000));
 }
 
 MPM_GUI_TEST(MonthTest);

@@ -61,7 +61,8 @@ void NarrowTest::fits() {
     for (int view = 0; view < viewKeys().size(); ++view) {
         window().views()->showView(view);
         QStringList cut;
-        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); }, 2'000);
+        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); },
+                                           test::patience(2'000));
         QVERIFY2(whole, qPrintable(cut.join(QStringLiteral("; "))));
         QCOMPARE(window().size(), size);
         // Nothing sticks out of the window: layouts squeeze before they cut.
@@ -71,7 +72,7 @@ void NarrowTest::fits() {
             const QRect placed(part->mapTo(&window(), QPoint()), part->size());
             QVERIFY2(window().rect().contains(placed), part->metaObject()->className());
             const int need = part->minimumSizeHint().height();
-            const bool high = QTest::qWaitFor([&] { return part->height() >= need; }, 1'000);
+            const bool high = QTest::qWaitFor([&] { return part->height() >= need; }, test::patience(1'000));
             QVERIFY2(high, qPrintable(QStringLiteral("%1 in view %2: %3 of %4")
                                           .arg(QLatin1String(part->metaObject()->className()))
                                           .arg(view)

@@ -53,13 +53,13 @@ std::optional<QString> findSecret(Secrets& secrets, const QString& key, QString*
         if (problem != nullptr) *problem = why;
         done = true;
     });
-    return QTest::qWaitFor([&] { return done; }, 15'000) ? found : std::nullopt;
+    return QTest::qWaitFor([&] { return done; }, test::patience(15'000)) ? found : std::nullopt;
 }
 
 QString keepSecret(Secrets& secrets, const QString& key, const QString& secret) {
     std::optional<QString> problem;
     secrets.keep(key, secret, [&](const QString& why) { problem = why; });
-    const bool answered = QTest::qWaitFor([&] { return problem.has_value(); }, 15'000);
+    const bool answered = QTest::qWaitFor([&] { return problem.has_value(); }, test::patience(15'000));
     return answered ? *problem : QStringLiteral("no answer");
 }
 
@@ -78,7 +78,7 @@ void PublishTest::initTestCase() {
             return QDBusConnection::sessionBus().interface()->isServiceRegistered(
                 QStringLiteral("org.freedesktop.secrets"));
         },
-        10'000));
+        test::patience(10'000)));
 }
 
 void PublishTest::cleanupTestCase() {

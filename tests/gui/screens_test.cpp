@@ -197,7 +197,8 @@ void ScreensTest::look(const QString& name, QWidget& top) {
         window().setAppearance(appearance);
         QTest::qWait(100);
         QStringList cut;  // words that just changed get their room with the next layout
-        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(top)).isEmpty(); }, 2'000);
+        const bool whole =
+            QTest::qWaitFor([&] { return (cut = test::cutWords(top)).isEmpty(); }, test::patience(2'000));
         const QString folder = qEnvironmentVariable("MPM_SHOTS"),
                       file = QStringLiteral("%1/%2-%3.png").arg(folder, name, appearanceName(appearance));
         if (!folder.isEmpty()) QVERIFY(QDir().mkpath(folder) && top.grab().save(file));
@@ -300,7 +301,7 @@ void ScreensTest::lastNightIsFound() {
         const auto columns = data.columns(now - 7 * kDay, now, 14);
         return columns[0].quantities.size() == 2 && columns[0].quantities[0].any();
     };
-    QTRY_VERIFY_WITH_TIMEOUT(past(), 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(past(), test::patience(30'000));
     look(prefix + QStringLiteral("3-week"), window());
     auto* tall = window().timeline()->findChild<QToolButton*>(QStringLiteral("tall"));
     tall->click();
@@ -371,7 +372,7 @@ QDialog* ScreensTest::open(const QKeySequence& keys) {
             if (found->isVisible()) dialog = found;
         return dialog != nullptr;
     };
-    return QTest::qWaitFor(opened, 5'000) ? dialog : nullptr;
+    return QTest::qWaitFor(opened, test::patience(5'000)) ? dialog : nullptr;
 }
 
 MPM_GUI_TEST(ScreensTest);

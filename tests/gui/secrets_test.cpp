@@ -69,7 +69,7 @@ void SecretsTest::initTestCase() {
     QDBusConnection bus = QDBusConnection::sessionBus();
     QVERIFY(QTest::qWaitFor(
         [&] { return bus.interface()->isServiceRegistered(QStringLiteral("org.freedesktop.secrets")); },
-        10'000));
+        test::patience(10'000)));
     QVERIFY(bus.registerService(QStringLiteral("org.freedesktop.Notifications")));
     QVERIFY(bus.registerObject(QStringLiteral("/org/freedesktop/Notifications"), &m_desktop,
                                QDBusConnection::ExportAllSlots));

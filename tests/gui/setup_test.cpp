@@ -68,7 +68,7 @@ private:
                     if (dialog->isVisible()) found = dialog;
                 return found != nullptr;
             },
-            5'000);
+            test::patience(5'000));
         return opened ? found : nullptr;
     }
     std::unique_ptr<test::WindowFixture> m_is;

@@ -91,7 +91,7 @@ double SoakTest::waitForRepaint(ImageView* view) {
     QCoreApplication::postEvent(
         view, new QWheelEvent(at, view->mapToGlobal(at), {}, {0, turn++ % 2 == 0 ? 120 : -120}, Qt::NoButton,
                               Qt::NoModifier, Qt::NoScrollPhase, false));
-    const bool painted = QTest::qWaitFor([&] { return waited >= 0; }, 10'000);
+    const bool painted = QTest::qWaitFor([&] { return waited >= 0; }, test::patience(10'000));
     disconnect(link);
     return painted ? waited : 1e9;
 }

@@ -119,7 +119,7 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     m_is->open(options);
     QVERIFY(m_is->next());
     ImageView* view = m_is->window->views()->find<OverlayView>();
-    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!view->image().isNull(), test::patience(10'000));
     std::vector<double> waits;
     QElapsedTimer since;
     bool wanted = false;
@@ -135,7 +135,7 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
         wanted = true;
         since.start();
         QCoreApplication::postEvent(view, wheel);
-        QVERIFY(QTest::qWaitFor([&] { return !wanted; }, 5'000));
+        QVERIFY(QTest::qWaitFor([&] { return !wanted; }, test::patience(5'000)));
         QTest::qWait(7);
     }
     std::sort(waits.begin(), waits.end());
@@ -158,13 +158,13 @@ void SpeedTest::firstFrameComesSoonAndDrawingIsCheap() {
         return !views->find<LiveView>()->image().isNull() && !views->find<OverlayView>()->image().isNull() &&
                !views->find<MergeView>()->image().isNull() && !views->find<SplitView>()->image().isNull();
     };
-    QTRY_VERIFY_WITH_TIMEOUT(alive(), 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(alive(), test::patience(20'000));
     const qint64 started = timer.elapsed();
     std::vector<double> shares;
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
         shares.push_back(drawn.drawMs / (drawn.analysis->networkMs() + drawn.drawMs));
     });
-    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 15, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(shares.size() >= 15, test::patience(30'000));
     std::sort(shares.begin(), shares.end());
     const double share = shares[shares.size() / 2];
     qInfo("all views alive after %lld ms, drawing %.1f %% of a frame", started, 100 * share);
@@ -192,10 +192,10 @@ void SpeedTest::glassToGlass() {
     connect(views->find<OverlayView>(), &ImageView::painted, this, [&] { overlay.see(analysed); });
     connect(views->find<LiveView>(), &ImageView::painted, this,
             [&] { live.see(views->find<LiveView>()->image()); });
-    QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, 120'000);
+    QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, test::patience(120'000));
     // A single view at a time is painted: now the image alone, while the network continues.
     views->showView(QStringLiteral("picture"));
-    QTRY_VERIFY_WITH_TIMEOUT(live.ages.size() >= 200, 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(live.ages.size() >= 200, test::patience(60'000));
     m_is->window->engine().disconnect(this);
     QVERIFY2(overlay.rising && live.rising, "an older frame was shown after a newer one");
     QCOMPARE(overlay.unread + live.unread, 0);

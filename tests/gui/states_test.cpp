@@ -71,7 +71,8 @@ void StatesTest::look(const QString& name, QWidget* above) {
         window().setAppearance(appearance);
         QTest::qWait(100);
         QStringList cut;  // words that just changed get their room with the next layout
-        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); }, 1'000);
+        const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); },
+                                           test::patience(1'000));
         QVERIFY2(whole, qPrintable(name + QStringLiteral(": ") + cut.join(QStringLiteral("; "))));
         if (folder.isEmpty()) continue;
         QPixmap shot = window().grab();
