@@ -7,33 +7,69 @@
 namespace mpm::models {
 namespace {
 
-// Sixteen floats: one AVX-512 register, two of AVX, four of SSE; the compiler splits it.
-typedef float Lane __attribute__((vector_size(64), aligned(4)));
 constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-// The variant is chosen while the program is loaded, before ThreadSanitizer is initialised.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define MPM_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
-#else
-#define MPM_CLONES
+// Registers of an instruction set. Wider vectors than the processor has would be kept in memory.
+typedef float Floats4 __attribute__((vector_size(16)));
+typedef float Floats8 __attribute__((vector_size(32)));
+typedef float Floats16 __attribute__((vector_size(64)));
+
+// A vector at any address. Arrays copied as a whole would stay in memory.
+template <typename Floats>
+[[gnu::always_inline]] inline void load(const float* from, Floats& value) {
+    std::memcpy(&value, from, sizeof(value));
+}
+
+// c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of columns at a
+// time: twelve sums, which 16 registers hold.
+template <typename Floats>
+[[gnu::always_inline]] inline void multiply(int64_t k, const float* a, int64_t lda, const float* panel,
+                                            float* c) {
+    constexpr int kLanes = sizeof(Floats) / sizeof(float);
+    for (int column = 0; column < kColumns; column += 2 * kLanes) {
+        Floats sums[kRows][2];
+#pragma GCC unroll 6
+        for (int row = 0; row < kRows; ++row)
+#pragma GCC unroll 2
+            for (int half = 0; half < 2; ++half)
+                load(c + row * kColumns + column + half * kLanes, sums[row][half]);
+        for (int64_t p = 0; p < k; ++p) {
+            Floats left, right;
+            load(panel + p * kColumns + column, left);
+            load(panel + p * kColumns + column + kLanes, right);
+#pragma GCC unroll 6
+            for (int row = 0; row < kRows; ++row) {
+                const float x = a[row * lda + p];
+                sums[row][0] += left * x;
+                sums[row][1] += right * x;
+            }
+        }
+        for (int row = 0; row < kRows; ++row)
+            std::memcpy(c + row * kColumns + column, sums[row], sizeof(sums[row]));
+    }
+}
+
+using Tile = void (*)(int64_t k, const float* a, int64_t lda, const float* panel, float* c);
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) void tile16(int64_t k, const float* a, int64_t lda, const float* panel,
+                                               float* c) {
+    multiply<Floats16>(k, a, lda, panel, c);
+}
+__attribute__((target("avx2,fma"))) void tile8(int64_t k, const float* a, int64_t lda, const float* panel,
+                                               float* c) {
+    multiply<Floats8>(k, a, lda, panel, c);
+}
 #endif
 
-// c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns).
-MPM_CLONES void tile(int64_t k, const float* a, int64_t lda, const float* panel, float* c) {
-    Lane sum[kRows][2];
-    std::memcpy(sum, c, sizeof(sum));
-    for (int64_t p = 0; p < k; ++p) {
-        const Lane* b = reinterpret_cast<const Lane*>(panel + p * kColumns);
-        const Lane low = b[0], high = b[1];
-        for (int row = 0; row < kRows; ++row) {
-            const float x = a[row * lda + p];
-            sum[row][0] += low * x;
-            sum[row][1] += high * x;
-        }
-    }
-    std::memcpy(c, sum, sizeof(sum));
+Tile fastestTile() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return tile16;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return tile8;
+#endif
+    return multiply<Floats4>;
 }
 
 // B in panels of kColumns columns, the last one filled up with zeros.
@@ -53,6 +89,7 @@ std::vector<float> pack(int64_t n, int64_t k, const float* b) {
 
 void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const float* a, const float* packed,
           float* c, const Deadline& deadline) {
+    static const Tile tile = fastestTile();
     float sum[kRows * kColumns];  // fits: both are small constants
     std::vector<float> last(kRows * k, 0.f);
     for (int64_t first = 0; first < n && !deadline.isOver(); first += kColumns) {
