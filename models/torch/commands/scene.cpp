@@ -20,8 +20,8 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::string clip;  ///< empty: a new street for each frame
-    int frames = 200, seed = 1;
+    std::vector<std::string> clip;  ///< lights of the streets, in turn; empty: a new street for each frame
+    int frames = 200, seed = 1, streets = 1;
     double rate = 5;
     std::vector<int> size{480, 640};
 };
@@ -34,18 +34,24 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-/// Consecutive frames of a fixed camera in the same street, and its objects: annotations in COCO's format and
-/// tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a detector may find
-/// them or not.
+/// Consecutive frames of a fixed camera in a street, then in the next, and the objects: annotations in COCO's
+/// format and tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a detector
+/// may find them or not.
 class ClipWriter {
 public:
-    explicit ClipWriter(const SceneArguments& a)
-        : m_arguments(a), m_clip(cv::Size(a.size[1], a.size[0]), street::clipLight(a.clip), a.rate, a.seed) {}
+    explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}
 
     pipeline::Sample frame(int number) {
-        const street::StreetFrame seen = m_clip.frame(number);
+        const auto& a = m_arguments;
+        const int each = (a.frames + a.streets - 1) / a.streets, street = number / each;
+        const std::string& light = a.clip[static_cast<size_t>(street) % a.clip.size()];
+        if (number % each == 0) {
+            m_clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(light), a.rate, a.seed + street);
+            m_firstId = m_lastId;
+        }
+        const street::StreetFrame seen = m_clip->frame(number % each);
         char name[32];
-        std::snprintf(name, sizeof name, "%s%06d", m_arguments.clip.c_str(), number);
+        std::snprintf(name, sizeof name, "%s%06d", light.c_str(), number);
         m_images.push_back({{"id", number + 1},
                             {"file_name", std::string(name) + ".png"},
                             {"width", seen.image.cols},
@@ -68,6 +74,8 @@ public:
 private:
     void add(int frame, const street::StreetObject& one) {
         const cv::Rect& b = one.box;
+        const int64_t id = m_firstId + one.id;  // the next street has other objects
+        m_lastId = std::max(m_lastId, id);
         const bool ignored = one.visible < .3 || std::min(b.width, b.height) < 4;
         m_objects.push_back({{"id", m_objects.size() + 1},
                              {"image_id", frame},
@@ -75,15 +83,16 @@ private:
                              {"bbox", {b.x, b.y, b.width, b.height}},
                              {"area", b.area()},
                              {"iscrowd", ignored ? 1 : 0},
-                             {"track_id", one.id}});
-        for (const int64_t value : {int64_t(frame), one.id, int64_t(b.x), int64_t(b.y), int64_t(b.width),
+                             {"track_id", id}});
+        for (const int64_t value : {int64_t(frame), id, int64_t(b.x), int64_t(b.y), int64_t(b.width),
                                     int64_t(b.height), int64_t(ignored ? 0 : 1), int64_t(one.label)})
             m_tracks += std::to_string(value) + ',';
         m_tracks += std::to_string(one.visible) + '\n';
     }
 
     const SceneArguments& m_arguments;
-    street::Clip m_clip;
+    std::optional<street::Clip> m_clip;
+    int64_t m_firstId = 0, m_lastId = 0;
     nlohmann::json m_images = nlohmann::json::array(), m_objects = nlohmann::json::array();
     std::string m_tracks;
 };
@@ -125,7 +134,13 @@ void addScene(CLI::App& app) {
             "--clip", a->clip,
             "a clip of one street, frame after frame, by this light or weather; with the boxes of its "
             "objects in SPLIT/annotations.json (COCO) and SPLIT/tracks.txt (MOTChallenge)")
+        ->delimiter(',')
         ->check(CLI::IsMember(street::clipLights()));
+    verb->add_option(
+            "--streets", a->streets,
+            "of a clip: different streets, each with its share of the frames; several lights take turns")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     verb->add_option("--rate", a->rate, "of a clip: frames a second")
         ->check(CLI::Range(0.01, 1000.0))
         ->capture_default_str();

@@ -20,7 +20,10 @@ struct TrainArguments {
 
 void addModelOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--variant", a.variant, "vit-tiny/16 ... vit-large/8")->capture_default_str();
-    verb.add_option("--decoder", a.decoder, "mask or linear")->capture_default_str();
+    verb.add_option("--decoder", a.decoder,
+                    "mask or linear; or boxes, for a detector: --data then has "
+                    "train/ and val/ with annotations.json (COCO) and images/")
+        ->capture_default_str();
     verb.add_flag("--distilled", a.distilled, "with DeiT's distillation token");
     verb.add_option("--normalisation", a.normalisation,
                     "mean and deviation of the images: vit (0.5) or deit (ImageNet's)")
@@ -112,7 +115,9 @@ void addLoopOptions(CLI::App& verb, TrainArguments& a) {
 }
 
 void runTrain(TrainArguments& a) {
-    const auto classes = classesOf(a.dataset, a.root);
+    const bool detects = a.decoder == "boxes";
+    auto boxes = detects ? readBoxImages(a.root, "train") : BoxImages();
+    const auto classes = detects ? pipeline::Classes() : classesOf(a.dataset, a.root);
     auto& o = a.options;
     o.model = SegmenterOptions::variant(a.variant);
     o.model.vit.height = a.size[0];
@@ -122,14 +127,23 @@ void runTrain(TrainArguments& a) {
     o.model.normalisation = Normalisation::named(a.normalisation);
     o.optimiser.workers = o.workers;
     o.model.decoder = a.decoder;
-    o.model.classes = classes.count();
+    o.model.classes = detects ? static_cast<int64_t>(boxes.names.size()) : classes.count();
     o.data.augment.height = a.crop[0];
     o.data.augment.width = a.crop[1];
     o.data.augment.modelHeight = a.size[0];
     o.data.sceneSize = {a.size[1], a.size[0]};
     o.data.augment.scaleLow = a.scale[0];
     o.data.augment.scaleHigh = a.scale[1];
-    train(o, {readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored});
+    TrainData data;
+    if (detects) {
+        data.boxes = std::move(boxes.images);
+        data.validationBoxes = readBoxImages(a.root, "val").images;
+    } else {
+        data.train = readAll(a.root, "train", classes);
+        data.validation = readAll(a.root, "val", classes);
+        data.ignored = classes.ignored;
+    }
+    train(o, data);
 }
 
 }  // namespace

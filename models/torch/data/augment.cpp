@@ -59,8 +59,9 @@ street::NightParameters randomNight(Random& random) {
 }  // namespace
 
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
-                         Random& random) {
+                         Random& random, cv::Matx23d* place) {
     const auto crop = randomCrop(sample.image.size(), options, random);
+    if (place) *place = crop;
     const cv::Size size(options.width, options.height);
     cv::Mat source = sample.image;
     const double scale = std::abs(crop(0, 0));
@@ -71,8 +72,9 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
     pipeline::Sample out;
     cv::warpAffine(source, out.image, crop, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT,
                    cv::Scalar::all(127));
-    cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT,
-                   cv::Scalar(ignored));
+    if (!sample.labels.empty())
+        cv::warpAffine(sample.labels, out.labels, crop, size, cv::INTER_NEAREST, cv::BORDER_CONSTANT,
+                       cv::Scalar(ignored));
     if (options.colour > 0 && random.chance(0.8)) changeColour(out.image, options.colour, random);
     if (random.chance(options.night))
         out.image = street::night(out.image, randomNight(random), random.next());

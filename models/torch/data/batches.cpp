@@ -52,8 +52,7 @@ BatchSource::BatchSource(std::vector<pipeline::Sample> samples, int ignored, Opt
     TORCH_CHECK(!m_samples.empty() || options.scene >= 1, "no image to train on");
 }
 
-/// Each pass takes every sample once, in a new order.
-static size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
+size_t shuffledIndex(int64_t number, size_t count, uint64_t seed) {
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
     Random random(mixSeed(seed, static_cast<uint64_t>(number) / count));

@@ -50,6 +50,9 @@ private:
     mutable std::vector<Entry> m_streets;
 };
 
+/// Each pass takes every sample once, in a new order.
+size_t shuffledIndex(int64_t number, size_t count, uint64_t seed);
+
 class BatchSource {
 public:
     struct Options {
@@ -82,9 +85,10 @@ torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int cla
                            double limit);
 
 /// A crop of the requested size at a random scale and place, with random flips, colour changes and night
-/// simulation. Pixels outside the image are grey; their label is `ignored`.
+/// simulation. Pixels outside the image are grey; their label is `ignored`. A sample may have no labels.
+/// @param crop the place of the image's pixels in the crop
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
-                         Random& random);
+                         Random& random, cv::Matx23d* crop = nullptr);
 
 constexpr int64_t kNoPolicyLabel = 255;
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "models/torch/data/boxes.hpp"
 #include "pipeline/dataset/classes.hpp"
 #include "street/street.hpp"
 
@@ -10,10 +11,18 @@ namespace mpm::models {
 pipeline::Classes classesOf(const std::string& preset, const std::string& root) {
     if (preset == "camvid" || preset == "scene") return pipeline::camvidClasses();
     if (preset == "folder") return pipeline::readClasses(root + "/classes.json");
+    if (preset == "boxes") {
+        const auto colours = pipeline::builtInClasses("ade20k")->palette;
+        pipeline::Classes classes;
+        classes.names = readBoxImages(root, "val").names;
+        for (size_t id = 0; id < classes.names.size(); ++id)
+            classes.palette.push_back(colours[id % colours.size()]);
+        return classes;
+    }
     if (const auto classes = pipeline::builtInClasses(preset)) return *classes;
-    CV_Error(
-        cv::Error::StsBadArg,
-        "--dataset " + preset + ": expected camvid, folder, scene, ade20k, cityscapes or pascal-context");
+    CV_Error(cv::Error::StsBadArg,
+             "--dataset " + preset +
+                 ": expected camvid, folder, boxes, scene, ade20k, cityscapes or pascal-context");
 }
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,

@@ -8,8 +8,8 @@
 
 namespace mpm::models {
 
-/// camvid and scene (the built-in street: the same classes, nothing ignored), folder (ROOT/classes.json), or
-/// a name of pipeline::builtInClasses().
+/// camvid and scene (the built-in street: the same classes, nothing ignored), folder (ROOT/classes.json),
+/// boxes (ROOT/val/annotations.json), or a name of pipeline::builtInClasses().
 pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,

@@ -1,3 +1,5 @@
+#include <map>
+
 #include <mpm/read_net.hpp>
 #include <mpm/sharing.hpp>
 #include <opencv2/dnn.hpp>
@@ -26,15 +28,31 @@ torch::Tensor randomImages(const VitOptions& vit, uint64_t seed, int64_t batch =
     return torch::rand({batch, 3, vit.height, vit.width}) * 2 - 1;
 }
 
+std::map<std::string, torch::Tensor> outputsOf(Segmenter& model, const torch::Tensor& image) {
+    if (!model->options().detects()) return {{"logits", model->forward(image)}};
+    const auto found = model->boxes(image);
+    return {{"boxes", found.boxes}, {"scores", found.scores}};
+}
+
 double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& image) {
-    const auto expected = model->forward(image).contiguous();
-    TORCH_CHECK(expected.isfinite().all().item<bool>(), "the model's logits are not finite");
+    double largest = 0;
+    std::vector<cv::Mat> outputs;
+    const std::vector<cv::String> names = net.getUnconnectedOutLayersNames();
+    const auto expected = outputsOf(model, image);
     net.setInput(blobOf(image));
-    const cv::Mat logits = net.forward();
-    TORCH_CHECK(logits.total() == static_cast<size_t>(expected.numel()),
-                "the file gives logits of another size");
-    TORCH_CHECK(cv::checkRange(logits), "the file gives logits that are not finite");
-    return cv::norm(logits, blobOf(expected), cv::NORM_INF);
+    net.forward(outputs, names);
+    TORCH_CHECK(names.size() == expected.size(), "the file gives ", names.size(), " outputs");
+    for (size_t k = 0; k < names.size(); ++k) {
+        const auto found = expected.find(names[k]);
+        TORCH_CHECK(found != expected.end(), "the file gives the output ", names[k]);
+        const auto wanted = found->second.contiguous();
+        TORCH_CHECK(wanted.isfinite().all().item<bool>(), "the model's ", names[k], " are not finite");
+        TORCH_CHECK(outputs[k].total() == static_cast<size_t>(wanted.numel()), "the file gives ", names[k],
+                    " of another size");
+        TORCH_CHECK(cv::checkRange(outputs[k]), "the file gives ", names[k], " that are not finite");
+        largest = std::max(largest, cv::norm(outputs[k], blobOf(wanted), cv::NORM_INF));
+    }
+    return largest;
 }
 
 void demandClose(double difference, const std::string& what) {

@@ -39,6 +39,7 @@ private:
     int encode(int image);
     int toGrid(int rows);
     int decodeMask(int tokens);
+    void decodeBoxes(int tokens);
 
     Segmenter& m_model;
     Norms m_norms;
@@ -196,9 +197,32 @@ int Exporter::decodeMask(int tokens) {
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});
 }
 
+void Exporter::decodeBoxes(int tokens) {
+    const auto hidden = gelu(linear(tokens, "decoder.hidden", "encoder.norm"));
+    const auto grid = torch::tensor({double(m_vit.gridWidth()), double(m_vit.gridHeight())}, torch::kFloat32);
+    const auto part = [&](Name name, const torch::Tensor& weight, const torch::Tensor& bias) {
+        return product(hidden, weight.t(), bias, name, {});
+    };
+    // Patches to shares of the image, and the places of the patches, are folded into the products.
+    const auto places = patchCentres(m_vit.gridHeight(), m_vit.gridWidth()).unsqueeze(0);
+    const auto centres = part("decoder.centres", value("decoder.centres.weight") / grid.unsqueeze(1),
+                              (value("decoder.centres.bias") + places) / grid);
+    const auto sizes = m_graph.node("Exp", {part("decoder.sizes", value("decoder.sizes.weight"),
+                                                 value("decoder.sizes.bias") - grid.log())});
+    const auto boxes = m_graph.node("Concat", {centres, sizes});
+    m_graph.with("axis", Attribute::of(int64_t{2}));
+    m_graph.output(boxes, "boxes", {1, m_vit.patches(), 4});
+    m_graph.output(linear(hidden, "decoder.scores"), "scores",
+                   {1, m_vit.patches(), m_model->options().classes});
+}
+
 GraphBuilder& Exporter::run() {
     const auto& options = m_model->options();
     const auto tokens = encode(m_graph.input("input", {1, 3, m_vit.height, m_vit.width}));
+    if (options.detects()) {
+        decodeBoxes(tokens);
+        return m_graph;
+    }
     const auto grid = options.decoder == "mask" ? decodeMask(tokens)
                                                 : toGrid(linear(tokens, "decoder.head", "encoder.norm"));
     const Ints full{1, options.classes, m_vit.height, m_vit.width};
@@ -216,6 +240,13 @@ void describe(GraphBuilder& graph, const SegmenterOptions& options, const pipeli
         palette.push_back({color[0], color[1], color[2]});
     graph.metadata("mpm.labels", nlohmann::json(classes.names).dump());
     graph.metadata("mpm.palette", palette.dump());
+    if (options.detects())
+        graph.metadata("mpm.detections", nlohmann::json({{"boxes", "boxes"},
+                                                         {"scores", "scores"},
+                                                         {"format", "cxcywh"},
+                                                         {"scale", "unit"},
+                                                         {"activation", "sigmoid"}})
+                                             .dump());
     graph.metadata("mpm.mean", nlohmann::json(options.normalisation.mean).dump());
     graph.metadata("mpm.std", nlohmann::json(options.normalisation.deviation).dump());
     graph.metadata("mpm.size", nlohmann::json({options.vit.height, options.vit.width}).dump());

@@ -19,15 +19,16 @@ namespace mpm::models {
 enum class Norms { Folded, Written };
 
 /// Opset 13, batch 1, all tokens, layer norms and GELU in plain arithmetic. Input `input` [1, 3, H, W],
-/// output `logits` [1, classes, H, W]. Properties of the training data are in the metadata (mpm.labels,
+/// output `logits` [1, classes, H, W], or `boxes` [1, patches, 4] and `scores` [1, patches, classes] of a
+/// detector. Properties of the training data are in the metadata (mpm.labels,
 /// mpm.palette, mpm.mean, mpm.std, mpm.size).
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
                 Norms norms = Norms::Folded);
 
-/// Largest difference between the logits of LibTorch and those of OpenCV with the file, on a random image.
+/// Largest difference between the outputs of LibTorch and those of OpenCV with the file, on a random image.
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed);
 
-/// As exportOnnx, but the file is written only if OpenCV's logits are within 1e-4 of LibTorch's; throws
+/// As exportOnnx, but the file is written only if OpenCV's outputs are within 1e-4 of LibTorch's; throws
 /// otherwise. Returns the difference.
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
 

@@ -41,4 +41,16 @@ torch::Tensor LinearDecoderImpl::forward(const torch::Tensor& tokens) {
     return mixedLinear(tokens, head->weight, head->bias).to(torch::kFloat32);
 }
 
+BoxDecoderImpl::BoxDecoderImpl(int64_t classes, int64_t encoderDim) {
+    hidden = register_module("hidden", torch::nn::Linear(encoderDim, encoderDim));
+    scores = register_module("scores", torch::nn::Linear(encoderDim, classes));
+    centres = register_module("centres", torch::nn::Linear(encoderDim, 2));
+    sizes = register_module("sizes", torch::nn::Linear(encoderDim, 2));
+}
+
+torch::Tensor BoxDecoderImpl::forward(const torch::Tensor& tokens) {
+    const auto rows = torch::gelu(mixedLinear(tokens, hidden->weight, hidden->bias).to(torch::kFloat32));
+    return torch::cat({scores(rows), centres(rows), sizes(rows)}, 2);
+}
+
 }  // namespace mpm::models

@@ -54,6 +54,10 @@ void initialiseAttention(VitAttentionImpl& attention, int64_t dim, int64_t heads
 }
 
 void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
+    if (auto* boxes = dynamic_cast<BoxDecoderImpl*>(&decoder)) {
+        boxes->scores->bias.fill_(-4.6);  // a hundredth of the patches: most show no object
+        boxes->sizes->bias.fill_(1);
+    }
     auto* mask = dynamic_cast<MaskTransformerImpl*>(&decoder);
     if (!mask) return;
     const double scale = 1.0 / std::sqrt(static_cast<double>(dim));

@@ -97,7 +97,7 @@ static void checkSizes(const SegmenterOptions& options) {
     within("decoder_depth", options.decoderDepth, 0, 256);
     demand(vit.dim % vit.heads == 0, "the model's dim is no multiple of its heads");
     demand(vit.dropPath >= 0 && vit.dropPath <= 1, "the model's drop_path is outside 0 to 1");
-    demand(options.decoder == "mask" || options.decoder == "linear",
+    demand(options.decoder == "mask" || options.decoder == "linear" || options.detects(),
            "the model's decoder is unknown: ", nameOf(options.decoder));
 }
 
@@ -124,14 +124,18 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
         // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
         decoder = std::make_shared<MaskTransformerImpl>(
             options.classes, vit.dim, vit.dim, options.decoderDepth, std::max<int64_t>(1, vit.dim / 64), 0.0);
+    } else if (options.detects()) {
+        decoder = std::make_shared<BoxDecoderImpl>(options.classes, vit.dim);
     } else {
-        TORCH_CHECK(options.decoder == "linear", "decoder ", options.decoder, ": expected mask or linear");
+        TORCH_CHECK(options.decoder == "linear", "decoder ", options.decoder,
+                    ": expected mask, linear or boxes");
         decoder = std::make_shared<LinearDecoderImpl>(options.classes, vit.dim);
     }
     register_module("decoder", std::static_pointer_cast<torch::nn::Module>(decoder));
 }
 
 torch::Tensor SegmenterImpl::masks(const torch::Tensor& images, TokenTaps* taps) {
+    TORCH_CHECK(!m_options.detects(), "the model finds boxes, not masks");
     if (!is_training()) m_sharedMap = torch::Tensor();
     const auto special = m_options.vit.specialTokens();
     const auto scores = m_sharing && m_sharing->shared > 0
@@ -167,6 +171,22 @@ torch::Tensor SegmenterImpl::sharedScores(const torch::Tensor& images) {
 
 torch::Tensor SegmenterImpl::forward(const torch::Tensor& images) {
     return enlarge(masks(images), images.size(2), images.size(3));
+}
+
+SegmenterImpl::Boxes SegmenterImpl::boxes(const torch::Tensor& images) {
+    TORCH_CHECK(m_options.detects(), "the model finds masks, not boxes");
+    const auto rows = decoder->forward(encoder(images).slice(1, m_options.vit.specialTokens()));
+    const auto height = images.size(2) / m_options.vit.patch, width = images.size(3) / m_options.vit.patch;
+    const auto classes = m_options.classes;
+    const auto grid = torch::tensor({double(width), double(height)}, rows.options());
+    const auto centres = (rows.slice(2, classes, classes + 2) + patchCentres(height, width).to(rows)) / grid;
+    return {torch::cat({centres, rows.slice(2, classes + 2).exp() / grid}, 2), rows.slice(2, 0, classes)};
+}
+
+torch::Tensor patchCentres(int64_t rows, int64_t columns) {
+    const auto x = torch::arange(columns, torch::kFloat32).repeat({rows}),
+               y = torch::arange(rows, torch::kFloat32).repeat_interleave(columns);
+    return torch::stack({x, y}, 1) + 0.5;
 }
 
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width) {

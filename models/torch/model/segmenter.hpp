@@ -173,6 +173,16 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
+/// A box at each patch: tokens [B, K, D] -> [B, K, classes + 4], logits of the classes, the place of the
+/// centre from that of the patch, and the logarithm of the size, both in patches.
+class BoxDecoderImpl : public DecoderImpl {
+public:
+    BoxDecoderImpl(int64_t classes, int64_t encoderDim);
+    torch::Tensor forward(const torch::Tensor& tokens) override;
+
+    torch::nn::Linear hidden{nullptr}, scores{nullptr}, centres{nullptr}, sizes{nullptr};
+};
+
 /// Mean and deviation of images: RGB, values of 0..1.
 struct Normalisation {
     std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
@@ -191,7 +201,7 @@ struct SegmenterOptions {
     VitOptions vit;
     Normalisation normalisation;
     int64_t classes = 11;
-    std::string decoder = "mask";  ///< mask (Mask Transformer) or linear
+    std::string decoder = "mask";  ///< mask (Mask Transformer), linear, or boxes (a detector)
     int64_t decoderDepth = 2;
 
     /// "vit-tiny/16", "vit-small/8", ...: sizes of the backbone. The caller sets height, width and classes.
@@ -199,6 +209,8 @@ struct SegmenterOptions {
 
     std::string toJson() const;
     static SegmenterOptions fromJson(const std::string& text);  ///< throws FileError
+
+    bool detects() const { return decoder == "boxes"; }
 };
 
 class SegmenterImpl : public torch::nn::Module {
@@ -210,6 +222,13 @@ public:
 
     /// images [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
     torch::Tensor forward(const torch::Tensor& images);
+
+    struct Boxes {
+        torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
+        torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
+    };
+    /// Of a detector.
+    Boxes boxes(const torch::Tensor& images);
 
     /// From now on, the superpatches with the highest scores of the policy share. Not a parameter of the
     /// model; nullptr: none share.
@@ -232,6 +251,9 @@ private:
 TORCH_MODULE(Segmenter);
 
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
+
+/// [rows * columns, 2]: x and y of the centre of each patch, in patches.
+torch::Tensor patchCentres(int64_t rows, int64_t columns);
 
 /// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});

@@ -94,10 +94,10 @@ void Curve::add(const CurveRow& row) {
         CV_Error(cv::Error::StsError, m_csvPath + ": cannot be written (" + std::strerror(reason) + ")");
 }
 
-void Curve::draw(const std::string& pngPath) const {
+void Curve::draw(const std::string& pngPath, const std::string& measure) const {
     if (m_rows.empty()) return;
     pipeline::PlotPanel loss, miou;
-    loss.title = "Loss", miou.title = "mIoU on the validation split";
+    loss.title = "Loss", miou.title = measure + " on the validation split";
     for (pipeline::PlotPanel* panel : {&loss, &miou}) {
         panel->xLabel = "thousand images seen";
         panel->fromZero = true;
@@ -109,7 +109,7 @@ void Curve::draw(const std::string& pngPath) const {
         loss.series[0].points.push_back({seen, row.loss, 0, 0, {}});
         if (!std::isnan(row.miou)) miou.series[0].points.push_back({seen, row.miou, 0, 0, {}});
     }
-    loss.series[0].name = "loss", miou.series[0].name = "mIoU";
+    loss.series[0].name = "loss", miou.series[0].name = measure;
     const cv::Mat image = pipeline::toImage({"Training curve", {loss, miou}});
     std::vector<uchar> png;
     if (!cv::imencode(".png", image, png)) return;

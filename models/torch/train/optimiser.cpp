@@ -193,6 +193,8 @@ void copyWeights(Segmenter& to, const Segmenter& from) {
     const auto &there = from->options().vit, &here = to->options().vit;
     const auto source = from->named_parameters();
     for (auto& entry : to->named_parameters()) {
+        if (from->options().decoder != to->options().decoder && entry.key().rfind("decoder.", 0) == 0)
+            continue;  // only the encoder is of the same kind
         const auto* weight = source.find(entry.key());
         TORCH_CHECK(weight, "the weights to start from lack ", entry.key());
         auto value = *weight;

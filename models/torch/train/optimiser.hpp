@@ -60,7 +60,7 @@ double rateShare(int64_t step, int64_t warmUp, double way);
 /// Exponential mean of the weights; young means follow faster.
 void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay);
 
-/// Positions are resized if the models' input sizes differ.
+/// Positions are resized if the models' input sizes differ. A decoder of another kind is left as it is.
 void copyWeights(Segmenter& to, const Segmenter& from);
 
 }  // namespace mpm::models

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <future>
+#include <optional>
 
 #include <torch/cuda.h>
 #include <torch/nn/functional/loss.h>
@@ -16,6 +17,7 @@
 #include "models/torch/model/compute.hpp"
 #include "models/torch/model/policy.hpp"
 #include "models/torch/model/segmenter.hpp"
+#include "models/torch/train/boxes.hpp"
 #include "models/torch/train/checkpoint.hpp"
 #include "models/torch/train/evaluate.hpp"
 #include "models/torch/train/optimiser.hpp"
@@ -39,12 +41,15 @@ private:
     torch::Tensor neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                const torch::Tensor& masks) const;
     torch::Tensor lossOf(const Batch& batch);
+    torch::Tensor boxLossAt(int64_t batchNumber);
     double runPart(int64_t number, int part);
     double runParts(int64_t number);
     double step();
     double way() const;
     bool isOver() const;
     double secondsPerStep() const;
+    size_t validationSize() const { return m_data.validation.size() + m_data.validationBoxes.size(); }
+    const char* measure() const { return m_source ? "mIoU" : "AP"; }
     double share() const { return rateShare(m_progress.step, m_options.warmUp, way()); }
     void validate(CurveRow& row);
     void save();
@@ -52,7 +57,7 @@ private:
 
     TrainOptions m_options;
     const TrainData& m_data;
-    BatchSource m_source;
+    std::optional<BatchSource> m_source;  // of labelled images
     torch::Device m_device;
     torch::ScalarType m_computeType;
     Segmenter m_model, m_mean;
@@ -73,21 +78,20 @@ std::vector<cv::Mat> imagesOf(const std::vector<pipeline::Sample>& samples) {
     return images;
 }
 
-BatchSource::Options withNormalisation(const TrainOptions& options) {
-    auto data = options.data;
-    data.normalisation = options.model.normalisation;
-    return data;
-}
-
 Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     : m_options(options),
       m_data(data),
-      m_source(data.train, data.ignored, withNormalisation(options)),
       m_device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU),
       m_computeType(options.mixed ? ComputeType::fastest(m_device) : torch::kFloat32),
       m_model((torch::manual_seed(options.data.seed), options.model)),
       m_mean(options.model),
       m_plan(60 * options.minutes) {
+    m_options.data.normalisation = options.model.normalisation;
+    if (!options.model.detects()) m_source.emplace(data.train, data.ignored, m_options.data);
+    TORCH_CHECK(m_source || !data.boxes.empty(), "no image to train on");
+    TORCH_CHECK(
+        m_source || (options.teacher.empty() && options.policy.empty() && options.neighbourBlocks.empty()),
+        "a detector is trained without --teacher, --policy and --neighbours");
     // Merged images differ in rows, and products of LibTorch 1.13 fail if two threads use new shapes at once.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
@@ -169,13 +173,19 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
     return loss;
 }
 
+torch::Tensor Trainer::boxLossAt(int64_t batchNumber) {
+    const auto batch = boxBatch(m_data.boxes, m_options.data, batchNumber);
+    const cv::Size size(m_options.data.augment.width, m_options.data.augment.height);
+    return boxLoss(m_model->boxes(batch.images.to(m_device)), batch.objects, size);
+}
+
 /// Forward and backward of a part of a step on the calling thread; returns the part's loss.
 double Trainer::runPart(int64_t number, int part) {
     if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no thread pool below them
     const ComputeType compute(m_computeType);
     const int64_t batchNumber = number * m_options.parts + part;
     seedDropPath(mixSeed(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
-    const auto loss = lossOf(m_source.at(batchNumber));
+    const auto loss = m_source ? lossOf(m_source->at(batchNumber)) : boxLossAt(batchNumber);
     (loss / m_options.parts).backward();
     return loss.item<double>();
 }
@@ -221,7 +231,7 @@ double Trainer::step() {
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
     // A forward takes about a third of forward and backward.
     const double images = static_cast<double>(m_options.parts) * static_cast<double>(m_options.data.batch);
-    m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(m_data.validation.size()));
+    m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(validationSize()));
     return loss;
 }
 
@@ -231,7 +241,8 @@ double Trainer::secondsPerStep() const {
 
 void Trainer::validate(CurveRow& row) {
     const Stopwatch watch;
-    row.miou = evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou();
+    row.miou = m_source ? evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou()
+                        : averagePrecision(m_mean, m_data.validationBoxes);
     m_plan.validated(watch.seconds());
     if (!(row.miou > m_progress.best)) return;  // also false for NaN: no label to measure by
     m_progress.best = row.miou;
@@ -255,7 +266,8 @@ void Trainer::report(const CurveRow& row, bool always) {
                  terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
                  static_cast<long long>(m_options.steps), row.loss, row.rate, perStep,
                  clockText(left).c_str(), terminal && !always ? "" : "\n");
-    if (!std::isnan(row.miou)) std::fprintf(stderr, "val mIoU %.4f (best %.4f)\n", row.miou, m_progress.best);
+    if (!std::isnan(row.miou))
+        std::fprintf(stderr, "val %s %.4f (best %.4f)\n", measure(), row.miou, m_progress.best);
 }
 
 std::vector<CurveRow> Trainer::run() {
@@ -271,14 +283,13 @@ std::vector<CurveRow> Trainer::run() {
         row.images = m_progress.images;
         row.seconds = m_progress.seconds;
         const bool last = isOver();
-        const bool validates =
-            !m_data.validation.empty() && (last || row.step % m_options.validateEvery == 0);
+        const bool validates = validationSize() > 0 && (last || row.step % m_options.validateEvery == 0);
         if (validates) validate(row);
         curve.add(row);
         report(row, validates || last);
         if (row.step == m_options.stopAfter) break;
         if (last || validates || row.step % m_options.checkpointEvery == 0) save();
-        if (validates || last) curve.draw(path("curve.png"));
+        if (validates || last) curve.draw(path("curve.png"), measure());
     }
     return curve.rows();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/torch/data/batches.hpp"
+#include "models/torch/data/boxes.hpp"
 #include "models/torch/model/segmenter.hpp"
 #include "models/torch/train/optimiser.hpp"
 
@@ -16,7 +17,7 @@ namespace mpm::models {
 struct CurveRow {
     int64_t step = 0, images = 0;
     double rate = 0, loss = 0;
-    double miou = std::numeric_limits<double>::quiet_NaN();  ///< NaN if not measured
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< of a detector AP; NaN if not measured
     double seconds = 0;
 };
 
@@ -28,8 +29,8 @@ public:
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Loss and validation mIoU over the images seen, side by side.
-    void draw(const std::string& pngPath) const;
+    /// Loss and the measure of the validation split over the images seen, side by side.
+    void draw(const std::string& pngPath, const std::string& measure) const;
 
 private:
     std::string m_csvPath;
@@ -101,10 +102,12 @@ struct TrainOptions {
 struct TrainData {
     std::vector<pipeline::Sample> train, validation;
     int ignored = 255;
+    std::vector<BoxImage> boxes{}, validationBoxes{};  ///< of a detector, in place of the samples
 };
 
 /// Trains, or continues from OUT/checkpoint.pt if it exists. Leaves checkpoint.pt, best.pt (the running
-/// mean with the highest validation mIoU), curve.csv and curve.png in OUT. Returns the rows of the curve.
+/// mean with the highest validation mIoU or AP), curve.csv and curve.png in OUT. Returns the rows of the
+/// curve.
 std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data);
 
 }  // namespace mpm::models
