@@ -10,8 +10,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 rows() {
     cat <<'END'
 docs/images/front.jpg             front
-docs/images/monitor-light.jpg     monitor_light
-docs/images/monitor-dark.jpg      monitor_dark
+docs/images/monitor-light.webp    monitor_light
+docs/images/monitor-dark.webp     monitor_dark
 docs/images/street.jpg            street
 docs/images/frame.svg             - drawn by hand
 docs/images/training-curve.png    - a record of the training run
@@ -50,14 +50,14 @@ clip() {
 
 street() {
     "$build/models/torch/mpm-models" scene one --frames 2 >/dev/null
-    jpeg 80 one/val/images/scene0001.png
+    write 80 one/val/images/scene0001.png
 }
 
 front() {
     clip
     "$build/cli/mpm" run default clip/val/images --reuse --save reuse --out drawn >/dev/null
     "$build/cli/mpm" run default clip/val/images/day000013.png --save map --out drawn >/dev/null
-    jpeg 62 drawn/day000013.reuse.png drawn/day000013.map.png
+    write 62 drawn/day000013.reuse.png drawn/day000013.map.png
 }
 
 monitor_light() {
@@ -80,18 +80,18 @@ screenshot() {
     HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home/.config XDG_DATA_HOME=$PWD/home/.local/share QT_QPA_PLATFORM=offscreen LC_ALL=C.UTF-8 \
         "$build/gui/mpm-monitor" --source demo --model default --profile "$1" --theme "$1" --window 1440x900 --day-cycle 1000 \
         --screenshot "$1.png" --after 88 2>/dev/null
-    jpeg 62 "$1.png"
+    write 60 "$1.png"
 }
 
-# jpeg QUALITY PNG...: side by side, to $to
-jpeg() {
+# write QUALITY PNG...: side by side, to $to
+write() {
     /usr/bin/python3 - "$to" "$@" <<'END'
 import sys, cv2, numpy
 to, quality, *files = sys.argv[1:]
 images = [cv2.imread(file) for file in files]
 gap = numpy.full((len(images[0]), 8, 3), 255, numpy.uint8)
 cv2.imwrite(to, numpy.hstack([part for image in images for part in (gap, image)][1:]), [cv2.IMWRITE_JPEG_QUALITY, int(quality),
-            cv2.IMWRITE_JPEG_OPTIMIZE, 1, cv2.IMWRITE_JPEG_PROGRESSIVE, 1])
+            cv2.IMWRITE_JPEG_OPTIMIZE, 1, cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_WEBP_QUALITY, int(quality)])
 END
 }
 
@@ -106,7 +106,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 rows | while read -r image how _; do
     [ "$how" != - ] || continue
-    name=$(basename "$image" .jpg)
+    name=$(basename "${image%.*}")
     case " ${*:-$name} " in
     *" $name "*) to=$root/$image "$how" ;;
     esac

@@ -56,7 +56,7 @@ def _links(tree, page, text, sources):
         if "://" in target or not target:
             return match[0]
         path = (page.parent / target).resolve()
-        if path.suffix == ".md" or path.suffix in (".jpg", ".png", ".svg"):
+        if path.suffix == ".md" or path.suffix in (".jpg", ".png", ".svg", ".webp"):
             return match[0]
         sources.add(path)
         return f"{match[1]}({target.rstrip('/')}.md)"
