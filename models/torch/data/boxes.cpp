@@ -1,7 +1,7 @@
 #include "models/torch/data/boxes.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>

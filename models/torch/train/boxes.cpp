@@ -1,6 +1,7 @@
 #include "models/torch/train/boxes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "pipeline/metric/coco.hpp"

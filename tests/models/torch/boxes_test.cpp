@@ -1,5 +1,7 @@
 #include "models/torch/train/boxes.hpp"
 
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
