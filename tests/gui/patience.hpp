@@ -20,8 +20,8 @@ inline double sharers() {
     return std::clamp(std::max(minute, running) / count, 1.0, 20.0);
 }
 
-/// Milliseconds for what takes at most this long on a machine of its own. Other programs, and a build that
-/// checks every memory access, get more.
+/// A time limit in milliseconds: `milliseconds` on an idle machine, more if other programs run or if the
+/// build checks every memory access.
 inline int patience(int milliseconds) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     milliseconds *= 6;

@@ -71,7 +71,8 @@ TEST(Boxes, ADetectorLearnsRectangles) {
     EXPECT_TRUE(std::filesystem::exists(folder / "run/best.pt"));
 }
 
-/// Each object has a patch of its own, whose box is its box; the others score nothing.
+/// A detector without errors: for each object a patch with the right box and score; other patches score
+/// nothing.
 SegmenterImpl::Boxes perfect(const std::vector<Object>& objects) {
     SegmenterImpl::Boxes found{torch::full({1, 24, 4}, .5), torch::full({1, 24, 3}, -12.0)};
     for (const Object& one : objects) {
