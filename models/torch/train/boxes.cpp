@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kScore = 2, kDistance = 5, kOverlap = 2;
 constexpr double kFocus = 2, kRare = 0.25;  // of the focal loss
+constexpr double kPlace = 1;                // the cost of a patch between the object's centre and the patch
 constexpr double kNever = 1e4;              // the cost of a patch outside of the object
 constexpr float kLeastScore = 0.01f;
 
@@ -77,11 +78,14 @@ torch::Tensor patchesIn(const Truth& truth, int64_t rows, int64_t columns) {
 
 /// The patch of each object: int64 [objects].
 torch::Tensor assign(const torch::Tensor& boxes, const torch::Tensor& logits, const Truth& truth,
-                     const torch::Tensor& inside) {
+                     const torch::Tensor& inside, cv::Size size) {
     const auto scores = logits.index_select(1, truth.labels).t();
+    const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
+    const auto centres = patchCentres(size.height, size.width);
     auto cost = kScore * (focal(scores, torch::ones_like(scores)) - focal(scores, torch::zeros_like(scores)));
     cost = cost + kDistance * torch::cdist(truth.boxes, boxes, 1.0);
     cost = cost - kOverlap * overlaps(corners(truth.boxes).unsqueeze(1), corners(boxes).unsqueeze(0));
+    cost = cost + kPlace * torch::cdist(truth.boxes.slice(1, 0, 2) * grid, centres, 2.0);
     cost = cost.clamp(-kNever, kNever).masked_fill(inside.logical_not(), kNever).to(torch::kFloat64);
     cost = cost.contiguous();
     const cv::Mat_<double> table(static_cast<int>(cost.size(0)), static_cast<int>(cost.size(1)),
@@ -137,14 +141,23 @@ torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
         if (kept == 0) continue;
         Truth some = truth;
         some.boxes = truth.boxes.slice(0, 0, kept), some.labels = truth.labels.slice(0, 0, kept);
-        const auto patches = assign(found.boxes[image].detach().cpu(), found.scores[image].detach().cpu(),
-                                    some, patchesIn(some, grid.height, grid.width));
+        const auto inside = patchesIn(some, grid.height, grid.width);
+        const auto patches =
+            assign(found.boxes[image].detach().cpu(), found.scores[image].detach().cpu(), some, inside, grid);
         targets[image].index_put_({patches, some.labels}, torch::ones({kept}, targets.options()));
         weights[image].index_put_({patches, some.labels}, torch::ones({kept}, weights.options()));
-        const auto boxes = found.boxes[image].index_select(0, patches.to(found.boxes.device()));
-        const auto wanted = some.boxes.to(boxes);
-        distance = distance + (boxes - wanted).abs().sum();
-        overlap = overlap + (1 - overlaps(corners(boxes), corners(wanted))).sum();
+        // All patches of an object learn its box: boxes are right after fewer images.
+        const auto pairs = inside.logical_or(torch::one_hot(patches, inside.size(1)).to(torch::kBool));
+        const auto shares = pairs.sum(1, true)
+                                .to(found.boxes)
+                                .reciprocal()
+                                .expand_as(pairs)
+                                .masked_select(pairs.to(found.boxes.device()));
+        const auto at = pairs.nonzero().to(found.boxes.device());
+        const auto boxes = found.boxes[image].index_select(0, at.select(1, 1));
+        const auto wanted = some.boxes.to(boxes).index_select(0, at.select(1, 0));
+        distance = distance + ((boxes - wanted).abs().sum(1) * shares).sum();
+        overlap = overlap + ((1 - overlaps(corners(boxes), corners(wanted))) * shares).sum();
         count += kept;
     }
     const auto scores = (focal(found.scores, targets) * weights).sum();

@@ -10,9 +10,9 @@
 
 namespace mpm::models {
 
-/// One patch for each object, the cheapest assignment of all: so a trained detector gives one box for an
-/// object, and nothing needs to suppress others. Focal loss of the scores (Lin et al. 2017), and of the
-/// assigned boxes distance and generalised overlap, weighted as in DETR.
+/// One patch of each object learns its score, by the cheapest assignment of all: so a trained detector gives
+/// one box for an object, and nothing needs to suppress others. All patches of an object learn its box. Focal
+/// loss of the scores (Lin et al. 2017), distance and generalised overlap of the boxes, weighted as in DETR.
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
                       const std::vector<std::vector<BoxImage::Object>>& objects, cv::Size size);
 

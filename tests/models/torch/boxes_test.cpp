@@ -71,18 +71,21 @@ TEST(Boxes, ADetectorLearnsRectangles) {
     EXPECT_TRUE(std::filesystem::exists(folder / "run/best.pt"));
 }
 
-/// A detector without errors: for each object a patch with the right box and score; other patches score
-/// nothing.
+/// A detector without errors: the patches of an object have its box, the patch of its centre has its score;
+/// other patches score nothing.
 SegmenterImpl::Boxes perfect(const std::vector<Object>& objects) {
     SegmenterImpl::Boxes found{torch::full({1, 24, 4}, .5), torch::full({1, 24, 3}, -12.0)};
     for (const Object& one : objects) {
         const cv::Point2d centre = (one.box.tl() + one.box.br()) / 2;
-        const int64_t patch = int64_t(centre.y / 16) * 6 + int64_t(centre.x / 16);
         const double values[] = {centre.x / kSize.width, centre.y / kSize.height, one.box.width / kSize.width,
                                  one.box.height / kSize.height};
-        for (int k = 0; k < 4; ++k)
-            found.boxes[0][patch][k] = values[k];
-        found.scores[0][patch][one.label] = 12.0;
+        for (int64_t patch = 0; patch < 24; ++patch) {
+            const cv::Rect2d around(double(patch % 6) * 16, double(patch / 6) * 16, 16, 16);
+            if ((around & cv::Rect2d(one.box)).empty()) continue;
+            for (int k = 0; k < 4; ++k)
+                found.boxes[0][patch][k] = values[k];
+        }
+        found.scores[0][int64_t(centre.y / 16) * 6 + int64_t(centre.x / 16)][one.label] = 12.0;
     }
     return found;
 }
