@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "models/onnx/eval/call.hpp"
 
@@ -58,17 +59,28 @@ double exponentials(const float* x, float* y, int64_t length, float top) {
     return sum;
 }
 
-void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
-    float top = -INFINITY;
-    for (int64_t k = 0; k < length; ++k)
-        top = std::max(top, x[k * step]);
-    double sum = step == 1 ? exponentials(x, y, length, top) : 0;
-    for (int64_t k = 0; k < length && step != 1; ++k)
-        sum += y[k * step] = std::exp(x[k * step] - top);
-    const float scale = static_cast<float>(1 / sum);
-    const float shift = top + static_cast<float>(std::log(sum));
-    for (int64_t k = 0; k < length; ++k)
-        y[k * step] = logarithm ? x[k * step] - shift : y[k * step] * scale;
+// The largest of a row without gaps; NaN is none.
+float largest(const float* x, int64_t length) {
+    float tops[16];
+    std::fill(std::begin(tops), std::end(tops), -INFINITY);
+    int64_t k = 0;
+    for (; k + 16 <= length; k += 16) {
+        for (int lane = 0; lane < 16; ++lane)
+            tops[lane] = x[k + lane] > tops[lane] ? x[k + lane] : tops[lane];
+    }
+    for (; k < length; ++k)
+        tops[0] = std::max(tops[0], x[k]);
+    return *std::max_element(std::begin(tops), std::end(tops));
+}
+
+void softmaxRow(const float* x, float* y, int64_t length, bool logarithm) {
+    const float top = largest(x, length);
+    const double sum = exponentials(x, y, length, top);
+    const float scale = static_cast<float>(1 / sum), shift = top + static_cast<float>(std::log(sum));
+    for (int64_t k = 0; k < length && logarithm; ++k)
+        y[k] = x[k] - shift;
+    for (int64_t k = 0; k < length && !logarithm; ++k)
+        y[k] *= scale;
 }
 
 void softmax(Call& c) {
@@ -82,8 +94,15 @@ void softmax(Call& c) {
     const int64_t length = checkedProduct<int64_t>(x.shape()[axis], flat ? inner : 1);
     if (flat) inner = 1;
     overRows(x, y, length * inner, [&](const float* from, float* to, int64_t) {
-        for (int64_t k = 0; k < inner; ++k)
-            softmaxRow(from + k, to + k, length, inner, logarithm);
+        if (inner == 1) return softmaxRow(from, to, length, logarithm);
+        std::vector<float> row(static_cast<size_t>(length)), found(row);
+        for (int64_t k = 0; k < inner; ++k) {
+            for (int64_t e = 0; e < length; ++e)
+                row[e] = from[e * inner + k];
+            softmaxRow(row.data(), found.data(), length, logarithm);
+            for (int64_t e = 0; e < length; ++e)
+                to[e * inner + k] = found[e];
+        }
     });
 }
 

@@ -207,6 +207,14 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
+// Adds four rows, each times its factor.
+void addRows(const float* const factors[4], const float* const rows[4], int64_t width, float* to) {
+    const float f0 = *factors[0], f1 = *factors[1], f2 = *factors[2], f3 = *factors[3];
+    const float *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+    for (int64_t e = 0; e < width; ++e)
+        to[e] += f0 * r0[e] + f1 * r1[e] + f2 * r2[e] + f3 * r3[e];
+}
+
 // Sums over every letter that the result lacks, for rows of the result's last letter at a time.
 void einsum(Call& c) {
     Equation equation(c);
@@ -230,18 +238,22 @@ void einsum(Call& c) {
         int64_t row[2], place[2];
         for (int64_t k = begin; k < end && !deadline.isOver(); ++k) {
             outer.locate(k, row);
+            float* to = results + k * width;
             for (int64_t d = 0; d < depth; ++d) {
-                if (d % (1 << 16) == (1 << 16) - 1 && deadline.isOver()) return;
+                if (d % (1 << 16) == 0 && deadline.isOver()) return;
+                if (steps[0] == 0 && steps[1] == 1 && d + 4 <= depth) {  // most of them, as vectors
+                    const float *rows[4], *factors[4];
+                    for (int64_t r = 0; r < 4; ++r) {
+                        summed.locate(d + r, place);
+                        factors[r] = a + row[0] + place[0], rows[r] = b + row[1] + place[1];
+                    }
+                    addRows(factors, rows, width, to);
+                    d += 3;
+                    continue;
+                }
                 summed.locate(d, place);
                 const float* x = a + row[0] + place[0];
                 const float* other = b + row[1] + place[1];
-                float* to = results + k * width;
-                const float factor = *x;
-                if (steps[0] == 0 && steps[1] == 1) {  // most of them; the compiler takes vectors
-                    for (int64_t e = 0; e < width; ++e)
-                        to[e] += factor * other[e];
-                    continue;
-                }
                 for (int64_t e = 0; e < width; ++e, x += steps[0], other += steps[1])
                     to[e] += *x * *other;
             }

@@ -54,32 +54,45 @@ Tensor randomTensor(const Shape& shape, int seed, float scale) {
     return t;
 }
 
-std::vector<float> softmaxOf(const Tensor& x) {
+std::vector<float> softmaxOf(const Tensor& x, int64_t axis, const std::string& kind = "Softmax") {
     GraphBuilder g(17);
-    g.output(g.node("Softmax", {g.constant(x)}), "y", x.shape());
+    const int y = g.node(kind, {g.constant(x)});
+    g.with("axis", Attribute::of(axis));
+    g.output(y, "y", x.shape());
     return models::evaluate(g.graph(), {})[0].toFloats();
 }
 
 TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
     for (const float scale : {1.f, 60.f, 1e30f}) {
-        for (int64_t length = 1; length < 14; ++length) {
+        for (int64_t length = 1; length < 40; ++length) {
             Tensor x = randomTensor({3, length}, static_cast<int>(length), scale);
             if (length > 2) x.writeF()[1] = -INFINITY;
-            const std::vector<float> found = softmaxOf(x);
+            Tensor columns = Tensor::floats({length, 3});
+            for (int64_t k = 0; k < 3 * length; ++k)
+                columns.writeF()[k % length * 3 + k / length] = x.f()[k];
+            const auto found = softmaxOf(x, 1), across = softmaxOf(columns, 0),
+                       logarithms = softmaxOf(columns, 0, "LogSoftmax");
             for (int64_t row = 0; row < 3; ++row) {
                 const float* from = x.f().data() + row * length;
                 const double top = *std::max_element(from, from + length);
                 double sum = 0;
                 for (int64_t k = 0; k < length; ++k)
                     sum += std::exp(from[k] - top);
-                for (int64_t k = 0; k < length; ++k)
-                    EXPECT_NEAR(found[row * length + k], std::exp(from[k] - top) / sum, 3e-7)
-                        << length << " " << scale;
+                for (int64_t k = 0; k < length; ++k) {
+                    SCOPED_TRACE(std::to_string(length) + " " + std::to_string(scale));
+                    EXPECT_NEAR(found[row * length + k], std::exp(from[k] - top) / sum, 3e-7);
+                    EXPECT_EQ(across[k * 3 + row], found[row * length + k]);
+                    const double expected = from[k] - top - std::log(sum);
+                    if (std::isinf(expected))
+                        EXPECT_EQ(logarithms[k * 3 + row], expected);
+                    else
+                        EXPECT_NEAR(logarithms[k * 3 + row], expected, 1e-6 * scale + 1e-6);
+                }
             }
         }
     }
     const float nan = std::nanf("");
-    for (const float value : softmaxOf(Tensor::floats({5}, std::vector<float>{1, 2, nan, 3, 4})))
+    for (const float value : softmaxOf(Tensor::floats({5}, std::vector<float>{1, 2, nan, 3, 4}), 0))
         EXPECT_TRUE(std::isnan(value));
 }
 
