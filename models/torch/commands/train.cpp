@@ -12,7 +12,7 @@ namespace {
 struct TrainArguments {
     TrainOptions options;
     std::string root, dataset = "camvid", variant = "vit-tiny/16", decoder = "mask", normalisation = "vit";
-    std::vector<int> size{352, 480}, crop{256, 320};
+    std::vector<int> size{352, 480}, crop;
     std::vector<double> scale{0.6, 1.8};
     double dropPath = 0.1;
     bool distilled = false;
@@ -40,7 +40,9 @@ void addDataOptions(CLI::App& verb, TrainArguments& a) {
         ->required()
         ->check(CLI::ExistingDirectory);
     verb.add_option("--dataset", a.dataset, "camvid, or folder (with classes.json)")->capture_default_str();
-    verb.add_option("--crop", a.crop, "height and width of the crops")->expected(2)->capture_default_str();
+    verb.add_option("--crop", a.crop, "height and width of the crops; a detector learns whole images")
+        ->expected(2)
+        ->default_str("256 320");
     verb.add_option("--scale", a.scale, "lowest and highest scale; 1: images of the model's height")
         ->expected(2)
         ->capture_default_str();
@@ -118,6 +120,10 @@ void runTrain(TrainArguments& a) {
     const bool detects = a.decoder == "boxes";
     auto boxes = detects ? readBoxImages(a.root, "train") : BoxImages();
     const auto classes = detects ? pipeline::Classes() : classesOf(a.dataset, a.root);
+    // The positions of a crop are stretched, so a detector would learn wrong sizes from crops.
+    if (detects && !a.crop.empty() && a.crop != a.size)
+        CV_Error(cv::Error::StsBadArg, "a detector learns whole images: --crop must be --size");
+    if (a.crop.empty()) a.crop = detects ? a.size : std::vector<int>{256, 320};
     auto& o = a.options;
     o.model = SegmenterOptions::variant(a.variant);
     o.model.vit.height = a.size[0];

@@ -212,8 +212,14 @@ void Exporter::decodeBoxes(int tokens) {
     const auto boxes = m_graph.node("Concat", {centres, sizes});
     m_graph.with("axis", Attribute::of(int64_t{2}));
     m_graph.output(boxes, "boxes", {1, m_vit.patches(), 4});
-    m_graph.output(linear(hidden, "decoder.scores"), "scores",
-                   {1, m_vit.patches(), m_model->options().classes});
+    const int64_t classes = m_model->options().classes;
+    const auto scores = toGrid(linear(hidden, "decoder.scores"));
+    const auto largest = m_graph.node("MaxPool", {scores});
+    m_graph.with("kernel_shape", Attribute::of(Ints{3, 3})).with("pads", Attribute::of(Ints{1, 1, 1, 1}));
+    const auto peaks = m_graph.node("Sub", {m_graph.node("Mul", {scores, scalar(1 + kPeak)}),
+                                            m_graph.node("Mul", {largest, scalar(kPeak)})});
+    const auto rows = m_graph.node("Reshape", {peaks, m_graph.ints({1, classes, m_vit.patches()})});
+    m_graph.output(transpose(rows, {0, 2, 1}), "scores", {1, m_vit.patches(), classes});
 }
 
 GraphBuilder& Exporter::run() {

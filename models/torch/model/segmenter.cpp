@@ -180,7 +180,15 @@ SegmenterImpl::Boxes SegmenterImpl::boxes(const torch::Tensor& images) {
     const auto classes = m_options.classes;
     const auto grid = torch::tensor({double(width), double(height)}, rows.options());
     const auto centres = (rows.slice(2, classes, classes + 2) + patchCentres(height, width).to(rows)) / grid;
-    return {torch::cat({centres, rows.slice(2, classes + 2).exp() / grid}, 2), rows.slice(2, 0, classes)};
+    const auto scores = rows.slice(2, 0, classes);
+    return {torch::cat({centres, rows.slice(2, classes + 2).exp() / grid}, 2),
+            is_training() ? scores : peaks(scores, height, width)};
+}
+
+torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns) {
+    const auto grid = scores.transpose(1, 2).reshape({scores.size(0), scores.size(2), rows, columns});
+    const auto largest = F::max_pool2d(grid, F::MaxPool2dFuncOptions(3).stride(1).padding(1));
+    return ((1 + kPeak) * grid - kPeak * largest).flatten(2).transpose(1, 2);
 }
 
 torch::Tensor patchCentres(int64_t rows, int64_t columns) {

@@ -227,7 +227,7 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// Of a detector.
+    /// Of a detector. Outside of training, the scores are peaks().
     Boxes boxes(const torch::Tensor& images);
 
     /// From now on, the superpatches with the highest scores of the policy share. Not a parameter of the
@@ -251,6 +251,11 @@ private:
 TORCH_MODULE(Segmenter);
 
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
+
+/// Scores [B, rows * columns, classes] from which kPeak times the distance to the largest of the 3x3 patches
+/// around is subtracted: of neighbours that find the same object, the best one keeps its score.
+torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
+constexpr double kPeak = 10;
 
 /// [rows * columns, 2]: x and y of the centre of each patch, in patches.
 torch::Tensor patchCentres(int64_t rows, int64_t columns);

@@ -5,15 +5,14 @@
 #include <numeric>
 
 #include "pipeline/metric/coco.hpp"
-#include "pipeline/metric/tracks.hpp"
 
 namespace mpm::models {
 namespace {
 
-constexpr double kScore = 2, kDistance = 5, kOverlap = 2;
-constexpr double kFocus = 2, kRare = 0.25;  // of the focal loss
-constexpr double kPlace = 1;                // the cost of a patch between the object's centre and the patch
-constexpr double kNever = 1e4;              // the cost of a patch outside of the object
+constexpr double kDistance = 5, kOverlap = 2;  // the weights of a box beside those of its score
+constexpr double kSpread = 0.12;               // of an object's heat, as a share of its size
+constexpr double kLeastSpread = 0.3;           // in patches
+constexpr double kLeastHeat = 0.01;            // less is none
 constexpr float kLeastScore = 0.01f;
 
 /// Corners of centre, width and height.
@@ -38,11 +37,12 @@ torch::Tensor overlaps(const torch::Tensor& a, const torch::Tensor& b) {
     return both / either.clamp_min(1e-9) - (hull - either) / hull.clamp_min(1e-9);
 }
 
+/// Focal loss: truth is 1 at the centre of an object, and less than 1 at patches that matter less as errors.
 torch::Tensor focal(const torch::Tensor& logits, const torch::Tensor& truth) {
-    const auto right = torch::sigmoid(logits), wrong = 1 - right;
-    const auto hit = kRare * wrong.pow(kFocus) * torch::log_sigmoid(logits);
-    const auto miss = (1 - kRare) * right.pow(kFocus) * torch::log_sigmoid(-logits);
-    return -(truth * hit + (1 - truth) * miss);
+    const auto right = torch::sigmoid(logits);
+    const auto hit = (1 - right).square() * torch::log_sigmoid(logits);
+    const auto miss = (1 - truth).pow(4) * right.square() * torch::log_sigmoid(-logits);
+    return -torch::where(truth == 1, hit, miss);
 }
 
 /// The objects of an image as tensors.
@@ -69,31 +69,30 @@ struct Truth {
 };
 
 /// [objects, patches]: whether the centre of a patch is in the box, or less than a patch outside.
-torch::Tensor patchesIn(const Truth& truth, int64_t rows, int64_t columns) {
-    const auto grid = torch::tensor({double(columns), double(rows)}, torch::kFloat32);
-    const auto centres = (patchCentres(rows, columns) / grid).unsqueeze(0);
+torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
+    const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
+    const auto centres = (patchCentres(size.height, size.width) / grid).unsqueeze(0);
     const auto box = corners(truth.boxes).unsqueeze(1);
     return ((centres > box.slice(2, 0, 2) - .5 / grid) & (centres < box.slice(2, 2) + .5 / grid)).all(2);
 }
 
-/// The patch of each object: int64 [objects].
-torch::Tensor assign(const torch::Tensor& boxes, const torch::Tensor& logits, const Truth& truth,
-                     const torch::Tensor& inside, cv::Size size) {
-    const auto scores = logits.index_select(1, truth.labels).t();
-    const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
-    const auto centres = patchCentres(size.height, size.width);
-    auto cost = kScore * (focal(scores, torch::ones_like(scores)) - focal(scores, torch::zeros_like(scores)));
-    cost = cost + kDistance * torch::cdist(truth.boxes, boxes, 1.0);
-    cost = cost - kOverlap * overlaps(corners(truth.boxes).unsqueeze(1), corners(boxes).unsqueeze(0));
-    cost = cost + kPlace * torch::cdist(truth.boxes.slice(1, 0, 2) * grid, centres, 2.0);
-    cost = cost.clamp(-kNever, kNever).masked_fill(inside.logical_not(), kNever).to(torch::kFloat64);
-    cost = cost.contiguous();
-    const cv::Mat_<double> table(static_cast<int>(cost.size(0)), static_cast<int>(cost.size(1)),
-                                 cost.data_ptr<double>());
-    auto patches = torch::zeros({truth.count()}, torch::kInt64);
-    for (const auto& [object, patch] : pipeline::leastAssignment(table))
-        patches[object] = patch;
-    return patches;
+/// [objects, patches]: 1 at the patch of the object's centre, less at patches around it, 0 far from it.
+torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
+    const auto size = torch::tensor({double(grid.width), double(grid.height)}, torch::kFloat32);
+    const auto home =
+        torch::minimum((truth.boxes.slice(1, 0, 2) * size).floor().clamp_min(0), size - 1) + 0.5;
+    const auto spread = (truth.boxes.slice(1, 2) * size * kSpread).clamp_min(kLeastSpread);
+    const auto away = (patchCentres(grid.height, grid.width).unsqueeze(0) - home.unsqueeze(1));
+    const auto heat = ((away / spread.unsqueeze(1)).square().sum(2) / -2).exp();
+    return heat.masked_fill(heat < kLeastHeat, 0);
+}
+
+/// The share of each patch in learning each object's box: a patch learns the box of the object that is
+/// hottest there.
+torch::Tensor sharesOf(const torch::Tensor& heat) {
+    const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
+    const auto won = heat * hottest;
+    return won / won.sum(1, true).clamp_min(1e-9);
 }
 
 cv::Size gridOf(const SegmenterImpl::Boxes& found, cv::Size size) {
@@ -130,39 +129,27 @@ torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
     const cv::Size grid = gridOf(found, size);
     auto targets = torch::zeros_like(found.scores), weights = torch::ones_like(found.scores);
     auto distance = found.boxes.sum() * 0, overlap = distance;
-    int64_t count = 0;
     for (size_t b = 0; b < objects.size(); ++b) {
         const auto image = static_cast<int64_t>(b);
         const Truth ignored(objects[b], size, true), truth(objects[b], size, false);
         for (int64_t k = 0; k < ignored.count(); ++k)
-            weights[image].masked_fill_(patchesIn(ignored, grid.height, grid.width)[k].unsqueeze(1), 0);
-        // More objects than patches: the first.
-        const auto kept = std::min<int64_t>(truth.count(), found.boxes.size(1));
-        if (kept == 0) continue;
-        Truth some = truth;
-        some.boxes = truth.boxes.slice(0, 0, kept), some.labels = truth.labels.slice(0, 0, kept);
-        const auto inside = patchesIn(some, grid.height, grid.width);
-        const auto patches =
-            assign(found.boxes[image].detach().cpu(), found.scores[image].detach().cpu(), some, inside, grid);
-        targets[image].index_put_({patches, some.labels}, torch::ones({kept}, targets.options()));
-        weights[image].index_put_({patches, some.labels}, torch::ones({kept}, weights.options()));
-        // All patches of an object learn its box: boxes are right after fewer images.
-        const auto pairs = inside.logical_or(torch::one_hot(patches, inside.size(1)).to(torch::kBool));
-        const auto shares = pairs.sum(1, true)
-                                .to(found.boxes)
-                                .reciprocal()
-                                .expand_as(pairs)
-                                .masked_select(pairs.to(found.boxes.device()));
-        const auto at = pairs.nonzero().to(found.boxes.device());
-        const auto boxes = found.boxes[image].index_select(0, at.select(1, 1));
-        const auto wanted = some.boxes.to(boxes).index_select(0, at.select(1, 0));
-        distance = distance + ((boxes - wanted).abs().sum(1) * shares).sum();
-        overlap = overlap + ((1 - overlaps(corners(boxes), corners(wanted))) * shares).sum();
-        count += kept;
+            weights[image].masked_fill_(patchesIn(ignored, grid)[k].unsqueeze(1).to(weights.device()), 0);
+        if (truth.count() == 0) continue;
+        const auto heat = heatOf(truth, grid), shares = sharesOf(heat);
+        for (int64_t k = 0; k < truth.count(); ++k) {
+            auto target = targets[image].select(1, truth.labels[k].item<int64_t>());
+            target.copy_(torch::maximum(target, heat[k].to(target)));
+        }
+        const auto pairs = shares.nonzero();
+        const auto wanted = truth.boxes.index_select(0, pairs.select(1, 0)).to(found.boxes);
+        const auto boxes = found.boxes[image].index_select(0, pairs.select(1, 1).to(found.boxes.device()));
+        const auto share = shares.masked_select(shares > 0).to(found.boxes);
+        distance = distance + ((boxes - wanted).abs().sum(1) * share).sum();
+        overlap = overlap + ((1 - overlaps(corners(boxes), corners(wanted))) * share).sum();
     }
+    weights.masked_fill_(targets == 1, 1);  // an object in front of ignored ones
     const auto scores = (focal(found.scores, targets) * weights).sum();
-    return (kScore * scores + kDistance * distance + kOverlap * overlap) /
-           static_cast<double>(std::max<int64_t>(1, count));
+    return (scores + kDistance * distance + kOverlap * overlap) / (targets == 1).sum().clamp_min(1);
 }
 
 double averagePrecision(Segmenter& model, const std::vector<BoxImage>& images) {

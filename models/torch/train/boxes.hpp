@@ -10,9 +10,9 @@
 
 namespace mpm::models {
 
-/// One patch of each object learns its score, by the cheapest assignment of all: so a trained detector gives
-/// one box for an object, and nothing needs to suppress others. All patches of an object learn its box. Focal
-/// loss of the scores (Lin et al. 2017), distance and generalised overlap of the boxes, weighted as in DETR.
+/// The patch of an object's centre learns its score; patches around it cost less if they score too (focal
+/// loss with a bell around each object: Zhou et al. 2019). The patches of the bell learn the box (Liu et al.
+/// 2020), by distance and generalised overlap.
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
                       const std::vector<std::vector<BoxImage::Object>>& objects, cv::Size size);
 

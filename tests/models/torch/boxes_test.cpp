@@ -1,6 +1,7 @@
 #include "models/torch/train/boxes.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -110,6 +111,28 @@ TEST(Boxes, LossIsLowForWhatIsRightOnly) {
     EXPECT_LT(lossOf(perfect({}), {}), 1e-3);
 }
 
+TEST(Boxes, AnObjectThatWasLearnedNextToItsCentreCostsLessThanAwayFromIt) {
+    const std::vector<Object> wide = {{{0, 0, 96, 64}, 1, false}};
+    const auto costOf = [&](int64_t patch) {
+        auto found = perfect(wide);
+        found.scores[0][patch][1] = 12.0;
+        return lossOf(found, wide);
+    };
+    EXPECT_LT(costOf(14), .5 * costOf(12));
+    EXPECT_GT(costOf(14), lossOf(perfect(wide), wide));
+}
+
+TEST(Boxes, OfNeighboursTheBestKeepsItsScore) {
+    auto scores = torch::full({1, 12, 2}, -3.0);  // 3 x 4 patches
+    scores[0][5][0] = 2.0, scores[0][6][0] = 1.0, scores[0][5][1] = scores[0][8][1] = 1.0;
+    const auto found = peaks(scores, 3, 4);
+    EXPECT_FLOAT_EQ(found[0][5][0].item<float>(), 2);
+    EXPECT_FLOAT_EQ(found[0][6][0].item<float>(), 1 - kPeak);
+    EXPECT_FLOAT_EQ(found[0][5][1].item<float>(), 1) << "equals; the other class";
+    EXPECT_FLOAT_EQ(found[0][8][1].item<float>(), 1);
+    EXPECT_FLOAT_EQ(found[0][11][1].item<float>(), -3) << "two columns from the best";
+}
+
 TEST(Boxes, IgnoredObjectsMayBeFoundOrNot) {
     std::vector<Object> objects = {{{4, 4, 20, 30}, 1, false}, {{60, 20, 30, 40}, 2, false}};
     const auto both = perfect(objects), first = perfect({objects[0]});
@@ -179,6 +202,21 @@ TEST(Boxes, AnEncoderOfAnotherKindOfModelIsTaken) {
     EXPECT_TRUE(torch::equal(detector->named_parameters()["decoder.scores.weight"], before));
     EXPECT_ANY_THROW(detector->masks(torch::zeros({1, 3, 64, 96})));
     EXPECT_ANY_THROW(mask->boxes(torch::zeros({1, 3, 64, 96})));
+}
+
+TEST(Boxes, ADetectorRejectsCrops) {
+    const mpm::test::TempFolder folder;
+    std::filesystem::create_directories(folder / "train");
+    std::ofstream(folder / "train/annotations.json")
+        << R"({"images": [{"id": 7, "file_name": "a.png", "width": 96, "height": 64}], "categories": [],
+               "annotations": []})";
+    const std::string command = std::string(MPM_MODELS_PROGRAM) + " train --decoder boxes --data " +
+                                folder.path() + " --out " + (folder / "run") +
+                                " --size 64 96 --crop 32 48 2>" + (folder / "log");
+    EXPECT_NE(std::system(command.c_str()), 0);
+    std::ifstream log(folder / "log");
+    const std::string text{std::istreambuf_iterator<char>(log), {}};
+    EXPECT_NE(text.find("--crop must be --size"), std::string::npos) << text;
 }
 
 TEST(Boxes, ReadsAnnotationsAndNamesTheirFaults) {
