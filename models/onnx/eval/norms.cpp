@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "models/onnx/eval/call.hpp"
 
@@ -73,14 +72,22 @@ float largest(const float* x, int64_t length) {
     return *std::max_element(std::begin(tops), std::end(tops));
 }
 
-void softmaxRow(const float* x, float* y, int64_t length, bool logarithm) {
-    const float top = largest(x, length);
-    const double sum = exponentials(x, y, length, top);
+/// A row whose values lie `step` apart.
+void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
+    float top = step == 1 ? largest(x, length) : -INFINITY;
+    for (int64_t k = 0; k < length && step != 1; ++k)
+        top = std::max(top, x[k * step]);
+    double sum = step == 1 ? exponentials(x, y, length, top) : 0;
+    for (int64_t k = 0; k < length && step != 1; ++k)
+        sum += y[k * step] = exponential(Four{} + (x[k * step] - top))[0];
     const float scale = static_cast<float>(1 / sum), shift = top + static_cast<float>(std::log(sum));
     for (int64_t k = 0; k < length && logarithm; ++k)
-        y[k] = x[k] - shift;
-    for (int64_t k = 0; k < length && !logarithm; ++k)
+        y[k * step] = x[k * step] - shift;
+    if (logarithm) return;
+    for (int64_t k = 0; k < length && step == 1; ++k)  // as vectors
         y[k] *= scale;
+    for (int64_t k = 0; k < length && step != 1; ++k)
+        y[k * step] *= scale;
 }
 
 void softmax(Call& c) {
@@ -94,15 +101,8 @@ void softmax(Call& c) {
     const int64_t length = checkedProduct<int64_t>(x.shape()[axis], flat ? inner : 1);
     if (flat) inner = 1;
     overRows(x, y, length * inner, [&](const float* from, float* to, int64_t) {
-        if (inner == 1) return softmaxRow(from, to, length, logarithm);
-        std::vector<float> row(static_cast<size_t>(length)), found(row);
-        for (int64_t k = 0; k < inner; ++k) {
-            for (int64_t e = 0; e < length; ++e)
-                row[e] = from[e * inner + k];
-            softmaxRow(row.data(), found.data(), length, logarithm);
-            for (int64_t e = 0; e < length; ++e)
-                to[e * inner + k] = found[e];
-        }
+        for (int64_t k = 0; k < inner; ++k)
+            softmaxRow(from + k, to + k, length, inner, logarithm);
     });
 }
 

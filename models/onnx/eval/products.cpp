@@ -162,8 +162,16 @@ struct Equation {
         for (int k = 0; k < 2; ++k) {
             if (static_cast<int>(names[k].size()) != c.input(k).rank())
                 throw Refusal("the equation '" + printable(equation, 100) + "' does not fit its inputs");
-            for (size_t d = 0; d < names[k].size(); ++d)
-                extents[names[k][d]] = c.input(k).shape()[d];
+            for (size_t d = 0; d < names[k].size(); ++d) {
+                const int64_t extent = c.input(k).shape()[d];
+                if (extents.emplace(names[k][d], extent).first->second != extent)
+                    throw Refusal("the equation '" + printable(equation, 100) + "' does not fit its inputs");
+            }
+        }
+        for (const std::string& letters : names) {
+            for (size_t d = 0; d < letters.size(); ++d)
+                if (extents.count(letters[d]) == 0 || letters.find(letters[d]) < d)
+                    throw Refusal("the equation '" + printable(equation, 100) + "' is not supported");
         }
         for (const auto& entry : extents) {
             if (names[2].find(entry.first) == std::string::npos) summed += entry.first;
@@ -234,13 +242,16 @@ void einsum(Call& c) {
     const float *a = c.in[0].f(), *b = c.in[1].f();
     float* results = y.writeF();
     const Deadline deadline;
+    constexpr int64_t kUnchecked = 1 << 22;  // products between two looks at the clock
     parallel(y.size() / width, std::max<int64_t>(1, (1 << 15) / work), [&](int64_t begin, int64_t end) {
-        int64_t row[2], place[2];
-        for (int64_t k = begin; k < end && !deadline.isOver(); ++k) {
+        int64_t row[2], place[2], left = 0;
+        for (int64_t k = begin; k < end; ++k) {
             outer.locate(k, row);
             float* to = results + k * width;
             for (int64_t d = 0; d < depth; ++d) {
-                if (d % (1 << 16) == 0 && deadline.isOver()) return;
+                if (left <= 0 && deadline.isOver()) return;
+                if (left <= 0) left = kUnchecked;
+                left -= width;
                 if (steps[0] == 0 && steps[1] == 1 && d + 4 <= depth) {  // most of them, as vectors
                     const float *rows[4], *factors[4];
                     for (int64_t r = 0; r < 4; ++r) {
@@ -248,7 +259,7 @@ void einsum(Call& c) {
                         factors[r] = a + row[0] + place[0], rows[r] = b + row[1] + place[1];
                     }
                     addRows(factors, rows, width, to);
-                    d += 3;
+                    d += 3, left -= 3 * width;
                     continue;
                 }
                 summed.locate(d, place);

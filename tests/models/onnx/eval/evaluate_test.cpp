@@ -139,6 +139,23 @@ TEST(Evaluates, EinsumOfAnyLetters) {
     }
 }
 
+// A letter has one extent, and stands once in an operand: else the sum would read beyond the operands.
+TEST(Evaluates, EinsumRejectsLettersThatDoNotFit) {
+    const auto evaluated = [](const std::string& equation, const Shape& a, const Shape& b) {
+        GraphBuilder g(17);
+        const int y =
+            g.node("Einsum", {g.constant(randomTensor(a, 1, 1)), g.constant(randomTensor(b, 2, 1))});
+        g.with("equation", Attribute::of(equation));
+        g.output(y, "y", {});
+        return models::evaluate(g.graph(), {});
+    };
+    EXPECT_NO_THROW(evaluated("ab,bc->ac", {2, 3}, {3, 4}));
+    EXPECT_ANY_THROW(evaluated("ab,bc->ac", {1, 1}, {100000, 4}));
+    EXPECT_ANY_THROW(evaluated("aa,b->ab", {2, 5}, {3}));
+    EXPECT_ANY_THROW(evaluated("a,b->aa", {2}, {3}));
+    EXPECT_ANY_THROW(evaluated("a,b->ac", {2}, {3}));
+}
+
 // The shape of `map`, or the problem with it, of an encoder with windows on a grid of 6 x 7.
 std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     GraphBuilder g(17);
