@@ -43,13 +43,13 @@ public:
 
     pipeline::Sample frame(int number) {
         const auto& a = m_arguments;
-        const int each = (a.frames + a.streets - 1) / a.streets, street = number / each;
+        const int street = static_cast<int>(int64_t{number} * a.streets / a.frames);
         const std::string& light = a.clip[static_cast<size_t>(street) % a.clip.size()];
-        if (number % each == 0) {
+        if (!m_clip || street != m_street) {
             m_clip.emplace(cv::Size(a.size[1], a.size[0]), street::clipLight(light), a.rate, a.seed + street);
-            m_firstId = m_lastId;
+            m_street = street, m_firstFrame = number, m_firstId = m_lastId;
         }
-        const street::StreetFrame seen = m_clip->frame(number % each);
+        const street::StreetFrame seen = m_clip->frame(number - m_firstFrame);
         char name[32];
         std::snprintf(name, sizeof name, "%s%06d", light.c_str(), number);
         m_images.push_back({{"id", number + 1},
@@ -92,6 +92,7 @@ private:
 
     const SceneArguments& m_arguments;
     std::optional<street::Clip> m_clip;
+    int m_street = 0, m_firstFrame = 0;
     int64_t m_firstId = 0, m_lastId = 0;
     nlohmann::json m_images = nlohmann::json::array(), m_objects = nlohmann::json::array();
     std::string m_tracks;
@@ -99,6 +100,8 @@ private:
 
 void runScene(const SceneArguments& a) {
     std::optional<ClipWriter> clip;
+    if (!a.clip.empty() && a.streets > a.frames)
+        CV_Error(cv::Error::StsBadArg, "--streets is more than --frames: a street needs a frame");
     if (!a.clip.empty()) clip.emplace(a);
     const fs::path folder = fs::path(a.root) / a.split;
     makeFolders((folder / "images").string(), Access::Umask);
@@ -135,6 +138,7 @@ void addScene(CLI::App& app) {
             "a clip of one street, frame after frame, by this light or weather; with the boxes of its "
             "objects in SPLIT/annotations.json (COCO) and SPLIT/tracks.txt (MOTChallenge)")
         ->delimiter(',')
+        ->allow_extra_args(false)
         ->check(CLI::IsMember(street::clipLights()));
     verb->add_option(
             "--streets", a->streets,
@@ -145,7 +149,7 @@ void addScene(CLI::App& app) {
         ->check(CLI::Range(0.01, 1000.0))
         ->capture_default_str();
     verb->add_option("--seed", a->seed, "of a clip: which street")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0, 1'000'000'000))
         ->capture_default_str();
     verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();
     verb->callback([a] { runScene(*a); });

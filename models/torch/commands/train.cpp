@@ -143,7 +143,10 @@ void runTrain(TrainArguments& a) {
     TrainData data;
     if (detects) {
         data.boxes = std::move(boxes.images);
-        data.validationBoxes = readBoxImages(a.root, "val").images;
+        BoxImages val = readBoxImages(a.root, "val");
+        if (val.names != boxes.names)
+            CV_Error(cv::Error::StsBadArg, printable(a.root) + ": train and val list other categories");
+        data.validationBoxes = std::move(val.images);
     } else {
         data.train = readAll(a.root, "train", classes);
         data.validation = readAll(a.root, "val", classes);

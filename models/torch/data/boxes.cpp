@@ -1,6 +1,7 @@
 #include "models/torch/data/boxes.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include <opencv2/imgcodecs.hpp>
@@ -14,6 +15,7 @@ namespace mpm::models {
 namespace {
 
 constexpr int64_t kMostClasses = 10'000;
+constexpr size_t kMostObjects = 10'000;              // of an image
 constexpr double kLeastShown = 0.3, kLeastSide = 2;  // of a box; pixels
 
 BoxImage::Object moved(const BoxImage::Object& object, const cv::Matx23d& by, cv::Size size) {
@@ -37,6 +39,43 @@ std::vector<BoxImage::Object> moved(const std::vector<BoxImage::Object>& objects
     return all;
 }
 
+/// By a transform of pixels' centres, as of cv::warpAffine, for the edges of boxes.
+cv::Matx23d ofEdges(cv::Matx23d centres) {
+    for (int k = 0; k < 2; ++k)
+        centres(k, 2) += .5 - .5 * (centres(k, 0) + centres(k, 1));
+    return centres;
+}
+
+struct Stretched {
+    cv::Mat pixels;
+    std::vector<BoxImage::Object> objects;
+};
+
+Stretched stretched(const BoxImage& image, cv::Size size) {
+    const cv::Mat pixels = pipeline::imageAt(image.path, cv::IMREAD_COLOR);
+    if (pixels.size() != image.size)
+        CV_Error(cv::Error::StsUnmatchedSizes,
+                 printable(image.path) + cv::format(" has %dx%d pixels, its annotations are for %dx%d",
+                                                    pixels.cols, pixels.rows, image.size.width,
+                                                    image.size.height));
+    Stretched result;
+    cv::resize(pixels, result.pixels, size, 0, 0, cv::INTER_LINEAR);
+    const cv::Matx23d by(double(size.width) / pixels.cols, 0, 0, 0, double(size.height) / pixels.rows, 0);
+    result.objects = moved(image.objects, by, size);
+    return result;
+}
+
+std::string imageBelow(const std::string& folder, const std::string& name, const std::string& list) {
+    const auto below = std::filesystem::path(name).lexically_normal();
+    if (below.empty() || below.is_absolute() || *below.begin() == "..")
+        CV_Error(cv::Error::StsBadArg, printable(list) + ": file_name \"" + printable(name, 100) +
+                                           "\" is not below " + printable(folder));
+    const auto path = std::filesystem::path(folder) / below;
+    if (!std::filesystem::is_regular_file(path))
+        CV_Error(cv::Error::StsBadArg, printable(list) + ": there is no " + printable(path.string()));
+    return path.string();
+}
+
 }  // namespace
 
 BoxImages readBoxImages(const std::string& root, const std::string& split) {
@@ -53,14 +92,19 @@ BoxImages readBoxImages(const std::string& root, const std::string& split) {
     std::map<int64_t, size_t> place;
     for (const auto& [id, image] : truth.images) {
         place[id] = all.images.size();
-        all.images.push_back({folder + "/images/" + image.file, {}});
+        all.images.push_back({imageBelow(folder + "/images", image.file, file), image.size, {}});
     }
+    if (all.names.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no category");
     if (all.images.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no image");
-    for (const auto& object : truth.objects)
-        if (const auto found = place.find(object.image);
-            found != place.end() && truth.categories.count(object.category))
-            all.images[found->second].objects.push_back(
-                {object.box, static_cast<int>(object.category), object.crowd});
+    for (const auto& object : truth.objects) {
+        const auto found = place.find(object.image);
+        if (found == place.end() || truth.categories.count(object.category) == 0) continue;
+        auto& objects = all.images[found->second].objects;
+        if (objects.size() == kMostObjects)
+            CV_Error(cv::Error::StsOutOfRange, printable(file) + ": more than " +
+                                                   std::to_string(kMostObjects) + " objects in an image");
+        objects.push_back({object.box, static_cast<int>(object.category), object.crowd});
+    }
     return all;
 }
 
@@ -71,23 +115,19 @@ BoxBatch boxBatch(const std::vector<BoxImage>& images, const BatchSource::Option
     for (int i = 0; i < options.batch; ++i) {
         const int64_t number = step * options.batch + i;
         Random random(mixSeed(options.seed ^ 0xB0C5, static_cast<uint64_t>(number)));
-        const BoxImage& from = images[shuffledIndex(number, images.size(), options.seed)];
+        const auto from = stretched(images[shuffledIndex(number, images.size(), options.seed)], size);
         cv::Matx23d crop;
-        const auto sample = augment({pipeline::imageAt(from.path, cv::IMREAD_COLOR), {}, {}}, options.augment,
-                                    0, random, &crop);
+        const auto sample = augment({from.pixels, {}, {}}, options.augment, 0, random, &crop);
         tensors.push_back(toTensor(sample.image, options.normalisation));
-        batch.objects.push_back(moved(from.objects, crop, size));
+        batch.objects.push_back(moved(from.objects, ofEdges(crop), size));
     }
     batch.images = torch::stack(tensors);
     return batch;
 }
 
 BoxBatch wholeImage(const BoxImage& image, cv::Size size, const Normalisation& normalisation) {
-    const cv::Mat pixels = pipeline::imageAt(image.path, cv::IMREAD_COLOR);
-    cv::Mat stretched;
-    cv::resize(pixels, stretched, size, 0, 0, cv::INTER_LINEAR);
-    const cv::Matx23d by(double(size.width) / pixels.cols, 0, 0, 0, double(size.height) / pixels.rows, 0);
-    return {toTensor(stretched, normalisation).unsqueeze(0), {moved(image.objects, by, size)}};
+    const auto whole = stretched(image, size);
+    return {toTensor(whole.pixels, normalisation).unsqueeze(0), {whole.objects}};
 }
 
 }  // namespace mpm::models

@@ -18,6 +18,7 @@ struct BoxImage {
         bool ignored = false;  ///< a detector may find it or not
     };
     std::string path;
+    cv::Size size;  ///< for which the boxes are
     std::vector<Object> objects;
 };
 
@@ -35,7 +36,8 @@ struct BoxBatch {
     std::vector<std::vector<BoxImage::Object>> objects;  ///< in pixels of these
 };
 
-/// As BatchSource, of images with boxes. An object counts as ignored if a crop shows less than 0.3 of it.
+/// As BatchSource, of images with boxes, stretched to the size of the batch before. An object counts as
+/// ignored if a crop shows less than 0.3 of it.
 BoxBatch boxBatch(const std::vector<BoxImage>& images, const BatchSource::Options& options, int64_t step);
 
 /// The image in the model's size, and the objects in its pixels.

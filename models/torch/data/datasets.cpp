@@ -14,7 +14,7 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root) 
     if (preset == "boxes") {
         const auto colours = pipeline::builtInClasses("ade20k")->palette;
         pipeline::Classes classes;
-        classes.names = readBoxImages(root, "val").names;
+        classes.names = readBoxImages(root, "train").names;
         for (size_t id = 0; id < classes.names.size(); ++id)
             classes.palette.push_back(colours[id % colours.size()]);
         return classes;

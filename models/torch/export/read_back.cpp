@@ -30,6 +30,9 @@ public:
             if (node.op == "MpmEmbed" && !node.has("patch")) m_queries = &node;
         }
         demand(m_encoder && m_embed, kNotOurs);
+        const auto isBoxes = [](const Port& port) { return port.name == "boxes"; };
+        demand(std::none_of(graph.outputs.begin(), graph.outputs.end(), isBoxes),
+               "the file of a detector is not read back; take best.pt of its training");
     }
 
     int64_t heads() const { return m_encoder->getInt("heads", 0); }

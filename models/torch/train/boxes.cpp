@@ -68,7 +68,7 @@ struct Truth {
     int64_t count() const { return labels.size(0); }
 };
 
-/// [objects, patches]: whether the centre of a patch is in the box, or less than a patch outside.
+/// [objects, patches]: whether the centre of a patch is in the box, or at most half a patch outside.
 torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
     const auto centres = (patchCentres(size.height, size.width) / grid).unsqueeze(0);
@@ -132,8 +132,8 @@ torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
     for (size_t b = 0; b < objects.size(); ++b) {
         const auto image = static_cast<int64_t>(b);
         const Truth ignored(objects[b], size, true), truth(objects[b], size, false);
-        for (int64_t k = 0; k < ignored.count(); ++k)
-            weights[image].masked_fill_(patchesIn(ignored, grid)[k].unsqueeze(1).to(weights.device()), 0);
+        if (ignored.count() > 0)
+            weights[image].masked_fill_(patchesIn(ignored, grid).any(0).unsqueeze(1).to(weights.device()), 0);
         if (truth.count() == 0) continue;
         const auto heat = heatOf(truth, grid), shares = sharesOf(heat);
         for (int64_t k = 0; k < truth.count(); ++k) {
@@ -176,7 +176,9 @@ double averagePrecision(Segmenter& model, const std::vector<BoxImage>& images) {
         }
     }
     model->train(wasTraining);
-    return pipeline::cocoScores(pipeline::cocoMatches(ids, classes, truth, found), classes).figures[0];
+    const double precision =
+        pipeline::cocoScores(pipeline::cocoMatches(ids, classes, truth, found), classes).figures[0];
+    return precision < 0 ? std::nan("") : precision;
 }
 
 }  // namespace mpm::models

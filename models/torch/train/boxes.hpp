@@ -16,7 +16,7 @@ namespace mpm::models {
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
                       const std::vector<std::vector<BoxImage::Object>>& objects, cv::Size size);
 
-/// COCO's AP (0 to 1; -1 if no object counts), each image in the model's size.
+/// COCO's AP (0 to 1; NaN if no object counts), each image in the model's size.
 double averagePrecision(Segmenter& model, const std::vector<BoxImage>& images);
 
 }  // namespace mpm::models

@@ -32,7 +32,7 @@ std::vector<BoxImage> rectangles(const std::string& folder, int count, uint64_t 
     for (int i = 0; i < count; ++i) {
         cv::Mat image(kSize, CV_8UC3);
         cv::randu(image, 0, 60);
-        BoxImage one{folder + "/" + std::to_string(seed) + "_" + std::to_string(i) + ".png", {}};
+        BoxImage one{folder + "/" + std::to_string(seed) + "_" + std::to_string(i) + ".png", kSize, {}};
         for (int half = 0; half < 2; ++half) {
             const cv::Rect box(48 * half + random.below(16), random.below(24), 16 + random.below(16),
                                16 + random.below(24));
@@ -152,13 +152,14 @@ TEST(Boxes, CropsMoveBoxesWithTheirPixels) {
     BatchSource::Options options;
     options.batch = 40, options.augment.height = 48, options.augment.width = 64;
     options.augment.night = options.augment.colour = 0;
+    options.augment.scaleLow = 1.1, options.augment.scaleHigh = 1.4;  // no border
     cv::Mat image(kSize, CV_8UC3, cv::Scalar::all(0));
     const cv::Rect box(30, 20, 30, 24);
     image(box).setTo(cv::Scalar::all(255));
-    const BoxImage one{folder / "one.png", {{box, 1, false}}};
+    const BoxImage one{folder / "one.png", kSize, {{box, 1, false}}};
     cv::imwrite(one.path, image);
     const auto batch = boxBatch({one}, options, 3);
-    int seen = 0;
+    int seen = 0, whole = 0;
     for (int64_t b = 0; b < 40; ++b)
         for (const Object& there : batch.objects[size_t(b)]) {
             if (there.ignored) continue;
@@ -168,9 +169,19 @@ TEST(Boxes, CropsMoveBoxesWithTheirPixels) {
                                    .slice(0, int64_t(r.y + 2.5), int64_t(r.br().y - 2.5) + 1)
                                    .slice(1, int64_t(r.x + 2.5), int64_t(r.br().x - 2.5) + 1);
             EXPECT_GT(inner.min().item<float>(), .4);
+            const auto light = (batch.images[b][0] + 1) / 2, all = light.sum();
+            const auto centre = [&](int64_t axis) {
+                return ((torch::arange(light.size(axis)) + .5) * light.sum(1 - axis) / all).sum();
+            };
+            if (r.x > 0 && r.y > 0 && r.br().x < 64 && r.br().y < 48) {
+                EXPECT_NEAR(centre(1).item<double>(), r.x + r.width / 2, .1);
+                EXPECT_NEAR(centre(0).item<double>(), r.y + r.height / 2, .1);
+                ++whole;
+            }
             EXPECT_NEAR((batch.images[b][0] > .5).sum().item<double>(), r.area(), .2 * r.area() + 8);
         }
     EXPECT_GT(seen, 20);
+    EXPECT_GT(whole, 5);
     EXPECT_TRUE(torch::equal(batch.images, boxBatch({one}, options, 3).images));
 }
 
@@ -206,10 +217,11 @@ TEST(Boxes, AnEncoderOfAnotherKindOfModelIsTaken) {
 
 TEST(Boxes, ADetectorRejectsCrops) {
     const mpm::test::TempFolder folder;
-    std::filesystem::create_directories(folder / "train");
+    std::filesystem::create_directories(folder / "train/images");
+    cv::imwrite(folder / "train/images/a.png", cv::Mat(kSize, CV_8UC3, cv::Scalar::all(0)));
     std::ofstream(folder / "train/annotations.json")
-        << R"({"images": [{"id": 7, "file_name": "a.png", "width": 96, "height": 64}], "categories": [],
-               "annotations": []})";
+        << R"({"images": [{"id": 7, "file_name": "a.png", "width": 96, "height": 64}], "annotations": [],
+               "categories": [{"id": 0, "name": "car"}]})";
     const std::string command = std::string(MPM_MODELS_PROGRAM) + " train --decoder boxes --data " +
                                 folder.path() + " --out " + (folder / "run") +
                                 " --size 64 96 --crop 32 48 2>" + (folder / "log");
@@ -234,6 +246,8 @@ TEST(Boxes, ReadsAnnotationsAndNamesTheirFaults) {
         return {};
     };
     EXPECT_NE(fault().find("annotations.json"), std::string::npos);
+    std::filesystem::create_directories(folder / "train/images");
+    cv::imwrite(folder / "train/images/a.png", cv::Mat(kSize, CV_8UC3, cv::Scalar::all(0)));
     const std::string images = R"("images": [{"id": 7, "file_name": "a.png", "width": 96, "height": 64}])";
     write("{" + images + R"(, "categories": [{"id": 3, "name": "car"}],
            "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "bbox": [1, 2, 30, 40], "area": 1200,
@@ -248,6 +262,15 @@ TEST(Boxes, ReadsAnnotationsAndNamesTheirFaults) {
     EXPECT_NE(fault().find("category 2000000000"), std::string::npos) << fault();
     write(R"({"images": [], "categories": [{"id": 3, "name": "car"}], "annotations": []})");
     EXPECT_NE(fault().find("no image"), std::string::npos) << fault();
+    write("{" + images + R"(, "categories": [], "annotations": []})");
+    EXPECT_NE(fault().find("no category"), std::string::npos) << fault();
+    for (const auto& [name, problem] : {std::pair{"b.png", "there is no"}, {"../a.png", "is not below"}}) {
+        write(R"({"images": [{"id": 7, "width": 96, "height": 64, "file_name": ")" + std::string(name) +
+              R"("}], "categories": [{"id": 0, "name": "car"}], "annotations": []})");
+        EXPECT_NE(fault().find(problem), std::string::npos) << fault();
+    }
+    const BoxImage other{folder / "train/images/a.png", {48, 32}, {}};
+    EXPECT_ANY_THROW(wholeImage(other, kSize, {})) << "annotations for another size";
 }
 
 }  // namespace
