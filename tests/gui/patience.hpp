@@ -17,7 +17,7 @@ inline double sharers() {
     if (!(file >> minute >> unused >> unused >> running)) return 1;
     cpu_set_t cores;
     const int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
-    return std::clamp(std::max(minute, running) / count, 1.0, 20.0);
+    return std::clamp(std::max(minute, running) / count, 1.0, 6.0);
 }
 
 /// A time limit in milliseconds: `milliseconds` on an idle machine, more if other programs run or if the
