@@ -151,7 +151,8 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     verb.add_option("--method", o.method,
                     "the reducer, and blocks if wanted (default: gentle; mpm if there are --blocks)")
         ->type_name("gentle|mpm:2+5|...");
-    addParsed(verb, "--blocks", "merge before these blocks (default: the method's; of mpm 2,5)", "LIST|none",
+    addParsed(verb, "--blocks", "merge before these blocks (default: those of the method; mpm has 2,5)",
+              "LIST|none",
               [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
     verb.add_option("--tune", o.tune, "choose method and blocks on these images, as 'mpm tune --write' does")
         ->type_name("SOURCE")
@@ -164,13 +165,13 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--batch", "a fixed batch", "B",
               [&o](const std::string& text) { o.convert.batch = parseCount("--batch", text, 1); });
     addParsed(verb, "--decoder",
-              "merged: decoders of the encoder's tokens compute merged ones too (default: full)",
-              "merged|full", [&o](const std::string& text) { chooseDecoder(text, o); });
+              "merged: decoders compute the merged tokens; full: all tokens (default: full)", "merged|full",
+              [&o](const std::string& text) { chooseDecoder(text, o); });
     addParsed(verb, "--outputs", "keep these outputs and the inputs they need only", "NAME,...",
               [&o](const std::string& text) { o.convert.outputs = parseNames("--outputs", text); });
     verb.add_option_function<std::vector<std::string>>(
             "--set", [&o](const std::vector<std::string>& texts) { chooseInputs(texts, o); },
-            "fix a scalar input, which then is none")
+            "give a scalar input a constant value and remove it from the inputs")
         ->type_name("NAME=VALUE")
         ->expected(1)
         ->take_all();
@@ -187,10 +188,10 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--normalise", "a name for both: ImageNet's values, CLIP's, 0.5, or 0 and 1",
               "imagenet|clip|half|none", [&o](const std::string& text) { o.normalise = text; });
     verb.add_flag("--sandbox", o.sandbox, "give up other files, the network and programs before IN is read");
-    addParsed(verb, "--max-memory", "reject models that need more (default: 1 GiB and 16 times the file)",
-              "BYTES",
+    addParsed(verb, "--max-memory",
+              "reject models that need more memory (default: 1 GiB and 16 times the file)", "BYTES",
               [&o](const std::string& text) { o.convert.maxMemory = parseBytes("--max-memory", text); });
-    addParsed(verb, "--max-seconds", "likewise (default: 25, and 5 for each MiB)", "S",
+    addParsed(verb, "--max-seconds", "reject models that take longer (default: 25, and 5 for each MiB)", "S",
               [&o](const std::string& text) { o.convert.maxSeconds = parseSeconds("--max-seconds", text); });
     addCommonOptions(verb, o.common, false);
     verb.footer(kConvertExamples);

@@ -124,7 +124,7 @@ void addBench(CLI::App& app, Action& action) {
               [o](const std::string& text) { o->methods = parseMethods("--compare", text); });
     addParsed(*verb, "--batch", "batch sizes (default: 1)", "1,2,32",
               [o](const std::string& text) { o->batches = parseCounts("--batch", text, 1); });
-    addParsed(*verb, "--size", "input size, where the model leaves it open", "HxW",
+    addParsed(*verb, "--size", "input size, if the model leaves it open", "HxW",
               [o](const std::string& text) { o->size = parseSize("--size", text); });
     addParsed(*verb, "--rounds", "measured rounds (default: 20)", "N",
               [o](const std::string& text) { o->rounds = parseCount("--rounds", text, 1); });

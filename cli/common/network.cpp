@@ -94,8 +94,8 @@ std::string methodsHelp() {
         text += '\n';
     }
     return text +
-           "  reuse       the frames of a clip in order, of each only the tokens that changed; values of "
-           "--reuse\n"
+           "  reuse       runs the frames of a clip in order and computes only tokens that changed; has the "
+           "values of --reuse\n"
            "  cts         four patches of one class share a token, in models with a policy; shared= (that of "
            "the "
            "file), policy=learned (random, oracle)\n"

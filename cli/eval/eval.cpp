@@ -40,7 +40,7 @@ constexpr const char* kEvalExamples = R"(Examples:
 Layouts: camvid and folder read ROOT/SPLIT/images and ROOT/SPLIT/labels (folder: ROOT/classes.json too); ade20k reads
 ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8bit and ROOT/gtFine; pascal-context
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
-Exit status 1 where images could not be used: they are named and left out.)";
+Exit status 1 if images could not be used: they are named and left out.)";
 
 pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
     return {[&options](Precision precision) {
@@ -150,16 +150,16 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     addParsed(verb, "--batch", "windows in a forward (default: 1)", "1,32",
               [&o](const std::string& text) { o.request.batches = parseCounts("--batch", text, 1); });
     addParsed(verb, "--compare",
-              "methods (default: the model's own); singles and pairs: one or two insertions "
-              "at every block",
+              "methods (default: the model's own); singles and pairs: a merge before each "
+              "block, and before each two blocks",
               "none,mpm:2+5,tome:r=13",
               [&o](const std::string& text) { o.request.methods = parseMethods("--compare", text); });
-    addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
+    addParsed(verb, "--size", "input size, if the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });
     addParsed(verb, "--limit", "only the first N images", "N",
               [&o](const std::string& text) { o.request.limit = parseCount("--limit", text, 1); });
     addNightOptions(verb, o.request.nights);
-    verb.add_flag("--paired", o.request.paired, "with --night: by day too, over the same images");
+    verb.add_flag("--paired", o.request.paired, "with --night: evaluate the same images by day, too");
     addCommonOptions(verb, o.common, true, false);
     addMemoryOption(verb, o.common);
     addReuseOption(verb, o.common);
@@ -197,7 +197,7 @@ void addWriting(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--plots", o.plots, "draw all figures that the results allow, as SVG and PNG")
         ->type_name("DIR");
     verb.add_option("--save-labels", o.saveLabels,
-                    "write STEM.png of ids; a folder for each row where there are several")
+                    "write STEM.png of ids; a folder for each row if there are several")
         ->type_name("DIR");
     verb.add_option("--counts", o.request.countsFile,
                     "write every image's counts and every batch's times; a run that was "

@@ -49,9 +49,10 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
         "camera index, video, URL, gst: pipeline, image, folder, glob, env:NAME, secret:NAME or demo");
     addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--out", o.out, "folder to write to")->type_name("DIR");
-    addParsed(verb, "--save", "files to write (default: labels,overlay,map,csv)", "LIST",
-              [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
-    addParsed(verb, "--size", "input size, where the model leaves it open", "HxW",
+    addParsed(verb, "--save",
+              "files to write (default: labels,overlay,map,csv; boxes instead of labels for detectors)",
+              "LIST", [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
+    addParsed(verb, "--size", "input size, if the model leaves it open", "HxW",
               [&o](const std::string& text) { o.size = parseSize("--size", text); });
     addParsed(verb, "--window",
               "segment large images window by window instead of shrunk: steps of the window", "HxW",
@@ -80,7 +81,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     addParsed(verb, "--threshold", "only objects with larger scores, 0 to 1 (default: 0.5; of regions 0.6)",
               "X", [&o](const std::string& text) { o.threshold = parseShare("--threshold", text); });
     addParsed(verb, "--nms",
-              "detectors: of a class's boxes that overlap by more, only the best (default: all)", "IOU",
+              "detectors: if boxes of a class overlap by more, keep only the best (default: all)", "IOU",
               [&o](const std::string& text) { o.nms = parseShare("--nms", text); });
     addParsed(verb, "--classes", "objects of these classes only (names or ids)", "LIST",
               [&o](const std::string& text) { o.classes = splitList(text); });

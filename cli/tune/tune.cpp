@@ -108,9 +108,9 @@ void writeReports(const TuneRequest& request, const pipeline::Network& network,
 
 void warnIfCutOff(const pipeline::ModelTuning& tuning) {
     if (tuning.result.stopped) {
-        warn("stopped; the result is of what was measured so far, and nothing is written");
+        warn("stopped; the result covers what was measured so far, and nothing is written");
     } else if (!tuning.result.complete) {
-        warn("the time was over before all images were measured; --minutes allows more");
+        warn("the time ended before all images were measured; --minutes allows more");
     }
 }
 
@@ -166,14 +166,14 @@ void addTune(CLI::App& app, Action& action) {
     const auto number = [](const std::string& option, const std::string& text) {
         return parseNumbers(option, text, 1)[0];
     };
-    addParsed(*verb, "--keep", "the fastest with at least this agreement, 0 to 1 (default: 0.99)", "X",
+    addParsed(*verb, "--keep", "choose the fastest with at least this agreement, 0 to 1 (default: 0.99)", "X",
               [=](const std::string& text) { o->goal.keep = number("--keep", text); });
-    addParsed(*verb, "--faster", "the most agreement of those that are F times as fast", "F",
+    addParsed(*verb, "--faster", "choose the highest agreement of those that are F times as fast", "F",
               [=](const std::string& text) { o->goal.faster = number("--faster", text); });
     verb->add_flag("--write", o->write, "store the choice in MODEL");
-    addParsed(*verb, "--minutes", "end after so many (default: 2)", "M",
+    addParsed(*verb, "--minutes", "stop after M minutes (default: 2)", "M",
               [=](const std::string& text) { o->minutes = number("--minutes", text); });
-    addParsed(*verb, "--size", "input size, where the model leaves it open", "HxW",
+    addParsed(*verb, "--size", "input size, if the model leaves it open", "HxW",
               [o](const std::string& text) { o->size = parseSize("--size", text); });
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     verb->add_option("--plot", o->plot, "agreement over speed, as SVG or PNG")->type_name("FILE");

@@ -116,8 +116,8 @@ void checkShapes(const json& all, const Graph& original, const List<Tensor>& res
         return nullptr;
     };
     const auto rejectShape = [&](const char* key, const char* expected) {
-        fail(std::string(key) + " '" + printable(all[key].get<std::string>(), 200) + "' has not the shape " +
-             expected);
+        fail(std::string(key) + " '" + printable(all[key].get<std::string>(), 200) +
+             "' does not have the shape " + expected);
     };
     const Tensor* boxes = resultOf("boxes");
     if (!boxes) return;

@@ -159,8 +159,8 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// The number of each token row of an image, window by window, in reports and imposed maps: by representative
-// in raster order. Without windows rows keep their order.
+// The number that reports and imposed maps give to each token row of an image. The result is in the order of
+// the windows; the numbers follow the raster order of the rows' representatives.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);

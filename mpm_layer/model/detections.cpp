@@ -147,7 +147,8 @@ public:
 private:
     int boxes() const { return m_boxes.sizes[0]; }
 
-    /// [images, boxes, classes], or [images, boxes] which one image does not tell from [boxes, classes].
+    /// Dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images, boxes]. One image's
+    /// [images, boxes] looks like [boxes, classes]; the number of boxes decides.
     int scoreDims(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names) const {
         const auto at = std::find(names.begin(), names.end(), m_settings.scores);
         if (at == names.end()) return 2;

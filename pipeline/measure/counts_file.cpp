@@ -94,8 +94,9 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
         const Contents& shard = shards[i];
         const std::string other = difference(shards.front().head, shard.head, false);
         if (!other.empty() || shardsOf(shard.head) != count)
-            throw MeasureError(Kind::Input, paths[i] + ": is of another evaluation than " + paths.front() +
-                                                ", its \"" + (other.empty() ? "shard" : other) +
+            throw MeasureError(Kind::Input, paths[i] + ": belongs to another evaluation than " +
+                                                paths.front() + ": its \"" +
+                                                (other.empty() ? "shard" : other) +
                                                 "\" differs; join the shards of one evaluation");
         if (shard.rows != shard.wanted)
             throw MeasureError(Kind::Input, paths[i] + ": is not finished (" + std::to_string(shard.rows) +
@@ -136,7 +137,7 @@ CountsFile::CountsFile(const std::string& path, const Json& head, const CountsFo
     const std::string other = begun ? difference(contents.head, head, true) : "";
     if (!other.empty())
         throw MeasureError(Kind::Settings,
-                           path + ": is of another evaluation, its \"" + other +
+                           path + ": belongs to another evaluation: its \"" + other +
                                "\" differs; give the same options to continue, or name another file");
     m_file.emplace(path, contents.wholeBytes);
     if (!begun) m_file->add(first);

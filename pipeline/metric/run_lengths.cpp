@@ -107,7 +107,7 @@ std::vector<uint32_t> changesOf(const std::vector<double>& polygon, cv::Size siz
     const size_t corners = polygon.size() / 2;
     const auto at = [&](size_t i) {
         if (!(std::abs(polygon[i]) <= kLargestNumber))
-            CV_Error(cv::Error::StsOutOfRange, "a polygon has numbers of at most 10^7");
+            CV_Error(cv::Error::StsOutOfRange, "a polygon has a number that is not finite or exceeds 10^7");
         return static_cast<int64_t>(5 * polygon[i] + .5);
     };
     for (size_t i = 0; i < corners; ++i) {

@@ -92,7 +92,7 @@ static void checkInputSize(const std::string& path, cv::Size size) {
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
-          // First: these messages about damage are better.
+          // Before readNet(): the messages about a damaged file are better.
           mpm::ModelInfo info = readMetadata(path, mpm::modelInfo);
           const mpm::Reuse reuse = readMetadata(path, mpm::reuseOf);
           if (info.size.empty()) info.size = size;
@@ -189,8 +189,8 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
     const bool takesSize = detects() && !m_info.detections->sizeInput.empty();
     // OpenCV 5's engine wants a name if there are several inputs.
     const std::string input = takesSize ? m_info.input : "";
-    // OpenCV 5.0's engine keeps old sizes inside when counts change while the input's shape does not, and
-    // answers wrongly. An input of another shape in between makes it look again.
+    // If the number of tokens changes but the input's shape does not, OpenCV 5.0's engine keeps the old inner
+    // sizes, and its results are wrong. An input of another shape in between makes it update the sizes.
     if (cv::getVersionMajor() == 5 && cv::getVersionMinor() == 0) {
         const int shape[] = {blob.size[0], blob.size[1], 16, 16};
         m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)), input);

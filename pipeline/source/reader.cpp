@@ -141,7 +141,7 @@ private:
         return m_stop;
     }
 
-    /// Reads until the end. True: try again (a live source should never end; files when looping).
+    /// Reads until the source ends. Returns true if the caller should open it again.
     bool pump(Source& source) {
         const bool live = source.live();
         setLive(live);

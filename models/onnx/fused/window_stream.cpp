@@ -75,7 +75,7 @@ bool WindowStream::moves(const Node& node) const {
     return known && node.domain.empty() && kMoves.count(node.op) != 0;
 }
 
-// Whether a value holds the image's tokens of a tap in raster order.
+// How a value holds the image tokens of a tap in raster order; Other if it does not.
 WindowStream::Order WindowStream::orderOf(int value, int tap) const {
     const int64_t dim = m_encoder.dim, count = m_encoder.imageTokens(), batch = m_encoder.blocks[0].batch;
     if (m_shapes.at.values[value].size() != checkedProduct<int64_t>(batch, count, dim)) return Order::Other;

@@ -8,9 +8,9 @@
 
 namespace mpm {
 
-/// For each token, as the root of the mean square. Noise is independent in tokens and frames: none of
-/// these is then smaller than the differences. A change of light or scene is alike in tokens side by side,
-/// and a frame whose smooth parts have little contrast has little noise.
+/// For each token, as the root of the mean square. Noise is independent in tokens and frames: if the
+/// differences are only noise, none of the others is smaller. A change of light or scene is alike in tokens
+/// side by side, and a frame whose smooth parts have little contrast has little noise.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< to the frame before
     std::vector<float> apart;            ///< differences, less what they have in common with the next token's

@@ -16,9 +16,8 @@ struct CellRun {
     std::ptrdiff_t offset;
 };
 
-/// Where the rows of a panel come from: row (plane, tap) of a column is at cells + plane * stride + its
-/// offset
-/// + taps[tap].
+/// The source of a panel's rows: row (plane, tap) of a column is at
+/// cells + plane * stride + the column's offset + taps[tap].
 struct CellGrid {
     const Cell* cells;
     size_t stride;

@@ -36,8 +36,8 @@ constexpr int kLargestI8Depth = 65536;
 /// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
 /// NaN if a value is not finite, and then every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
-/// As packQuads, of a row without a value below `least`, which is at most 0: its steps begin there, so that
-/// they are half as large behind an activation. For weights that have the same `least`.
+/// As packQuads, for a row without a value below `least`, which is at most 0. The steps begin at `least`, so
+/// they are half as large behind an activation. The weights must be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
 
 /// The largest absolute value, or NaN if a value is not finite.

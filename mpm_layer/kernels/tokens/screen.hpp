@@ -1,5 +1,5 @@
-// The most similar other row of every unit row, exactly: a screen of few bits finds it if the next best is
-// further away than the sum of all errors, and cosines in f64 decide among the remaining candidates.
+// Finds, exactly, the most similar other row of every unit row. A screen of few bits decides if the best row
+// leads the next by more than the sum of all errors; else cosines in f64 decide among the candidates.
 //
 // **Words.**
 // - basis: a point m near all rows and kDirections directions, the columns of B

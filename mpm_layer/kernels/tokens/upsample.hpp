@@ -37,8 +37,8 @@ Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// Labels of an output row: of `classes` rows (`stride` apart), all stretched, the row with the largest
-/// value. The lowest wins ties, a NaN never wins. `best` may be null: the largest values.
+/// Stretches `classes` rows (`stride` apart) and gives each column the number of the row with the largest
+/// value. The lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
