@@ -1,6 +1,7 @@
 #include "pipeline/dataset/coco_files.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -205,6 +206,14 @@ CocoObject annotationOf(const Json& entry, bool masks, const std::string& where)
 }
 
 }  // namespace
+
+std::string CocoImage::pathBelow(const std::string& root) const {
+    const auto below = std::filesystem::path(file).lexically_normal();
+    if (below.empty() || below.is_absolute() || *below.begin() == "..")
+        CV_Error(cv::Error::StsBadArg,
+                 "file_name \"" + printable(file, 100) + "\" is not below " + printable(root));
+    return (std::filesystem::path(root) / below).string();
+}
 
 std::vector<int64_t> CocoTruth::imageIds() const {
     std::vector<int64_t> ids;

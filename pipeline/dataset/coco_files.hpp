@@ -12,6 +12,10 @@ namespace mpm::pipeline {
 struct CocoImage {
     std::string file;  ///< as the file names it; may be empty
     cv::Size size;
+
+    /// The image's path in the folder `root`.
+    /// @throws cv::Exception if `file` is empty or leads out of the folder
+    std::string pathBelow(const std::string& root) const;
 };
 
 /// A file of annotations.

@@ -65,17 +65,6 @@ Stretched stretched(const BoxImage& image, cv::Size size) {
     return result;
 }
 
-std::string imageBelow(const std::string& folder, const std::string& name, const std::string& list) {
-    const auto below = std::filesystem::path(name).lexically_normal();
-    if (below.empty() || below.is_absolute() || *below.begin() == "..")
-        CV_Error(cv::Error::StsBadArg, printable(list) + ": file_name \"" + printable(name, 100) +
-                                           "\" is not below " + printable(folder));
-    const auto path = std::filesystem::path(folder) / below;
-    if (!std::filesystem::is_regular_file(path))
-        CV_Error(cv::Error::StsBadArg, printable(list) + ": there is no " + printable(path.string()));
-    return path.string();
-}
-
 }  // namespace
 
 BoxImages readBoxImages(const std::string& root, const std::string& split) {
@@ -92,7 +81,10 @@ BoxImages readBoxImages(const std::string& root, const std::string& split) {
     std::map<int64_t, size_t> place;
     for (const auto& [id, image] : truth.images) {
         place[id] = all.images.size();
-        all.images.push_back({imageBelow(folder + "/images", image.file, file), image.size, {}});
+        const std::string path = image.pathBelow(folder + "/images");
+        if (!std::filesystem::is_regular_file(path))
+            CV_Error(cv::Error::StsBadArg, printable(file) + ": there is no " + printable(path));
+        all.images.push_back({path, image.size, {}});
     }
     if (all.names.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no category");
     if (all.images.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no image");

@@ -1,7 +1,6 @@
 #include "pipeline/measure/detector/evaluation.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <stdexcept>
 
@@ -14,8 +13,6 @@
 #include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/names.hpp"
-
-namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
 
@@ -39,13 +36,9 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// The file of an image below the root; a name that leads elsewhere is rejected.
 cv::Mat readBelow(const std::string& root, const CocoImage& image) {
-    const fs::path name = fs::path(image.file).lexically_normal();
-    if (name.empty() || name.is_absolute() || *name.begin() == "..")
-        throw BadFile("file_name \"" + printable(image.file, 100) + "\" is not below --root");
     try {
-        return imageAt((fs::path(root) / name).string(), cv::IMREAD_COLOR);
+        return imageAt(image.pathBelow(root), cv::IMREAD_COLOR);
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsNoMem) throw;  // not the image's fault
         throw BadFile(error.err);
