@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/printable.hpp"
 #include "models/onnx/eval/call.hpp"
@@ -215,12 +216,24 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
-// Adds four rows, each times its factor.
-void addRows(const float* const factors[4], const float* const rows[4], int64_t width, float* to) {
-    const float f0 = *factors[0], f1 = *factors[1], f2 = *factors[2], f3 = *factors[3];
-    const float *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-    for (int64_t e = 0; e < width; ++e)
-        to[e] += f0 * r0[e] + f1 * r1[e] + f2 * r2[e] + f3 * r3[e];
+// The result as products of matrices, if the letters are those of [batch, rows, summed] times
+// [batch, summed, columns]; a letter may be several ones.
+std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
+    const std::string &a = equation.names[left], &b = equation.names[1 - left], &y = equation.names[2];
+    const size_t summed = equation.summed.size();
+    size_t batch = 0;
+    while (batch < y.size() && a.compare(batch, 1, y, batch, 1) == 0 && b.compare(batch, 1, y, batch, 1) == 0)
+        ++batch;
+    if (batch == y.size() || a.size() < batch + summed || b.size() < batch + summed) return std::nullopt;
+    const size_t rows = a.size() - batch - summed;
+    if (b.compare(batch, summed, a, batch + rows) != 0 ||
+        y != a.substr(0, batch + rows) + b.substr(batch + summed))
+        return std::nullopt;
+    const auto count = [&](const std::string& letters) { return elementCount(equation.shapeOf(letters)); };
+    const int64_t n = count(a.substr(0, batch)), m = count(a.substr(batch, rows)),
+                  k = count(a.substr(batch + rows)), columns = count(b.substr(batch + summed));
+    return batched(c.in[left].reshaped({n, m, k}), c.in[1 - left].reshaped({n, k, columns}), {n, m, columns})
+        .reshaped(equation.shapeOf(y));
 }
 
 // Sums over every letter that the result lacks, for rows of the result's last letter at a time.
@@ -228,6 +241,9 @@ void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
     if (!c.known()) return c.shape(0, Type::Float, shape);
+    for (int left = 0; left < 2 && c.in[0].size() > 0 && c.in[1].size() > 0; ++left) {
+        if (const auto product = asMatrices(equation, c, left)) return c.out.assign(1, *product);
+    }
     Tensor& y = c.make(0, Type::Float, shape);
     if (y.size() == 0) return;
     std::string rows = equation.names[2];
@@ -252,16 +268,6 @@ void einsum(Call& c) {
                 if (left <= 0 && deadline.isOver()) return;
                 if (left <= 0) left = kUnchecked;
                 left -= width;
-                if (steps[0] == 0 && steps[1] == 1 && d + 4 <= depth) {  // most of them, as vectors
-                    const float *rows[4], *factors[4];
-                    for (int64_t r = 0; r < 4; ++r) {
-                        summed.locate(d + r, place);
-                        factors[r] = a + row[0] + place[0], rows[r] = b + row[1] + place[1];
-                    }
-                    addRows(factors, rows, width, to);
-                    d += 3, left -= 3 * width;
-                    continue;
-                }
                 summed.locate(d, place);
                 const float* x = a + row[0] + place[0];
                 const float* other = b + row[1] + place[1];

@@ -128,17 +128,29 @@ private:
             m_columns[slot].resize(width);
         m_rowOfHidden.resize(traced.terms.size() / width);
         for (size_t row = 0; row < m_rowOfHidden.size(); ++row) {
-            for (int64_t k = 0; k < width; ++k)
-                readElement(traced, row, k, traced.terms[row * width + k]);
+            for (int64_t k = 0; k < width; ++k) {
+                if (row == 0 || k == 0 || !isInPlace(traced, row, k))
+                    readElement(row, k, traced, traced.terms[row * width + k]);
+            }
         }
     }
 
-    // There are millions of elements: most are where the first row has them, in the row of their neighbours.
-    void readElement(const Trace& traced, size_t row, int64_t k, const Term& term) {
+    // There are millions of elements: most are in the columns of the first row and in the row of their
+    // neighbours.
+    bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
+        const size_t element = row * m_columns[0].size() + k;
+        for (int slot = 0; slot < 2; ++slot) {
+            const int32_t* at = traced.terms.at(slot);
+            const bool none = !at || at[element] < 0;
+            if (slot == 1 && !m_gated) return none;
+            if (none || at[element] != placeOf(traced, m_rowOfHidden[row], m_columns[slot][k])) return false;
+        }
+        return true;
+    }
+
+    void readElement(size_t row, int64_t k, const Trace& traced, const Term& term) {
         if (term.count() != (m_gated ? 2 : 1)) fail("its channels are not alike");
         for (int slot = 0; slot < term.count(); ++slot) {
-            const bool later = row > 0 && (slot > 0 || k > 0);
-            if (later && term.at[slot] == placeOf(traced, m_rowOfHidden[row], m_columns[slot][k])) continue;
             const Column column = locate(traced, term.at[slot]);
             if (row == 0) m_columns[slot][k] = column;
             if (!m_columns[slot][k].isLike(column)) fail("its channels are not alike");
@@ -238,17 +250,19 @@ private:
     // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
     // of 2, move one by 3e-5.
     bool identify(const Trace& traced) {
-        const List<float> result = runProbes(traced);
-        const size_t count = activationProbes().size();
-        const size_t pairs = m_gated ? count * count : count;
+        const List<float> result = runProbes(traced), &probes = activationProbes();
+        const size_t count = probes.size(), pairs = m_gated ? count * count : count;
+        List<float> expected(pairs);
         for (const auto& [name, activation, f, least] : kActivations) {
             for (int gate = 0; gate < (m_gated ? 2 : 1); ++gate) {
+                for (size_t k = 0; k < pairs; ++k) {
+                    const float x[2] = {probes[k % count], probes[k / count]};
+                    expected[k] = m_gated ? f(x[gate]) * x[1 - gate] : f(x[0]);
+                }
                 bool fits = true;
-                for (size_t k = 0; k < result.size(); ++k) {
-                    const float x[2] = {activationProbes()[k % pairs % count],
-                                        activationProbes()[k % pairs / count]};
-                    const float expected = m_gated ? f(x[gate]) * x[1 - gate] : f(x[0]);
-                    fits &= std::abs(result[k] - expected) <= 1e-4f * std::max(1.f, std::abs(expected));
+                for (size_t k = 0; k < result.size() && fits; ++k) {
+                    const float wanted = expected[k % pairs];
+                    fits = std::abs(result[k] - wanted) <= 1e-4f * std::max(1.f, std::abs(wanted));
                 }
                 if (!fits) continue;
                 m_block.mlp.activation = name;
@@ -264,17 +278,18 @@ private:
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;
+        List<float*> fed;
         for (int source : traced.sources)
-            values[source] = Tensor::floats(m_rows.shapeOf(source));
+            fed.push_back((values[source] = Tensor::floats(m_rows.shapeOf(source))).writeF());
         const int64_t width = m_rows.shapeOf(m_hidden).back();
-        const size_t count = activationProbes().size();
-        const size_t pairs = m_gated ? count * count : count;
-        for (size_t k = 0; k < traced.terms.size(); ++k) {
-            const Term term = traced.terms[k];
-            for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot) {
+        const List<float>& probes = activationProbes();
+        const size_t count = probes.size(), pairs = m_gated ? count * count : count;
+        for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot) {
+            const int32_t* at = traced.terms.at(slot);
+            for (size_t k = 0; k < traced.terms.size(); ++k) {
                 const int source = m_columns[slot][k % width].source;
-                values[traced.sources[source]].writeF()[term.at[slot] - traced.offsets[source]] =
-                    activationProbes()[slot == 0 ? k % pairs % count : k % pairs / count];
+                fed[source][at[k] - traced.offsets[source]] =
+                    probes[slot == 0 ? k % pairs % count : k % pairs / count];
             }
         }
         return evaluateFrom(graph, values);

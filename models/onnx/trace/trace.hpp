@@ -33,6 +33,8 @@ public:
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
+    /// The element that each term has in slot 0 or 1, -1: none. Null if no term has any.
+    const int32_t* at(int slot) const { return m_at[slot] ? m_at[slot]->data() : nullptr; }
     bool simple() const { return !m_at[1] && !m_constant; }  ///< a single element each, perhaps scaled
     bool any(const std::function<bool(const Term&)>& test) const;
 
