@@ -251,6 +251,16 @@ private:
         m_conversion.detections = describeDetections(graph.metadata);
         writeMetadata(m_options, m_conversion, digest, graph);
         writeModel(graph, path, m_file.name());
+        if (!m_options.detections.empty()) checkDetections(path);
+    }
+
+    // Programs read the metadata before the network.
+    static void checkDetections(const std::string& path) try {
+        modelInfo(path);
+    } catch (const cv::Exception& error) {
+        const size_t expected = error.err.rfind("expected ");
+        CV_Error(cv::Error::StsOutOfRange,
+                 "--detections: " + error.err.substr(expected == std::string::npos ? 0 : expected));
     }
 
     LabelOutputs labelsOf(const Graph& graph) const {

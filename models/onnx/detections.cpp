@@ -82,6 +82,7 @@ private:
 
     // Detectors that choose by score train each class by itself; the others have a class for nothing.
     std::string activation() const {
+        if (m_labels) return "none";  // the network has chosen them
         const Tensor& scores = m_results[*m_scores];
         bool probabilities = true;
         for (int64_t k = 0; k < scores.size(); ++k)

@@ -188,6 +188,7 @@ void cumSum(Call& c) {
 void argMax(Call& c) {
     const Tensor x = c.input(0);
     const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
+    if (c.node.getInt("select_last_index", 0)) throw Refusal("the last of equal values is not supported");
     const double sign = c.node.is("ArgMin") ? -1 : 1;
     Shape shape = x.shape();
     if (c.node.getInt("keepdims", 1)) {

@@ -310,6 +310,8 @@ void pad(Call& c) {
     }
     if (pads.size() != 2 * axes.size()) throw Refusal("its pads do not fit " + toString(x.shape()));
     const std::string mode = c.node.getString("mode", "constant");
+    if (mode != "constant" && mode != "edge" && mode != "reflect")
+        throw Refusal("the mode '" + printable(mode, 40) + "' is not supported");
     const double fill = c.has(2) ? c.knownInput(2).at(0) : c.node.getFloat("value", 0);
     Shape shape = x.shape();
     List<int64_t> before(x.rank(), 0);

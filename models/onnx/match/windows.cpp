@@ -173,11 +173,17 @@ private:
 
     int64_t imageOf(int32_t row) const { return m_windowOf[row] / windowsOfImage(); }
 
+    // By its first token; rows that only pad have none.
+    int32_t windowOf(const List<int32_t>& rows) const {
+        const auto known = std::find_if(rows.begin(), rows.end(), [](int32_t row) { return row >= 0; });
+        if (known == rows.end()) fail("hold nothing but padding");
+        return m_windowOf[*known];
+    }
+
     void checkWindowed(const Block& block) const {
         if (block.windows.size() != m_windows.size()) fail("differ between blocks");
         for (const List<int32_t>& rows : block.windows) {
-            const auto known = std::find_if(rows.begin(), rows.end(), [](int32_t row) { return row >= 0; });
-            const int32_t window = m_windowOf[*known];
+            const int32_t window = windowOf(rows);
             for (const int32_t row : rows)
                 if (row >= 0 && m_windowOf[row] != window) fail("differ between blocks");
             if (isPadded(rows) && tokensOf(rows) != m_found[window].tokens)
@@ -235,8 +241,7 @@ private:
         List<Rope> ropes(m_found.size());
         for (size_t w = 0; w < block.windows.size(); ++w) {
             const List<int32_t>& rows = block.windows[w];
-            const auto known = std::find_if(rows.begin(), rows.end(), [](int32_t row) { return row >= 0; });
-            const int32_t window = m_windowOf[*known];
+            const int32_t window = windowOf(rows);
             ropes[window] = ropeAt(block.ropes[w], rows, m_found[window].tokens);
         }
         const bool same = std::all_of(ropes.begin(), ropes.end(), [&](const Rope& rope) {

@@ -121,7 +121,10 @@ TEST_F(Selection, DescribedByTheOptions) {
     options.detections = "none";
     convert(options);
     EXPECT_EQ(m_converted.metadata.count("mpm.detections"), 0u);
-    for (const char* wrong : {"[]", "{", R"({"boxes":"b"})", R"({"boxes":"b","scores":"c"})"}) {
+    for (const char* wrong :
+         {"[]", "{", R"({"boxes":"b"})", R"({"boxes":"b","scores":"c"})", R"({"boxes":"b","scores":"b"})",
+          R"({"boxes":"b","scores":"a","format":"xywh"})",
+          R"({"boxes":"b","scores":"a","activation":"relu"})"}) {
         options.detections = wrong;
         EXPECT_THROW(convert(options), cv::Exception) << wrong;
     }

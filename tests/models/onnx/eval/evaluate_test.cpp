@@ -105,9 +105,10 @@ TEST(Evaluates, EinsumOfAnyLetters) {
             shape.push_back(extents.at(letter));
         return shape;
     };
-    const std::string equations[][3] = {{"bqc", "bchw", "bqhw"}, {"bqc", "bchw", "bhwq"}, {"q", "c", "qc"},
-                                        {"qc", "cq", ""},        {"bqc", "bhc", "bqh"},   {"qc", "hw", "wq"},
-                                        {"bq", "bq", "bq"},      {"bqc", "q", "cb"}};
+    const std::string equations[][3] = {
+        {"bqc", "bchw", "bqhw"}, {"bqc", "bchw", "bhwq"}, {"q", "c", "qc"},   {"qc", "cq", ""},
+        {"bqc", "bhc", "bqh"},   {"qc", "hw", "wq"},      {"bq", "bq", "bq"}, {"bqc", "q", "cb"},
+        {"bchw", "bqc", "bqhw"}, {"qc", "chw", "qhw"},    {"bc", "b", "bc"}};
     for (const auto& [a, b, out] : equations) {
         SCOPED_TRACE(a + "," + b + "->" + out);
         const Tensor x = randomTensor(shapeOf(a), 1, 1), z = randomTensor(shapeOf(b), 2, 1);
@@ -154,6 +155,23 @@ TEST(Evaluates, EinsumRejectsLettersThatDoNotFit) {
     EXPECT_ANY_THROW(evaluated("aa,b->ab", {2, 5}, {3}));
     EXPECT_ANY_THROW(evaluated("a,b->aa", {2}, {3}));
     EXPECT_ANY_THROW(evaluated("a,b->ac", {2}, {3}));
+}
+
+TEST(Evaluates, RejectsAttributesThatItDoesNotKnow) {
+    const auto evaluated = [](const std::string& op, const std::string& name, const Attribute& value) {
+        GraphBuilder g(19);
+        const models::List<int> inputs =
+            op == "Pad" ? models::List<int>{g.constant(randomTensor({3}, 1, 1)), g.ints({1, 1})}
+                        : models::List<int>{g.constant(randomTensor({3}, 1, 1))};
+        const int y = g.node(op, inputs);
+        g.with(name, value);
+        g.output(y, "y", {});
+        return models::evaluate(g.graph(), {});
+    };
+    EXPECT_NO_THROW(evaluated("Pad", "mode", Attribute::of(std::string("edge"))));
+    EXPECT_ANY_THROW(evaluated("Pad", "mode", Attribute::of(std::string("wrap"))));
+    EXPECT_NO_THROW(evaluated("ArgMax", "axis", Attribute::of(int64_t{0})));
+    EXPECT_ANY_THROW(evaluated("ArgMax", "select_last_index", Attribute::of(int64_t{1})));
 }
 
 // The shape of `map`, or the problem with it, of an encoder with windows on a grid of 6 x 7.
