@@ -12,8 +12,7 @@ AgreementKind kindOf(const Network& network, const cv::Mat& output) {
     const OutputKind kind = network.kindOf(output);
     const bool classes = output.dims == 2 && !network.info().labels.empty();
     if (kind == OutputKind::Labels || kind == OutputKind::Logits || classes) return AgreementKind::Labels;
-    const bool oneChannel = (output.dims == 4 && output.size[1] == 1) || output.dims == 3;
-    return kind == OutputKind::Unknown && oneChannel ? AgreementKind::Map : AgreementKind::Rows;
+    return kind == OutputKind::Unknown && isMap(network, output) ? AgreementKind::Map : AgreementKind::Rows;
 }
 
 /// The class of an image.
@@ -42,7 +41,19 @@ double without(bool first, bool second) {
     return first && second ? 1 : 0;
 }
 
+/// None if a value of the outputs is not finite.
+double orNone(double agreement) {
+    return std::isfinite(agreement) ? agreement : 0;
+}
+
 }  // namespace
+
+bool isMap(const Network& network, const cv::Mat& output) {
+    if (output.dims == 4) return output.size[1] == 1;
+    const cv::Size image = network.info().size;
+    return output.dims == 3 && !network.hasQueries() &&
+           int64_t{output.size[1]} * image.width == int64_t{output.size[2]} * image.height;
+}
 
 double labelAgreement(const cv::Mat& full, const cv::Mat& other) {
     if (full.size() != other.size()) return 0;
@@ -60,8 +71,8 @@ double mapAgreement(const cv::Mat& full, const cv::Mat& other) {
         return meanDifference(flat, cv::Mat(flat.size(), CV_32F, cv::mean(flat)));
     };
     const double deviation = deviationOf(full), others = deviationOf(other);
-    if (!(deviation > 0)) return without(true, !(others > 0));
-    return 1 - meanDifference(full, other) / deviation;
+    if (deviation == 0) return without(true, others == 0);
+    return orNone(1 - meanDifference(full, other) / deviation);
 }
 
 double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other) {
@@ -84,6 +95,7 @@ void RowMeans::add(const TokenRows& full) {
     for (int row = 0; row < full.rows.rows; ++row) {
         cv::Mat wide;
         full.rows.row(row).convertTo(wide, CV_64F);
+        if (!cv::checkRange(wide)) wide = cv::Scalar(0);
         cv::Mat& sum = full.isImage(row) ? m_image : m_others[static_cast<size_t>(row)];
         sum = sum.empty() ? wide.clone() : cv::Mat(sum + wide);
         m_imageRows += full.isImage(row) ? 1 : 0;
@@ -106,8 +118,8 @@ double RowMeans::agreement(const TokenRows& full, const TokenRows& other) const 
         other.rows.row(row).convertTo(b, CV_64F);
         a -= mean, b -= mean;
         const double lengthA = cv::norm(a), lengthB = cv::norm(b);
-        const bool both = lengthA > 0 && lengthB > 0;
-        sum += both ? a.dot(b) / (lengthA * lengthB) : without(!(lengthA > 0), !(lengthB > 0));
+        const bool none = lengthA == 0 || lengthB == 0;
+        sum += none ? without(lengthA == 0, lengthB == 0) : orNone(a.dot(b) / (lengthA * lengthB));
     }
     return full.rows.rows > 0 ? sum / full.rows.rows : 1;
 }

@@ -28,7 +28,7 @@ public:
         applyMethod(m_network, kAllTokens, m_own);
         const cv::Mat output = forward(0).front();
         if (!m_network.detects() && m_network.kindOf(output) == OutputKind::Unknown && output.dims != 2 &&
-            !isMap(output))
+            !isMap(m_network, output))
             m_network.useFeatures(m_blobs[0]);
         for (size_t image = 0; image < m_blobs.size(); ++image) {
             const bool enough = m_agreement.size() >= kFewestTuneImages;
@@ -64,16 +64,16 @@ public:
     }
 
     const Agreement& agreement() const { return m_agreement; }
-    int tokens() const { return m_network.outputFacts().tokens; }
+    /// Of the largest window.
+    int tokens() const {
+        const std::vector<std::vector<int>> tokens = m_network.encoder().tokensByWindow();
+        return tokens.empty() ? 0 : *std::max_element(tokens[0].begin(), tokens[0].end());
+    }
 
 private:
     std::vector<cv::Mat> forward(size_t image) {
         if (m_network.detects()) return m_network.forwardDetector(m_blobs[image], {m_sizes[image]});
         return {m_network.forward(m_blobs[image])};
-    }
-
-    static bool isMap(const cv::Mat& output) {
-        return output.dims == 3 || (output.dims == 4 && output.size[1] == 1);
     }
 
     static Trial trialOf(const mpm::ImageReport& report) {

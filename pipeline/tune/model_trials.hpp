@@ -29,6 +29,9 @@ inline const AgreementText& textOf(AgreementKind kind) {
     return kAgreements[static_cast<int>(kind)];
 }
 
+/// Whether an output has one channel of the image's form, as depth has.
+bool isMap(const Network& network, const cv::Mat& output);
+
 /// Of one image, between 0 and 1 in general; a map or rows may be worse than 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
@@ -95,8 +98,8 @@ struct ModelTuning {
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 
-/// For an encoder with so many blocks and image tokens. The likeliest come first, in case there is time for a
-/// few only. Each merges before at least one block.
+/// For an encoder with so many blocks and image tokens, of a window if it has several. The likeliest come
+/// first, in case there is time for a few only. Each merges before at least one block.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
 /// Keeps at most `most` of the images it is given, at equal distances. Images of one colour show nothing and

@@ -31,6 +31,13 @@ TEST(Agreement, MapsAreComparedByTheirDeviation) {
     const cv::Mat flat(1, 4, CV_32F, cv::Scalar(3));
     EXPECT_DOUBLE_EQ(mapAgreement(flat, flat), 1) << "both flat";
     EXPECT_DOUBLE_EQ(mapAgreement(flat, full), 0) << "one of them flat";
+    for (const float bad : {NAN, INFINITY}) {
+        cv::Mat one = full.clone();
+        one.at<float>(2) = bad;
+        EXPECT_DOUBLE_EQ(mapAgreement(one, full), 0);
+        EXPECT_DOUBLE_EQ(mapAgreement(full, one), 0);
+        EXPECT_DOUBLE_EQ(mapAgreement(one, one), 0);
+    }
 }
 
 TEST(Agreement, BoxesMatchOneToOneWithTheirLabel) {
@@ -86,6 +93,18 @@ TEST(Agreement, RowsThatDoNotDeviateCountAsEqual) {
     means.add({same, 0, 3});
     EXPECT_DOUBLE_EQ(means.agreement({same, 0, 3}, {same.clone(), 0, 3}), 1);
     EXPECT_DOUBLE_EQ(means.agreement({same, 0, 3}, {same + 1, 0, 3}), 0);
+}
+
+TEST(Agreement, RowsThatAreNotFiniteDoNotMatch) {
+    cv::Mat full = noise(4, 8, 1), other = noise(4, 8, 2);
+    RowMeans clean, means;
+    clean.add({full.rowRange(0, 3), 0, 3});
+    full.at<float>(3, 5) = NAN;
+    means.add({full, 0, 4});
+    const double agreement = means.agreement({full, 0, 4}, {full, 0, 4});
+    EXPECT_NEAR(agreement, .75, 1e-9) << "the others count";
+    EXPECT_LT(means.agreement({full, 0, 4}, {other, 0, 4}), .75);
+    EXPECT_TRUE(std::isfinite(means.agreement({other, 0, 4}, {full, 0, 4})));
 }
 
 TEST(Candidates, ScaleWithTheDepth) {
