@@ -31,7 +31,7 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
                 yy += static_cast<double>(y[k]) * y[k];
             }
             const double norms = std::sqrt(xx) * std::sqrt(yy);
-            sum += norms > 0 ? xy / norms : 0;
+            sum += norms == 0 ? 0 : xy / norms;
         }
     }
     return std::isfinite(sum) ? sum / 6 : -2.0;
@@ -117,8 +117,9 @@ private:
         std::vector<double> means, deviations;
         for (const StageContext& image : batch) {
             matchings.push_back(matchAlternating(image.tokens, image.special));
-            means.push_back(meanOf(matchings.back().similarity));
-            deviations.push_back(deviationOf(matchings.back().similarity, means.back()));
+            const std::vector<double> cosines = cosinesOf(matchings.back());
+            means.push_back(meanOf(cosines));
+            deviations.push_back(deviationOf(cosines, means.back()));
         }
         if (m_perBatch) {
             std::fill(means.begin(), means.end(), meanOf(means));
@@ -136,6 +137,14 @@ private:
         for (size_t i = 0; i < batch.size(); ++i)
             maps.push_back(matchings[i].join(counts[i]));
         return maps;
+    }
+
+    /// Of the sources that have a match: those with NaN have none.
+    static std::vector<double> cosinesOf(const Matching& matching) {
+        std::vector<double> cosines;
+        for (size_t i = 0; i < matching.similarity.size(); ++i)
+            if (matching.target[i] >= 0) cosines.push_back(matching.similarity[i]);
+        return cosines;
     }
 
     static double meanOf(const std::vector<double>& values) {

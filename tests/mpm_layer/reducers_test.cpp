@@ -97,6 +97,15 @@ TEST(Tome, FallingStartsAtTwiceAndEndsAtNone) {
     EXPECT_NEAR(total, 11 * 12, 8);
 }
 
+TEST(Algm, ATokenWithNaNStaysSingle) {
+    cv::Mat tokens = randomMatrix(24, 16, 3);
+    for (int t : {3, 8, 9})
+        tokens.row(2).copyTo(tokens.row(t));
+    tokens.at<float>(8, 5) = NAN;
+    const MergeMap map = makeReducer("algm:tau=.4")->reduce({contextOf(tokens, 1, 0, 0, {6, 4})}).front();
+    EXPECT_EQ(std::count(map.ids.begin(), map.ids.end(), map.ids[8]), 1);
+}
+
 TEST(Algm, MergesWindowsThatAreAlike) {
     const cv::Size grid(6, 4);
     cv::Mat tokens = randomMatrix(24, 16, 3);

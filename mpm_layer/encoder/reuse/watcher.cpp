@@ -248,7 +248,8 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 // half that age do not count yet, since many will change before they are old. Where the budget has no room
 // for twice as many, the same number is due in every frame.
 int StreamWatcher::due(const Reuse& reuse) const {
-    const int tokens = static_cast<int>(m_ages.size()), evenly = (tokens + reuse.refresh - 1) / reuse.refresh;
+    const int tokens = static_cast<int>(m_ages.size()),
+              evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
     if (shareOf(reuse.budget, tokens) < 2 * evenly) return evenly;
     std::vector<int> ages;  // the oldest first
     for (const int age : m_ages)
