@@ -145,9 +145,13 @@ void InferenceWorker::run(const Job& job) {
     Analysis fresh = m_analyser->analyse(job.frame, job.request, &channel.m_follower);
     fresh.skipped = job.skipped;
     fresh.repeat = job.repeat;
-    const auto analysis = std::make_shared<const Analysis>(std::move(fresh));
+    const auto analysis = std::make_shared<Analysis>(std::move(fresh));
+    const auto missed = [&](const AnalysisPtr& before) {
+        if (before->frame.generation == analysis->frame.generation && before->objects && analysis->objects)
+            analysis->objects = pipeline::withDepartures(*before->objects, analysis->objects);
+    };
     using Put = Mailbox<AnalysisPtr>::Put;
-    if (channel.m_analyses.put(analysis) == Put::First) emit channel.analysed();
+    if (channel.m_analyses.put(analysis, missed) == Put::First) emit channel.analysed();
     if (!job.request.keepsImages) return;
     const bool due = Steady::now() - channel.m_lastComparison >= job.request.compareInterval || job.repeat;
     if (job.request.compare && due && !overtaken(channel)) {

@@ -15,8 +15,14 @@ public:
 
     /// First: the slot was empty, so the receiver needs a signal. Replaced: the item before was never taken.
     Put put(T item) {
+        return put(std::move(item), [](const T&) {});
+    }
+    /// missed(before) is called for the item before if it was never taken.
+    template <class Missed>
+    Put put(T item, const Missed& missed) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const bool full = m_item.has_value();
+        if (full) missed(*m_item);
         m_item = std::move(item);
         return full ? Put::Replaced : Put::First;
     }

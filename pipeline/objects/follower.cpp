@@ -37,6 +37,13 @@ std::string nameOf(int label, const std::vector<std::string>& names) {
     return label >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(label);
 }
 
+std::vector<std::string> namesOf(const std::vector<Region>& regions) {
+    std::vector<std::string> names;
+    for (const Region& region : regions)
+        names.push_back(region.name);
+    return names;
+}
+
 bool isCovered(const cv::Rect2f& box, const ObjectFollower::Frame& frame) {
     const cv::Point2d middle((box.x + box.width / 2) / double(frame.size.width),
                              (box.y + box.height / 2) / double(frame.size.height));
@@ -97,6 +104,7 @@ void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regi
     for (const int id : m_classes)
         if (few || m_seen.count(id) > 0) none[id] = 0;
     all.counts = none;
+    m_regions = namesOf(regions);
     all.byRegion.assign(regions.size(), none);
     for (const TrackedObject& one : all.objects) {
         if (one.state == ObjectState::Left) continue;
@@ -122,7 +130,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
         m_setup = setup;
         begin(present, frame.size);
     } else if (m_last && frame.seconds == m_seconds) {
-        return m_last;
+        return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);
     }
     m_generation = frame.generation;
     m_seconds = frame.seconds;
@@ -133,6 +141,25 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     all->nextId = m_tracker->nextId();
     count(*all, wish.regions);
     return m_last = all;
+}
+
+FollowedObjectsPtr ObjectFollower::recounted(const std::vector<Region>& regions) {
+    auto all = std::make_shared<FollowedObjects>(*m_last);
+    count(*all, regions);
+    return m_last = all;
+}
+
+FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now) {
+    auto all = std::make_shared<FollowedObjects>(*now);
+    for (const TrackedObject& one : missed.objects) {
+        const auto same = std::find_if(all->objects.begin(), all->objects.end(),
+                                       [&](const TrackedObject& other) { return other.id == one.id; });
+        if (same != all->objects.end())
+            same->left.insert(one.left.begin(), one.left.end());
+        else if (one.state == ObjectState::Left)
+            all->objects.push_back(one);
+    }
+    return all;
 }
 
 KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image,

@@ -55,16 +55,22 @@ private:
     void begin(const KnownObjects& known, cv::Size image);
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
+    /// The objects of before in other regions; a new region has none until the next frame.
+    FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
     Setup m_setup;
     std::vector<int> m_classes;  // ids; empty: none
     std::set<int> m_seen;        // of classes of a detector, those that were there
     FollowedObjectsPtr m_last;
+    std::vector<std::string> m_regions;  // names, of its counts
     int m_generation = -1;
     double m_seconds = 0;
     cv::Size m_image;
 };
+
+/// `now`, and what left in the frame before, which nobody has looked at.
+FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
 /// For the store. `names`: of the model's classes.
 KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image, const std::vector<std::string>& names);

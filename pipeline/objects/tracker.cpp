@@ -236,6 +236,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
+    if (m_step == 0) m_step = 1;  // whatever the rate: hours without the program are a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }

@@ -132,8 +132,8 @@ void AlertWatch::setRules(const std::vector<AlertRule>& rules) {
     m_states = std::move(states);
 }
 
-std::optional<Alert> AlertWatch::objectOf(const AlertRule& rule, const AlertInput& input, State& state) {
-    std::optional<Alert> found;
+std::vector<Alert> AlertWatch::objectsOf(const AlertRule& rule, const AlertInput& input, State& state) {
+    std::vector<Alert> found;
     std::set<std::int64_t> told;
     for (const ObjectPresence& object : *input.objects) {
         const auto stay = stayOf(rule, input, object);
@@ -143,10 +143,12 @@ std::optional<Alert> AlertWatch::objectOf(const AlertRule& rule, const AlertInpu
             rule.of == AlertRule::Of::ObjectStays && rule.above && object.before > rule.threshold;
         if (old || state.objects.count(object.id) > 0)
             told.insert(object.id);
-        else if (!found || *stay > found->value)
-            found = Alert{rule.name, 0, *stay, object.id};
+        else
+            found.push_back({rule.name, 0, *stay, object.id});
     }
     state.objects = std::move(told);
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Alert& a, const Alert& b) { return a.value > b.value; });
     return found;
 }
 
@@ -158,12 +160,13 @@ std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point
         const bool cooled = !state.told || now - *state.told >= rule.coolDown;
         if (unitOf(rule.of) == AlertUnit::Seconds) {
             if (!input.objects || !applies(rule, input)) continue;
-            auto alert = objectOf(rule, input, state);
-            if (!alert || !cooled) continue;
-            state.objects.insert(alert->object);
-            state.told = now;
-            alert->index = i;
-            alerts.push_back(*alert);
+            for (Alert& alert : objectsOf(rule, input, state)) {
+                if (state.told && now - *state.told < rule.coolDown) break;
+                state.objects.insert(alert.object);
+                state.told = now;
+                alert.index = i;
+                alerts.push_back(std::move(alert));
+            }
             continue;
         }
         const std::optional<double> value = valueFor(rule, input);

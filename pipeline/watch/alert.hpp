@@ -88,8 +88,8 @@ private:
         bool open = false;                       ///< reported in this episode
         std::set<std::int64_t> objects;          ///< whose present stay was reported
     };
-    /// The object with the longest stay that is to be reported.
-    static std::optional<Alert> objectOf(const AlertRule& rule, const AlertInput& input, State& state);
+    /// Those to be reported, the longest stay first.
+    static std::vector<Alert> objectsOf(const AlertRule& rule, const AlertInput& input, State& state);
 
     std::vector<AlertRule> m_rules;
     std::vector<State> m_states;

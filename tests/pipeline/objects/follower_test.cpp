@@ -157,6 +157,41 @@ TEST(ObjectFollower, TheSameFrameIsCountedOnce) {
     EXPECT_EQ(is.step(street(), 1), first);
 }
 
+TEST(ObjectFollower, TheSameFrameIsCountedAgainInOtherRegions) {
+    Follower is;
+    is.wish.regions = {{"left", {{0, 0}, {.5, 0}, {.5, 1}, {0, 1}}}};
+    const auto first = is.step(street(), 0);
+    ASSERT_EQ(first->byRegion.size(), 1U);
+    is.wish.regions.insert(is.wish.regions.begin(), {"right", {{.5, 0}, {1, 0}, {1, 1}, {.5, 1}}});
+    const auto again = is.step(street(), 0);
+    ASSERT_EQ(again->byRegion.size(), 2U);
+    EXPECT_EQ(again->byRegion[0].at(2), 0) << "known with the next frame";
+    EXPECT_EQ(again->byRegion[1], first->byRegion[0]);
+    EXPECT_EQ(is.step(street(), .2)->byRegion[0].at(2), 1);
+}
+
+TEST(ObjectFollower, WhatLeftInAFrameThatNobodySawIsNotLost) {
+    FollowedObjects missed;
+    const auto now = std::make_shared<FollowedObjects>();
+    for (const std::int64_t id : {1, 2, 3}) {
+        TrackedObject one;
+        one.id = id;
+        one.state = id == 3 ? ObjectState::Left : ObjectState::Stays;
+        if (id == 2) one.left["door"] = 5;
+        if (id == 3) one.left[""] = 9;
+        missed.objects.push_back(one);
+        one.left.clear();
+        if (id != 3) now->objects.push_back(one);
+    }
+    const auto all = withDepartures(missed, now);
+    ASSERT_EQ(all->objects.size(), 3U);
+    EXPECT_TRUE(all->objects[0].left.empty());
+    EXPECT_EQ(all->objects[1].left.at("door"), 5);
+    EXPECT_EQ(all->objects[2].id, 3);
+    EXPECT_EQ(all->objects[2].left.at(""), 9);
+    EXPECT_EQ(withDepartures(missed, all)->objects.size(), 3U);
+}
+
 TEST(ObjectFollower, ADetectorCountsTheClassesThatWereThere) {
     Follower is;
     is.names.assign(5000, "thing");

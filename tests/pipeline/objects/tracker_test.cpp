@@ -146,6 +146,23 @@ TEST(ObjectTracker, AGapOfAnHourIsNoStay) {
     }
 }
 
+/// Another one stands in its last place when the program is started again.
+TEST(ObjectTracker, AnObjectThatMovedEndsWithTheProgram) {
+    for (const bool stood : {false, true}) {
+        ObjectTracker before;
+        std::vector<TrackedObject> objects;
+        for (int i = 0; i < 60; ++i)
+            objects = before.update({box(stood ? 100 : 100 + 4 * float(i), 100)}, 1e6 + i * .2, kImage);
+        ObjectTracker after;
+        after.restore(objects, before.nextId());
+        const cv::Rect2f last = objects.at(0).box;
+        for (int i = 0; i < 3; ++i)
+            for (const TrackedObject& one :
+                 after.update({box(last.x, last.y)}, 1e6 + 8 * 3600 + i * .2, kImage))
+                if (one.state != ObjectState::Left) EXPECT_EQ(one.id == objects[0].id, stood);
+    }
+}
+
 TEST(ObjectTracker, WhatWasSeenForAMomentIsSoonForgotten) {
     for (const int frames : {2, 6}) {  // 0.2 and 1 s
         ObjectTracker tracker;

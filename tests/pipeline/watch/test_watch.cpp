@@ -129,13 +129,14 @@ TEST(AlertRules, ACarLeft) {
     EXPECT_EQ(raised(watch, {presence(1, 0, {{"", 100}})}), Ids());
     EXPECT_EQ(raised(watch, {presence(1, 0, {}, {{"", 100}}), presence(2, 0, {}, {{"", 4}})}), Ids{1});
     EXPECT_EQ(raised(watch, {}), Ids());
+    EXPECT_EQ(raised(watch, {presence(6, 0, {}, {{"", 40}}), presence(7, 0, {}, {{"", 50}})}), (Ids{7, 6}));
     rule.above = false;  // somebody who passes by
     rule.fromHour = 8, rule.toHour = 17;
     rule.coolDown = 10s;
     watch.setRules({rule});
     EXPECT_EQ(raised(watch, {presence(3, 0, {}, {{"", 4}})}, 1), Ids{3});
     EXPECT_EQ(raised(watch, {presence(4, 0, {}, {{"", 4}})}, 5), Ids()) << "too soon";
-    EXPECT_EQ(raised(watch, {presence(5, 0, {}, {{"", 4}})}, 20), Ids{5});
+    EXPECT_EQ(raised(watch, {presence(5, 0, {}, {{"", 4}}), presence(8, 0, {}, {{"", 5}})}, 20), Ids{8});
 }
 
 TEST(AlertRules, HaveASourceAndHours) {
