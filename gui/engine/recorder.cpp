@@ -132,12 +132,7 @@ void Recorder::removeUnwanted() {
 }
 
 void Recorder::answer() {
-    std::vector<Question> questions;
-    {
-        const std::lock_guard<std::mutex> lock(m_mutex);
-        questions.swap(m_questions);
-    }
-    for (const Question& question : questions) {
+    for (const Question& question : std::exchange(m_asked, {})) {
         try {
             if (m_source >= 0) question(*m_store, m_source);
         } catch (const pipeline::StoreError&) {
@@ -166,6 +161,8 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
     std::deque<Batch> batches(1);
     batches.front().source = m_waiting.back().source;
     std::swap(batches, m_waiting);
+    m_asked.insert(m_asked.end(), m_questions.begin(), m_questions.end());
+    m_questions.clear();
     return batches;
 }
 

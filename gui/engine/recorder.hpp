@@ -121,10 +121,11 @@ private:
     const pipeline::Store::Access m_access;
     std::mutex m_mutex;
     std::condition_variable m_changed;
-    std::deque<Batch> m_waiting{1};        // guarded by m_mutex; never empty, the last one is being filled
-    bool m_hurry = false;                  // likewise
-    std::vector<Question> m_questions;     // likewise
-    std::vector<std::int64_t> m_unwanted;  // likewise: events
+    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last one is being filled
+    bool m_hurry = false;               // likewise
+    std::vector<Question> m_questions;  // likewise
+    std::vector<Question> m_asked;      // of the thread alone: after the batches that were waiting with them
+    std::vector<std::int64_t> m_unwanted;                                         // likewise: events
     std::pair<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // likewise: of a source
 
     /// Read slice by slice between writes: weeks of readings take seconds.
