@@ -20,7 +20,8 @@ constexpr int kDeepest = 16;
 constexpr int kMostValues = 4 << 20;    // of an entry
 constexpr double kLargestNumber = 1e9;  // of a box
 constexpr double kLargestArea = 1e15;
-constexpr int kLongestSide = 65535;  // of an image whose masks are read
+constexpr size_t kMostRuns = size_t{1} << 28;  // of the masks of a file
+constexpr int kLongestSide = 65535;            // of an image whose masks are read
 
 [[noreturn]] void fail(const std::string& message) {
     CV_Error(cv::Error::StsParseError, message);
@@ -166,16 +167,20 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where) {
+/// @param runs of all masks of the file so far: a short polygon may have millions
+RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
-        if (mask.is_object()) return runsOf(mask, where);
-        if (mask.is_array()) return polygonsOf(mask, image, where);
+        if (!mask.is_object() && !mask.is_array())
+            fail(where + ": \"segmentation\" must be polygons or run lengths");
+        RunLengths read = mask.is_object() ? runsOf(mask, where) : polygonsOf(mask, image, where);
+        runs += read.runs.size();
+        if (runs > kMostRuns) fail(where + ": the masks of the file have more than 2^28 runs");
+        return read;
     } catch (const cv::Exception& error) {
         fail(error.code == cv::Error::StsParseError && error.err.rfind(where, 0) == 0
                  ? error.err
                  : where + ": " + error.err);
     }
-    fail(where + ": \"segmentation\" must be polygons or run lengths");
 }
 
 cv::Size imageSizeOf(const Json& entry, const std::string& where) {
@@ -231,6 +236,7 @@ std::vector<int64_t> CocoTruth::categoryIds() const {
 
 CocoTruth readCocoTruth(const std::string& path, bool masks) {
     CocoTruth truth;
+    size_t runs = 0;
     std::set<int64_t> ids;
     struct Outline {
         size_t object;
@@ -250,7 +256,7 @@ CocoTruth readCocoTruth(const std::string& path, bool masks) {
         const Json& outline = field(entry, "segmentation", where);
         CocoObject& object = truth.objects.back();
         if (const auto image = truth.images.find(object.image); image != truth.images.end())
-            object.mask = maskOf(outline, image->second.size, where);
+            object.mask = maskOf(outline, image->second.size, where, runs);
         else
             later.push_back({truth.objects.size() - 1, outline, where});
     };
@@ -259,7 +265,7 @@ CocoTruth readCocoTruth(const std::string& path, bool masks) {
     for (const Outline& outline : later) {
         CocoObject& object = truth.objects[outline.object];
         if (const auto image = truth.images.find(object.image); image != truth.images.end())
-            object.mask = maskOf(outline.segmentation, image->second.size, outline.where);
+            object.mask = maskOf(outline.segmentation, image->second.size, outline.where, runs);
     }
     return truth;
 }
@@ -268,6 +274,7 @@ std::vector<CocoObject> readCocoResults(const std::string& path, const CocoTruth
                                         size_t& leftOut) {
     std::vector<CocoObject> results;
     bool first = true, byBox = false;
+    size_t runs = 0;
     leftOut = 0;
     const auto take = [&](const std::string&, const Json& entry, const std::string& where) {
         if (first) byBox = entry.contains("bbox") && !entry["bbox"].empty();
@@ -285,7 +292,7 @@ std::vector<CocoObject> readCocoResults(const std::string& path, const CocoTruth
         }
         RunLengths mask;
         if (hasMask && (masks || !byBox))
-            mask = maskOf(entry["segmentation"], image->second.size, where);
+            mask = maskOf(entry["segmentation"], image->second.size, where, runs);
         else if (masks)
             mask = runLengthsOf({cornersOf(object.box)}, image->second.size);
         if (!byBox && hasMask)

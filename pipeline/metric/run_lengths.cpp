@@ -35,6 +35,7 @@ RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     }
     mask.runs.back() += static_cast<uint32_t>(pixels(size)) - at;
     if (mask.runs.size() > 1 && mask.runs.back() == 0) mask.runs.pop_back();
+    mask.runs.shrink_to_fit();
     return mask;
 }
 

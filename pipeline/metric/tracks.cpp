@@ -14,6 +14,7 @@ namespace {
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kHalf = .5;  // the overlap of MOTA and IDF1
 constexpr size_t kMostBoxes = 5000;
+constexpr size_t kMostPairs = size_t{1} << 22;
 
 double hotaThreshold(int i) {
     return i * .05 + .05;
@@ -81,6 +82,14 @@ private:
 /// A sum for pairs of a true identity and a track: few pairs ever meet.
 using PairSums = std::map<std::pair<int, int>, double>;
 
+double& sumOf(PairSums& sums, int truth, int track) {
+    double& sum = sums[{truth, track}];
+    if (sums.size() > kMostPairs)
+        CV_Error(cv::Error::StsOutOfRange,
+                 "more than " + std::to_string(kMostPairs) + " pairs of identities overlap");
+    return sum;
+}
+
 /// `truth` and `tracks` must stay as long as the sequence.
 struct Sequence {
     std::vector<Frame> frames;
@@ -124,7 +133,7 @@ PairSums alignment(const Sequence& sequence) {
         for (int i = 0; i < overlaps.rows; ++i)
             for (int j = 0; j < overlaps.cols; ++j) {
                 const double own = overlaps(i, j), all = ofTrack(0, j) + ofTruth(i, 0) - own;
-                if (own > 0 && all > kEpsilon) sums[{frame.truth[i], frame.tracks[j]}] += own / all;
+                if (own > 0 && all > kEpsilon) sumOf(sums, frame.truth[i], frame.tracks[j]) += own / all;
             }
     }
     for (auto& [pair, sum] : sums)
@@ -230,16 +239,21 @@ private:
             return;
         }
         const std::vector<std::pair<int, int>> pairs = match(frame, all);
-        std::vector<int> now(m_present.size(), -1);
         for (const auto& [i, j] : pairs) {
             const int id = frame.truth[i], track = frame.tracks[j];
             if (m_last[id] >= 0 && m_last[id] != track) ++switches;
             if (m_before[id] < 0) ++m_pieces[id];
             ++m_tracked[id];
-            m_last[id] = now[id] = track;
+            m_last[id] = track;
             overlaps += all(i, j);
         }
-        m_before = std::move(now);
+        for (const int id : m_matched)
+            m_before[id] = -1;
+        m_matched.clear();
+        for (const auto& [i, j] : pairs) {
+            m_before[frame.truth[i]] = frame.tracks[j];
+            m_matched.push_back(frame.truth[i]);
+        }
         right += int64_t(pairs.size());
         missed += int64_t(frame.truth.size() - pairs.size());
         wrong += int64_t(frame.tracks.size() - pairs.size());
@@ -261,6 +275,7 @@ private:
 
     std::vector<int64_t> m_present, m_tracked, m_pieces;
     std::vector<int> m_last, m_before;  ///< the track of each object: the last one, that of the frame before
+    std::vector<int> m_matched;         ///< the objects that had one in the frame before
 };
 
 void addClear(const Sequence& sequence, TrackCounts& counts) {
@@ -320,7 +335,7 @@ void addIdentities(const Sequence& sequence, TrackFigures& figures) {
         const cv::Mat_<double> overlaps = frame.overlaps();
         for (int i = 0; i < overlaps.rows; ++i)
             for (int j = 0; j < overlaps.cols; ++j)
-                if (overlaps(i, j) >= kHalf) ++sums[{frame.truth[i], frame.tracks[j]}];
+                if (overlaps(i, j) >= kHalf) ++sumOf(sums, frame.truth[i], frame.tracks[j]);
     }
     figures.idRight = std::llround(commonBoxes(sums));
     figures.idMissed = std::llround(sequence.truthBoxes()) - figures.idRight;

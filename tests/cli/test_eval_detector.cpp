@@ -90,6 +90,21 @@ TEST_F(EvalDetector, HasTheFiguresOfItsResultsFile) {
         EXPECT_NEAR(rows[0]["stats"][name], value, 1e-12) << name;
 }
 
+TEST_F(EvalDetector, KeepsTheDetectionsOfAllImagesOrNone) {
+    ASSERT_EQ(eval({"--counts", path("counts.jsonl")}).status, 0);
+    const Outcome outcome = eval({"--counts", path("counts.jsonl"), "--save-detections", path("found.json")});
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_NE(outcome.err.find("detections were not kept"), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(path("found.json")));
+}
+
+TEST_F(EvalDetector, CountsOfNamelessCategoriesAreRejected) {
+    std::ofstream(path("counts.jsonl")) << R"({"mpm_detection_counts":1,"shard":[1,1],"images":0,)"
+                                        << R"("settings":[{}],"categories":[{"id":1}]})" << '\n';
+    const Outcome outcome = mpmProgram({"eval", "--join", path("counts.jsonl")});
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+}
+
 TEST_F(EvalDetector, ComparesMasks) {
     const Outcome outcome = eval({"--iou", "segm"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -78,6 +78,8 @@ CountsFormat detectionsInto(DetectionEval& eval) {
             [&](const Json& head) {
                 demandLine(head.at("images").get<std::int64_t>() >= 0 && head.at("settings").is_array() &&
                            head.at("categories").is_array());
+                for (const Json& one : head.at("categories"))
+                    demandLine(one.at("id").is_number_integer() && one.at("name").is_string());
                 eval.head = head;
                 return rowsOf(head);
             },
@@ -116,7 +118,7 @@ void addScores(const DetectionEval& eval, const RowImages& images, Json& row) {
     for (const CocoCategoryScores& one : scores.categories) {
         Json category = {{"id", one.id}};
         for (const Json& known : eval.head["categories"])
-            if (known["id"] == one.id) category["name"] = known["name"];
+            if (known.at("id") == one.id) category["name"] = known.at("name");
         add(one.figures, category);
         row["categories"].push_back(category);
     }

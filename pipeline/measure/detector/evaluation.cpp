@@ -183,6 +183,11 @@ DetectionEval DetectionEvaluation::run(const std::function<ModelCost(const Netwo
     std::set<std::pair<int, std::int64_t>> done;
     for (const DetectionCounts& one : eval.counts)
         done.emplace(one.row, one.image);
+    const bool begun = std::any_of(done.begin(), done.end(), [](const auto& one) { return one.first == 0; });
+    if (save && begun)
+        throw MeasureError(Kind::Input, printable(m_request.countsFile) +
+                                            " has images whose detections were not kept: give another file "
+                                            "of counts, or no --save-detections");
     const std::vector<std::int64_t> images = imagesOfShard();
     const auto total = static_cast<std::int64_t>(images.size() * m_rows.size());
     std::int64_t progress = 0;
