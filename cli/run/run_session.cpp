@@ -105,9 +105,10 @@ void RunSession::runSource(const pipeline::Address& address) {
         auto source =
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
+        m_live = source->live();
         m_segmenter.encoder().forget();  // another scene
         if (m_objects) m_objects->forget();
-        if (!source->live()) return runEveryFrame(*source);
+        if (!m_live) return runEveryFrame(*source);
         source.reset();  // the reader opens it again, and some cameras serve one client at a time
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
@@ -207,7 +208,7 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     const auto scores = m_objects ? pipeline::Scores::Coarse : pipeline::Scores::None;
     result.segmentation =
         m_windows ? m_windows->segment(frame.image) : m_segmenter.segment(frame.image, scores);
-    frame.name = uniqueName(frame.name);
+    if (!m_live || m_save.images()) frame.name = uniqueName(frame.name);
     result.frame = std::move(frame);
     if (m_scene) result.clock = pipeline::hourText(result.frame.seconds / 3600);
     const pipeline::Segmentation& seg = result.segmentation;
@@ -300,10 +301,24 @@ void RunSession::deliver(FrameResult& result) {
     const double time = m_scene ? result.frame.seconds / 3600 : result.frame.seconds;
     std::vector<int> kept = m.stageTokens.empty() ? std::vector<int>{m.tokensIn} : m.stageTokens;
     if (m_description.reuse) kept = {m.tokensComputed()};
-    m_timeline.push_back({time, kept, m.luminance, m.phase == pipeline::Phase::Night});
+    const bool night = m.phase == pipeline::Phase::Night;
+    m_sums.add(kept.back(), night);
+    if (m_save.timeline) addToTimeline({time, std::move(kept), m.luminance, night});
     m_tokensIn = std::max(m_tokensIn, m.tokensIn);
     m_networkMs += m.networkMs;
     ++m_frames;
+}
+
+/// Weeks of a camera keep some of their frames.
+void RunSession::addToTimeline(pipeline::TimelinePoint point) {
+    constexpr std::size_t kMostPoints = std::size_t{1} << 18;
+    if (m_frames % m_timelineStep != 0) return;
+    m_timeline.push_back(std::move(point));
+    if (m_timeline.size() < kMostPoints) return;
+    for (std::size_t i = 0; 2 * i < m_timeline.size(); ++i)
+        m_timeline[i] = std::move(m_timeline[2 * i]);
+    m_timeline.resize(m_timeline.size() / 2);
+    m_timelineStep *= 2;
 }
 
 void RunSession::showResult(const FrameResult& result) {
@@ -311,7 +326,7 @@ void RunSession::showResult(const FrameResult& result) {
 }
 
 std::string RunSession::summaryLine() const {
-    const pipeline::DayNightSummary s = pipeline::summarise(m_timeline);
+    const pipeline::DayNightSummary s = m_sums.summary();
     const std::string head =
         cv::format("%lld frame%s of %d tokens, %s ", static_cast<long long>(m_frames),
                    m_frames == 1 ? "" : "s", m_tokensIn, m_description.reuse ? "computed" : "kept");

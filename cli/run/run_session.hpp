@@ -69,6 +69,7 @@ private:
     void finish();
     std::string summaryLine() const;
     std::string uniqueName(const std::string& name);
+    void addToTimeline(pipeline::TimelinePoint point);
 
     const RunOptions& m_options;
     pipeline::Segmenter m_segmenter;
@@ -81,7 +82,9 @@ private:
     std::vector<TokenTable> m_tables;
     std::optional<ObjectFinder> m_objects;
     std::optional<ObjectFiles> m_objectFiles;
-    std::vector<pipeline::TimelinePoint> m_timeline;
+    pipeline::DayNightSums m_sums;
+    std::vector<pipeline::TimelinePoint> m_timeline;  ///< every frame, or of a long run every m_timelineStep
+    std::int64_t m_timelineStep = 1;
     std::vector<std::string> m_stageNames;
     std::set<std::string> m_names;  ///< already used: no frame overwrites the files of another
     pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the present source
@@ -89,6 +92,7 @@ private:
     std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
+    bool m_live = false;   ///< the present source: names of frames do not end
     bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
 };
 

@@ -174,21 +174,26 @@ std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, i
 
 }  // namespace
 
+double DayNightSums::Sums::spread() const {
+    return count > 1 ? std::sqrt(std::max(0.0, (squares - sum * mean()) / (count - 1))) : 0;
+}
+
+void DayNightSums::add(double tokens, bool night) {
+    Sums& sums = night ? m_night : m_day;
+    sums.sum += tokens;
+    sums.squares += tokens * tokens;
+    ++sums.count;
+}
+
+DayNightSummary DayNightSums::summary() const {
+    return {m_day.mean(), m_day.spread(), m_night.mean(), m_night.spread(), m_day.count, m_night.count};
+}
+
 DayNightSummary summarise(const std::vector<TimelinePoint>& points) {
-    double sum[2] = {}, squares[2] = {};
-    int count[2] = {};
-    for (const TimelinePoint& point : points) {
-        if (point.tokens.empty()) continue;
-        const double kept = point.tokens.back();
-        sum[point.night] += kept;
-        squares[point.night] += kept * kept;
-        ++count[point.night];
-    }
-    const auto mean = [&](int k) { return count[k] > 0 ? sum[k] / count[k] : 0; };
-    const auto spread = [&](int k) {
-        return count[k] > 1 ? std::sqrt(std::max(0.0, (squares[k] - sum[k] * mean(k)) / (count[k] - 1))) : 0;
-    };
-    return {mean(0), spread(0), mean(1), spread(1), count[0], count[1]};
+    DayNightSums sums;
+    for (const TimelinePoint& point : points)
+        if (!point.tokens.empty()) sums.add(point.tokens.back(), point.night);
+    return sums.summary();
 }
 
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style) {

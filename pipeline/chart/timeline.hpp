@@ -38,4 +38,20 @@ struct DayNightSummary {
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);
 
+/// The same, frame by frame.
+class DayNightSums {
+public:
+    void add(double tokens, bool night);
+    DayNightSummary summary() const;
+
+private:
+    struct Sums {
+        double sum = 0, squares = 0;
+        int count = 0;
+        double mean() const { return count > 0 ? sum / count : 0; }
+        double spread() const;
+    };
+    Sums m_day, m_night;
+};
+
 }  // namespace mpm::pipeline
