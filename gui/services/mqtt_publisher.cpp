@@ -235,6 +235,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
             for (const char* part : {"/state", "/source"})
                 send(topicOf(source) + QLatin1String(part), {}, true);
         m_classes.erase(source);
+        m_objects.erase(source);
         m_titles[source] = title;
     }
     const bool fresh = m_lastStates.find(source) == m_lastStates.end();

@@ -197,8 +197,8 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
     if (m_mqtt) m_mqtt->publishAlert(notice);
     if (m_metrics) m_metrics->countAlert(notice);
     if (!notice.cutOut.isNull() && m_settings.keepsImages && !m_readOnly) {
-        m_cutOuts.noteEvent(notice.source);
-        m_cutOuts.add(notice.source, notice.cutOut, notice.time.toMSecsSinceEpoch());
+        m_cutOuts.noteEvent(notice.key);
+        m_cutOuts.add(notice.key, notice.cutOut, notice.time.toMSecsSinceEpoch());
     }
     if (notice.record && m_settings.keepsImages)
         m_attached[&engine].video->recordAround(videoFile(notice.key));
