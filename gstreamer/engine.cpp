@@ -135,8 +135,11 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
+    // Buffers without times: as long ago as they came.
+    if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
     if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_threshold));  // a seek
-    if (std::isfinite(seconds)) m_lastSeconds = seconds;
+    m_lastSeconds = seconds;
+    m_sinceLast.restart();
     const auto tracks = m_tracker->update(boxes, seconds, image);
     std::vector<FrameObject> objects;
     for (const Detection& one : boxes) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.hpp"
 #include "pipeline/draw/palette.hpp"
 #include "pipeline/objects/tracker.hpp"
 #include "pipeline/segment/segmenter.hpp"
@@ -85,6 +86,7 @@ private:
     std::vector<int> m_classes;  ///< of objects
     std::optional<pipeline::ObjectTracker> m_tracker;
     double m_threshold = 0, m_lastSeconds = 0;
+    Stopwatch m_sinceLast;
 };
 
 }  // namespace mpm::gst
