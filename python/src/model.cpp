@@ -67,8 +67,10 @@ void setMethod(Segmenter& model, const std::string& value) {
 void setPrecision(Segmenter& model, const std::string& name) {
     const std::optional<Precision> precision = pipeline::precisionFrom(name);
     if (!precision) throw WrongValue("precision: expected " + precisionNames() + ", got '" + name + "'");
-    model.with([&](pipeline::Network& network) { network.encoder().setPrecision(*precision); });
-    model.precision = name;
+    model.with([&](pipeline::Network& network) {
+        network.encoder().setPrecision(*precision);
+        model.precision = name;
+    });
 }
 
 void setDevice(Segmenter& model, const std::string& name) {
@@ -81,15 +83,15 @@ void setDevice(Segmenter& model, const std::string& name) {
     const Device device = cuda ? Device::Cuda : name == "cpu" ? Device::Cpu : Device::Auto;
     model.with([&](pipeline::Network& network) {
         network.encoder().setDevice(device, numbered ? std::stoi(number) : 0);
+        model.device = name;
     });
-    model.device = name;
 }
 
 void setReuse(Segmenter& model, const std::string& text) {
     model.with([&](pipeline::Network& network) {
         network.encoder().setReuse(mpm::reuseFrom(text, network.reuse()));
+        model.reuse = text;
     });
-    model.reuse = text;
 }
 
 double shareFrom(const std::string& text, const std::string& name) {
@@ -175,28 +177,23 @@ void mpm_model_free(mpm_model* model) {
 char* mpm_model_describe(mpm_model* model) {
     Segmenter& segmenter = model->segmenter;
     const mpm::ModelInfo& info = segmenter.info();
-    std::vector<int> blocks;
-    std::string method;
-    double threshold = 0, nms = 0;
-    std::vector<std::string> objects;
+    Json settings;
     segmenter.with([&](mpm::pipeline::Network& network) {
-        blocks = network.encoder().schedule();
-        method = network.encoder().method();
-        threshold = segmenter.threshold, nms = segmenter.nms, objects = segmenter.objects;
+        settings = {{"blocks", network.encoder().schedule()},
+                    {"method", network.encoder().method()},
+                    {"threshold", segmenter.threshold},
+                    {"nms", segmenter.nms},
+                    {"objects", segmenter.objects},
+                    {"precision", segmenter.precision},
+                    {"device", segmenter.device},
+                    {"reuse", segmenter.reuse}};
     });
-    return jsonText({{"path", segmenter.path()},
+    settings.update({{"path", segmenter.path()},
                      {"size", {info.size.height, info.size.width}},
                      {"classes", info.labels},
-                     {"blocks", blocks},
-                     {"method", method},
                      {"detector", info.detections.has_value()},
-                     {"threshold", threshold},
-                     {"nms", nms},
-                     {"objects", objects},
-                     {"precision", segmenter.precision},
-                     {"device", segmenter.device},
-                     {"reuse", segmenter.reuse},
                      {"batch", segmenter.batch()}});
+    return jsonText(settings);
 }
 
 int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error) {
