@@ -176,7 +176,7 @@ void WindowTest::csvHoldsWhatWasMeasured() {
     QVERIFY(m_is->next());
     const QString file = m_is->sandbox.path(QStringLiteral("out.csv"));
     QSignalSpy exported(&m_is->window->engine().recorder(), &Recorder::exported);
-    m_is->window->exports().shownMeasurements(file);
+    m_is->window->exports().allMeasurements(file);
     QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(10'000));
     QFile csv(file);
     QVERIFY(csv.open(QIODevice::ReadOnly));
