@@ -45,13 +45,16 @@ Operator reduce(double start, Add add, Finish finish) {
         const int64_t results = elementCount(r.kept);
         const Held held(checkedProduct<int64_t>(results, 8), "its sums");
         std::vector<double> sums(static_cast<size_t>(results), start);
-        for (int64_t k = 0; k < x.size(); ++k) {
-            int64_t rest = k, position = 0;
-            for (int d = x.rank() - 1; d >= 0; --d) {
+        const int64_t width = x.rank() > 0 ? x.dim(-1) : 1, step = x.rank() > 0 ? r.keptStrides.back() : 0;
+        for (int64_t first = 0; first < x.size(); first += width) {
+            int64_t rest = first / width, position = 0;
+            for (int d = x.rank() - 2; d >= 0; --d) {
                 position += rest % x.shape()[d] * r.keptStrides[d];
                 rest /= x.shape()[d];
             }
-            sums[position] = add(sums[position], x.at(k));
+            double* sum = &sums[static_cast<size_t>(position)];
+            for (int64_t k = first; k < first + width; ++k, sum += step)
+                *sum = add(*sum, x.at(k));
         }
         Tensor& y = c.make(0, x.type(), r.shape);
         for (size_t k = 0; k < sums.size(); ++k) {

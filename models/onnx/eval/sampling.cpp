@@ -12,26 +12,47 @@ struct Sampling {
     bool nearest = false, border = false;
 };
 
-/// A plane of values, `step` elements from one to the next.
-struct Plane {
-    const float* values;
-    int64_t rows, columns, step;
+/// The pixels of a map that a sample mixes, at most four.
+struct Pixels {
+    int64_t at[4];
+    double weights[4];
+    int count = 0;
 
-    double at(double y, double x, bool border) const {
+    /// In values that are `step` elements apart.
+    double of(const float* values, int64_t step) const {
+        double sum = 0;
+        for (int k = 0; k < count; ++k)
+            sum += weights[k] * values[at[k] * step];
+        return sum;
+    }
+};
+
+struct Map {
+    int64_t rows, columns;
+
+    Pixels around(double y, double x, const Sampling& how) const {
+        Pixels pixels;
+        if (how.nearest) {
+            add(pixels, std::nearbyint(y), std::nearbyint(x), 1, how.border);
+        } else if (std::isfinite(x) && std::isfinite(y)) {
+            const double x0 = std::floor(x), y0 = std::floor(y), fx = x - x0, fy = y - y0;
+            add(pixels, y0, x0, (1 - fy) * (1 - fx), how.border);
+            add(pixels, y0, x0 + 1, (1 - fy) * fx, how.border);
+            add(pixels, y0 + 1, x0, fy * (1 - fx), how.border);
+            add(pixels, y0 + 1, x0 + 1, fy * fx, how.border);
+        }
+        return pixels;
+    }
+
+private:
+    void add(Pixels& pixels, double y, double x, double weight, bool border) const {
         if (border) {
             x = std::min(std::max(x, 0.0), static_cast<double>(columns - 1));
             y = std::min(std::max(y, 0.0), static_cast<double>(rows - 1));
         }
-        if (!(x >= 0 && x < columns && y >= 0 && y < rows)) return 0;
-        return values[(static_cast<int64_t>(y) * columns + static_cast<int64_t>(x)) * step];
-    }
-
-    double sample(double y, double x, const Sampling& how) const {
-        if (how.nearest) return at(std::nearbyint(y), std::nearbyint(x), how.border);
-        if (!std::isfinite(x) || !std::isfinite(y)) return 0;
-        const double x0 = std::floor(x), y0 = std::floor(y), fx = x - x0, fy = y - y0;
-        return (1 - fy) * ((1 - fx) * at(y0, x0, how.border) + fx * at(y0, x0 + 1, how.border)) +
-               fy * ((1 - fx) * at(y0 + 1, x0, how.border) + fx * at(y0 + 1, x0 + 1, how.border));
+        if (!(x >= 0 && x < columns && y >= 0 && y < rows)) return;
+        pixels.at[pixels.count] = static_cast<int64_t>(y) * columns + static_cast<int64_t>(x);
+        pixels.weights[pixels.count++] = weight;
     }
 };
 
@@ -56,13 +77,17 @@ void gridSample(Call& c) {
     Tensor& y = c.make(0, Type::Float, shape);
     const int64_t points = extentOf(shape, 2, 4), plane = extentOf(map.shape(), 2, 4);
     if (y.size() == 0 || plane == 0) return;
-    parallel(y.size(), 1 << 12, [&](int64_t begin, int64_t end) {
+    const Map from{map.dim(2), map.dim(3)};
+    float* to = y.writeF();
+    parallel(shape[0] * points, 1 << 7, [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
-            const int64_t index = k / points, image = index / shape[1];
-            const float* at = grid.f() + 2 * (image * points + k % points);
-            const Plane from{map.f() + index * plane, map.dim(2), map.dim(3), 1};
-            y.writeF()[k] = static_cast<float>(
-                from.sample(place(at[1], from.rows, corners), place(at[0], from.columns, corners), how));
+            const int64_t first = k / points * shape[1];  // of the image's channels
+            const float* at = grid.f() + 2 * k;
+            const Pixels pixels =
+                from.around(place(at[1], from.rows, corners), place(at[0], from.columns, corners), how);
+            for (int64_t channel = first; channel < first + shape[1]; ++channel)
+                y.writeF()[channel * points + k % points] =
+                    static_cast<float>(pixels.of(map.f() + channel * plane, 1));
         }
     });
 }
@@ -119,19 +144,16 @@ public:
         const float* values = m_value.f() + image * m_value.dim(1) * m_value.dim(2) + head * m_width;
         for (int64_t k = 0; k < m_samples; ++k) {
             const int64_t level = k / m_points;
-            const Plane plane{values, m_sizes[2 * level], m_sizes[2 * level + 1], m_value.dim(2)};
+            const Map map{m_sizes[2 * level], m_sizes[2 * level + 1]};
             const float* at = reference + (referenceLevels == 1 ? 0 : 2 * level);
             const float* offset = m_offsets.f() + 2 * (sample + k);
-            const double x =
-                static_cast<double>(at[0]) * static_cast<double>(plane.columns) + offset[0] - 0.5;
-            const double y = static_cast<double>(at[1]) * static_cast<double>(plane.rows) + offset[1] - 0.5;
-            for (int64_t d = 0; d < m_width; ++d) {
-                Plane channel = plane;
-                channel.values += d;
-                sums[d] += weights[k] * channel.sample(y, x, {});
-            }
+            const double x = static_cast<double>(at[0]) * static_cast<double>(map.columns) + offset[0] - 0.5;
+            const double y = static_cast<double>(at[1]) * static_cast<double>(map.rows) + offset[1] - 0.5;
+            const Pixels pixels = map.around(y, x, {});
+            for (int64_t d = 0; d < m_width; ++d)
+                sums[d] += weights[k] * pixels.of(values + d, m_value.dim(2));
             // fits: the levels' positions are the rows of the value
-            if (k % m_points == m_points - 1) values += plane.rows * plane.columns * plane.step;
+            if (k % m_points == m_points - 1) values += map.rows * map.columns * m_value.dim(2);
         }
         std::copy(sums.begin(), sums.end(), to);
     }
@@ -179,16 +201,16 @@ void sampledAttention(Call& c) {
             const float* values = value.f() + (image * positions * heads + row % heads) * width + k % width;
             double sum = 0;
             for (int64_t l = 0; l < places.dim(3); ++l) {
-                const Plane plane{values, sizes.i()[2 * l], sizes.i()[2 * l + 1], heads * width};
+                const Map map{sizes.i()[2 * l], sizes.i()[2 * l + 1]};
                 for (int64_t p = 0; p < points; ++p) {
                     const int64_t sample = (row * places.dim(3) + l) * points + p;
                     const float* at = places.f() + 2 * sample;
-                    sum +=
-                        weights.f()[sample] * plane.sample(place(2.0 * at[1] - 1, plane.rows, false),
-                                                           place(2.0 * at[0] - 1, plane.columns, false), {});
+                    const Pixels pixels = map.around(place(2.0 * at[1] - 1, map.rows, false),
+                                                     place(2.0 * at[0] - 1, map.columns, false), {});
+                    sum += weights.f()[sample] * pixels.of(values, heads * width);
                 }
                 // fits: the levels' positions are the rows of the value
-                values += plane.rows * plane.columns * plane.step;
+                values += map.rows * map.columns * heads * width;
             }
             y.writeF()[k] = static_cast<float>(sum);
         }
