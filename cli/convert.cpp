@@ -177,7 +177,9 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
         ->take_all();
     addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
               "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
-    verb.add_option("--labels", o.labels, "JSON list of the classes' names and colours")->type_name("FILE");
+    verb.add_option("--labels", o.labels,
+                    "JSON list of the classes' names, or of objects with name and color")
+        ->type_name("FILE");
     addParsed(verb, "--detections", "which outputs are boxes and scores (default: guessed for detectors)",
               "JSON|none", [&o](const std::string& text) { o.convert.detections = text; });
     addParsed(verb, "--mean",
@@ -215,7 +217,7 @@ void checkOutput(const ConvertOptions& o) {
 void readLabels(ConvertOptions& o) {
     if (o.labels.empty()) return;
     try {
-        const pipeline::Classes classes = pipeline::readClasses(o.labels);
+        const pipeline::Classes classes = pipeline::readClasses(o.labels, false);
         o.convert.classes = classes.names;
         o.convert.palette = classes.palette;
         o.convert.allClasses = true;

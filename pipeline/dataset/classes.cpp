@@ -49,27 +49,30 @@ static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohma
     return true;
 }
 
-Classes readClasses(const std::string& path) {
-    return classesFrom(textOf(path), path);
+Classes readClasses(const std::string& path, bool colours) {
+    return classesFrom(textOf(path), path, colours);
 }
 
-Classes classesFrom(const std::string& text, const std::string& path) {
+Classes classesFrom(const std::string& text, const std::string& path, bool colours) {
     const nlohmann::json list = nlohmann::json::parse(text, demandShallow, false);
     if (!list.is_array() || list.empty() || list.size() > 65535) {
         CV_Error(cv::Error::StsParseError,
                  "class file " + path + " must be a JSON list of {\"name\", \"color\"}, one or more");
     }
+    const bool plain = !colours && list[0].is_string();  // names alone
     Classes classes;
     for (const auto& entry : list) {
         const std::string where = "class file " + path + ", entry " + std::to_string(classes.names.size());
-        if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string()) {
-            CV_Error(cv::Error::StsParseError, where + ": expected an object with a text \"name\"");
-        }
-        classes.names.push_back(entry["name"].get<std::string>());
+        const bool named = plain ? entry.is_string()
+                                 : entry.is_object() && entry.contains("name") && entry["name"].is_string();
+        if (!named)
+            CV_Error(cv::Error::StsParseError,
+                     where + (plain ? ": expected a name" : ": expected an object with a text \"name\""));
+        classes.names.push_back((plain ? entry : entry["name"]).get<std::string>());
         if (classes.names.back().size() > kLongestName)
             CV_Error(cv::Error::StsOutOfRange,
                      where + ": a name has at most " + std::to_string(kLongestName) + " bytes");
-        classes.palette.push_back(readColor(entry.value("color", nlohmann::json()), where));
+        if (!plain) classes.palette.push_back(readColor(entry.value("color", nlohmann::json()), where));
     }
     return classes;
 }

@@ -21,10 +21,11 @@ struct Classes {
 Classes camvidClasses();
 
 /// A JSON list of {"name": text, "color": [r, g, b]}, the ids in this order.
-Classes readClasses(const std::string& path);
+/// @param colours if false, the list may hold names alone, and then there is no palette
+Classes readClasses(const std::string& path, bool colours = true);
 
 /// The classes in a file's text; errors name `path`.
-Classes classesFrom(const std::string& text, const std::string& path);
+Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
 /// camvid, ade20k, cityscapes or pascal-context, also as Segmenter spells them ("pascal_context"). Pascal
 /// Context, which has no colours, takes the first colours of ADE20K. `count`: of a model's classes;

@@ -38,7 +38,7 @@ models::ConvertOptions optionsFrom(const Json& given) {
 
 void addClasses(models::ConvertOptions& options, const std::string& file) {
     if (file.empty()) return;
-    const pipeline::Classes classes = pipeline::readClasses(file);
+    const pipeline::Classes classes = pipeline::readClasses(file, false);
     options.classes = classes.names;
     options.palette = classes.palette;
     options.allClasses = true;

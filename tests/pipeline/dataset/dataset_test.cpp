@@ -80,6 +80,17 @@ TEST_F(FolderTest, RefusesDamagedClassFiles) {
     }
 }
 
+TEST(ClassFiles, MayHaveNamesAloneIfNobodyDrawsThem) {
+    const Classes classes = classesFrom(R"(["person", "", "car"])", "names.json", false);
+    EXPECT_EQ(classes.names, (std::vector<std::string>{"person", "", "car"}));
+    EXPECT_TRUE(classes.palette.empty());
+    EXPECT_EQ(classesFrom(R"([{"name": "a", "color": [1, 2, 3]}])", "names.json", false).palette.size(), 1U);
+    EXPECT_THROW(classesFrom(R"(["person"])", "names.json"), cv::Exception);
+    for (const char* text : {R"(["a", 1])", R"(["a", {"name": "b", "color": [1,2,3]}])",
+                             R"([{"name": "b", "color": [1,2,3]}, "a"])"})
+        EXPECT_THROW(classesFrom(text, "names.json", false), cv::Exception) << text;
+}
+
 TEST_F(FolderTest, RejectsClassFilesThatFillTheMemoryOrNeverEnd) {
     for (const std::string& text : std::vector<std::string>{
              std::string(1 << 20, '['),
