@@ -266,11 +266,13 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     const QString part = qstrcmp(id, "source") == 0  ? QStringLiteral("/source")
                          : qstrcmp(id, "alert") == 0 ? QStringLiteral("/alert")
                                                      : QStringLiteral("/state");
+    const QString entity =
+        QStringLiteral("mpm_%1_%2_%3").arg(m_profile, topicWord(source, title), QLatin1String(id));
     QJsonObject json{
         {QStringLiteral("name"), name},
         {QStringLiteral("unique_id"), unique},
-        {QStringLiteral("object_id"),
-         QStringLiteral("mpm_%1_%2_%3").arg(m_profile, topicWord(source, title), QLatin1String(id))},
+        {QStringLiteral("object_id"), entity},  // of Home Assistant before 2026.4
+        {QStringLiteral("default_entity_id"), QLatin1String(kind) + QLatin1Char('.') + entity},
         {QStringLiteral("state_topic"), topicOf(source) + part},
         {QStringLiteral("value_template"), value},
         {QStringLiteral("availability_topic"), availability()},
