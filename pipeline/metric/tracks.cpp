@@ -84,9 +84,7 @@ using PairSums = std::map<std::pair<int, int>, double>;
 
 double& sumOf(PairSums& sums, int truth, int track) {
     double& sum = sums[{truth, track}];
-    if (sums.size() > kMostPairs)
-        CV_Error(cv::Error::StsOutOfRange,
-                 "more than " + std::to_string(kMostPairs) + " pairs of identities overlap");
+    if (sums.size() > kMostPairs) CV_Error(cv::Error::StsOutOfRange, "too many pairs of identities overlap");
     return sum;
 }
 
@@ -213,8 +211,7 @@ public:
         : m_present(sequence.truthCounts.size()),
           m_tracked(m_present.size()),
           m_pieces(m_present.size()),
-          m_last(m_present.size(), -1),
-          m_before(m_present.size(), -1) {
+          m_last(m_present.size(), -1) {
         for (const Frame& frame : sequence.frames)
             add(frame);
         for (size_t id = 0; id < m_present.size(); ++id) {
@@ -242,18 +239,14 @@ private:
         for (const auto& [i, j] : pairs) {
             const int id = frame.truth[i], track = frame.tracks[j];
             if (m_last[id] >= 0 && m_last[id] != track) ++switches;
-            if (m_before[id] < 0) ++m_pieces[id];
+            if (m_before.count(id) == 0) ++m_pieces[id];
             ++m_tracked[id];
             m_last[id] = track;
             overlaps += all(i, j);
         }
-        for (const int id : m_matched)
-            m_before[id] = -1;
-        m_matched.clear();
-        for (const auto& [i, j] : pairs) {
+        m_before.clear();
+        for (const auto& [i, j] : pairs)
             m_before[frame.truth[i]] = frame.tracks[j];
-            m_matched.push_back(frame.truth[i]);
-        }
         right += int64_t(pairs.size());
         missed += int64_t(frame.truth.size() - pairs.size());
         wrong += int64_t(frame.tracks.size() - pairs.size());
@@ -261,12 +254,14 @@ private:
     /// Keeps the tracks of the frame before, then takes the largest overlaps.
     std::vector<std::pair<int, int>> match(const Frame& frame, const cv::Mat_<double>& all) const {
         cv::Mat_<double> costs(all.size());
-        for (int i = 0; i < costs.rows; ++i)
+        for (int i = 0; i < costs.rows; ++i) {
+            const auto before = m_before.find(frame.truth[i]);
             for (int j = 0; j < costs.cols; ++j) {
                 const double own = all(i, j);
-                const bool same = m_before[frame.truth[i]] == frame.tracks[j];
+                const bool same = before != m_before.end() && before->second == frame.tracks[j];
                 costs(i, j) = own < kHalf - kEpsilon ? 0 : -((same ? 1000 : 0) + own);
             }
+        }
         std::vector<std::pair<int, int>> pairs;
         for (const auto& pair : leastAssignment(costs))
             if (-costs(pair.first, pair.second) > kEpsilon) pairs.push_back(pair);
@@ -274,8 +269,8 @@ private:
     }
 
     std::vector<int64_t> m_present, m_tracked, m_pieces;
-    std::vector<int> m_last, m_before;  ///< the track of each object: the last one, that of the frame before
-    std::vector<int> m_matched;         ///< the objects that had one in the frame before
+    std::vector<int> m_last;      ///< the last track of each object
+    std::map<int, int> m_before;  ///< the tracks of objects in the frame before
 };
 
 void addClear(const Sequence& sequence, TrackCounts& counts) {
