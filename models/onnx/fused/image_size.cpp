@@ -1,6 +1,7 @@
 #include "models/onnx/fused/fuse.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <sstream>
@@ -330,8 +331,12 @@ private:
         node.inputs[3] = kAbsent;
         // Scales, because sizes would contain the batch.
         List<float> scales(sizes.size(), 1.f);
-        for (size_t k = 2; k < sizes.size(); ++k)
+        for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
+            // The size is the product's whole part, which rounding must not lower.
+            while (std::floor(static_cast<double>(now[k]) * scales[k]) < static_cast<double>(sizes[k]))
+                scales[k] = std::nextafter(scales[k], INFINITY);
+        }
         node.inputs[2] =
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }

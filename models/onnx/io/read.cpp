@@ -181,7 +181,7 @@ private:
             const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
             const auto function = m_functions.find(domain + ":" + node.op_type());
             if (function != m_functions.end() && domain != "mpm") {
-                inlineFunction(node, *function->second, names, depth);
+                inlineFunction(resolved(node, call), *function->second, names, depth);
             } else if (domain.empty() && node.op_type() == "If") {
                 addBranches(node, names, call, depth);
             } else if (domain.empty() && node.op_type() == "Constant") {
@@ -208,16 +208,35 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    void addAttribute(const onnx::AttributeProto& proto, Node& node, const onnx::NodeProto* call) {
-        const onnx::AttributeProto* source = &proto;
-        if (!proto.ref_attr_name().empty()) {
-            source = nullptr;
-            countNames(call ? call->attribute_size() : 0);
-            for (int k = 0; call && k < call->attribute_size(); ++k) {
-                if (call->attribute(k).name() == proto.ref_attr_name()) source = &call->attribute(k);
-            }
-            if (!source) return;  // the call uses the operator's default
+    // The attribute itself, or that of the call to which it refers: null if the call has none, and then the
+    // operator's default counts.
+    const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
+        if (proto.ref_attr_name().empty()) return &proto;
+        const onnx::AttributeProto* found = nullptr;
+        countNames(call ? call->attribute_size() : 0);
+        for (int k = 0; call && k < call->attribute_size(); ++k) {
+            if (call->attribute(k).name() == proto.ref_attr_name()) found = &call->attribute(k);
         }
+        return found;
+    }
+
+    // A call inside of a function, with the values that the function was called with.
+    onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::NodeProto* call) {
+        const Held held(static_cast<int64_t>(2 * node.ByteSizeLong()), "a call of a function");
+        onnx::NodeProto copy = node;
+        copy.clear_attribute();
+        for (const auto& attribute : node.attribute()) {
+            const onnx::AttributeProto* source = given(attribute, call);
+            if (!source) continue;
+            *copy.add_attribute() = *source;
+            copy.mutable_attribute(copy.attribute_size() - 1)->set_name(attribute.name());
+        }
+        return copy;
+    }
+
+    void addAttribute(const onnx::AttributeProto& proto, Node& node, const onnx::NodeProto* call) {
+        const onnx::AttributeProto* source = given(proto, call);
+        if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
         if (readAttribute(*source, m_model, m_path, attribute))

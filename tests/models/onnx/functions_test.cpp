@@ -1,0 +1,71 @@
+// Functions of a model file are inlined with the attributes of their call.
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include "models/onnx/io/read.hpp"
+#include "support/temp_folder.hpp"
+
+namespace {
+
+using namespace mpm;
+
+/// `alpha` is the attribute `from` of the call.
+onnx::NodeProto nodeOf(const std::string& op, const std::string& input, const std::string& from) {
+    onnx::NodeProto node;
+    node.set_op_type(op);
+    node.add_input(input);
+    node.add_output("y");
+    auto& attribute = *node.add_attribute();
+    attribute.set_name("alpha");
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_ref_attr_name(from);
+    return node;
+}
+
+void setPort(onnx::ValueInfoProto& port, const std::string& name) {
+    port.set_name(name);
+    port.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    port.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
+}
+
+/// `outer` has `slope` and calls `inner`, which has `alpha` and is a LeakyRelu.
+onnx::ModelProto modelOf(const std::string& given) {
+    onnx::ModelProto model;
+    model.set_ir_version(8);
+    model.add_opset_import()->set_version(17);
+    setPort(*model.mutable_graph()->add_input(), "x");
+    setPort(*model.mutable_graph()->add_output(), "y");
+    for (const bool outer : {true, false}) {
+        onnx::FunctionProto& function = *model.add_functions();
+        function.set_name(outer ? "outer" : "inner");
+        function.set_domain("local");
+        function.add_input("x");
+        function.add_output("y");
+        function.add_attribute(outer ? "slope" : "alpha");
+        onnx::NodeProto& node = *function.add_node();
+        node = outer ? nodeOf("inner", "x", "slope") : nodeOf("LeakyRelu", "x", "alpha");
+        if (outer) node.set_domain("local");
+    }
+    onnx::NodeProto& call = *model.mutable_graph()->add_node();
+    call = nodeOf("outer", "x", "");
+    call.set_domain("local");
+    call.mutable_attribute(0)->set_name(given);
+    call.mutable_attribute(0)->set_f(0.25f);
+    return model;
+}
+
+TEST(Functions, PassAttributesOn) {
+    for (const std::string given : {"slope", "other"}) {
+        const test::TempFolder folder;
+        std::ofstream(folder / "model.onnx", std::ios::binary) << modelOf(given).SerializeAsString();
+        const models::Graph graph = models::readModel(folder / "model.onnx");
+        ASSERT_EQ(graph.nodes.size(), 1u);
+        EXPECT_EQ(graph.nodes.begin()->op, "LeakyRelu");
+        EXPECT_EQ(graph.nodes.begin()->getFloat("alpha", 0.01f), given == "slope" ? 0.25f : 0.01f)
+            << "without it, the operator's default counts";
+    }
+}
+
+}  // namespace
