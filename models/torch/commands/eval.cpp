@@ -43,6 +43,10 @@ void runEval(const EvalArguments& a) {
     if (!a.policy.empty())
         model->setSharing(std::make_shared<Sharing>(Sharing{loadPolicy(a.policy), a.shared}));
     const auto classes = classesOf(a.dataset, a.root);
+    if (classes.count() != model->options().classes)
+        CV_Error(cv::Error::StsUnmatchedSizes, "the data has " + std::to_string(classes.count()) +
+                                                   " classes, the model " +
+                                                   std::to_string(model->options().classes));
     auto samples =
         a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
     if (a.night) {

@@ -74,7 +74,9 @@ void addPolicy(CLI::App& app) {
     verb->add_option("--scene", o.data.scene, "share of images from the built-in street")
         ->capture_default_str();
     verb->add_option("--streets", o.data.streets, "different built-in streets")->capture_default_str();
-    verb->add_option("--batch", o.data.batch, "images in a batch")->capture_default_str();
+    verb->add_option("--batch", o.data.batch, "images in a batch")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     verb->add_option("--seed", o.data.seed, "seed of weights and batches")->capture_default_str();
     verb->add_option("--from", o.from, "a policy to start from")->check(CLI::ExistingFile);
     verb->add_option("--steps", o.steps, "most steps; with 0 and --from the policy is only measured")

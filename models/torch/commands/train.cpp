@@ -51,8 +51,25 @@ void addDataOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
     verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
     verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
-    verb.add_option("--batch", data.batch, "images in a batch")->capture_default_str();
+    verb.add_option("--batch", data.batch, "images in a batch")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
+}
+
+void addStepOptions(CLI::App& verb, TrainOptions& o) {
+    verb.add_option("--parts", o.parts, "batches in a step; their gradients are averaged")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb.add_option("--workers", o.workers, "parts that run in parallel")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb.add_option("--validate-every", o.validateEvery, "steps between validations")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps between checkpoints")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
 }
 
 void addLoopOptions(CLI::App& verb, TrainArguments& a) {
@@ -106,12 +123,7 @@ void addLoopOptions(CLI::App& verb, TrainArguments& a) {
         ->capture_default_str();
     verb.add_option("--class-limit", o.classLimit, "highest class weight before scaling")
         ->capture_default_str();
-    verb.add_option("--parts", o.parts, "batches in a step; their gradients are averaged")
-        ->capture_default_str();
-    verb.add_option("--workers", o.workers, "parts that run in parallel")->capture_default_str();
-    verb.add_option("--validate-every", o.validateEvery, "steps between validations")->capture_default_str();
-    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps between checkpoints")
-        ->capture_default_str();
+    addStepOptions(verb, o);
     addReducerOptions(verb, o.reducer, "--train-blocks");
     verb.add_flag("!--full-precision", o.mixed, "no bf16 products");
 }

@@ -27,8 +27,9 @@ torch::Tensor labelsOfStretched(const cv::Mat& labels, cv::Size size) {
 
 torch::Tensor lossOf(PolicyNet& policy, const Batch& batch, int ignored, bool ignoredBorder) {
     const auto wanted = policyLabels(batch.labels, ignored, ignoredBorder);
-    return F::cross_entropy(policy(batch.images), wanted,
-                            F::CrossEntropyFuncOptions().ignore_index(kNoPolicyLabel));
+    const auto logits = policy(batch.images);
+    if (!(wanted != kNoPolicyLabel).any().item<bool>()) return logits.sum() * 0;  // the mean would be NaN
+    return F::cross_entropy(logits, wanted, F::CrossEntropyFuncOptions().ignore_index(kNoPolicyLabel));
 }
 
 /// The mean of weights and running statistics; young means follow faster.

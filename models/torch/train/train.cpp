@@ -159,8 +159,10 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
     TokenTaps taps{m_options.neighbourBlocks, {}};
     const auto masks = m_model->masks(images, &taps);
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
-    auto loss = F::cross_entropy(
-        logits, labels, F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored));
+    const auto options = F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored);
+    // The mean over no pixel is NaN.
+    const bool labelled = (labels != m_data.ignored).any().item<bool>();
+    auto loss = labelled ? F::cross_entropy(logits, labels, options) : logits.sum() * 0;
     if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
     if (!taps.taps.empty()) loss = loss + m_options.neighbourShare * neighboursOf(taps, labels, masks);
     if (m_teacher) {

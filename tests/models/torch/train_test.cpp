@@ -288,6 +288,15 @@ std::vector<std::string> lossColumn(const fs::path& csv) {
     return column;
 }
 
+TEST_F(TrainTest, RejectsCountsOfZero) {
+    for (const char* option : {"--workers", "--parts", "--batch", "--validate-every", "--checkpoint-every"}) {
+        const std::string command = std::string(MPM_MODELS_PROGRAM) + " train --data " + m_folder.string() +
+                                    " --out " + (m_folder / "run").string() + " " + option +
+                                    " 0 > /dev/null 2>&1";
+        EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2) << option;
+    }
+}
+
 TEST_F(TrainTest, SurvivesKill) {
     writeDataSet(m_folder / "data");
     int status = 0;
