@@ -202,12 +202,13 @@ void BenchRounds::run(const std::vector<cv::Mat>& images, int warmUp, int rounds
     for (int round = 0; round < warmUp + rounds; ++round) {
         if (round == warmUp) forgetAll();
         for (const int batch : m_batches) {
-            const cv::Mat blob = blobOf(images, batch, round);
             if (watcher.stopped())
                 throw MeasureError(MeasureError::Kind::Failed,
                                    "stopped in round " + std::to_string(round + 1) + " of " +
                                        std::to_string(warmUp + rounds) +
                                        ", nothing is reported; --rounds measures fewer");
+            if (images.empty()) throw MeasureError(MeasureError::Kind::Input, "no image to measure on");
+            const cv::Mat blob = blobOf(images, batch, round);
             measureRound(blob, batch, round >= warmUp);
         }
         watcher.report(round + 1, warmUp + rounds);
