@@ -48,7 +48,10 @@ public:
                 again = pump(*source);
             } catch (const std::exception& error) {
                 note(problemOf(error));
-                if (!again) return finish(SourceState::Failed);
+                // A file or folder that is being replaced is missing for a moment.
+                m_looping = false;
+                if (!again && !(m_options.loop && status().frames > 0)) return finish(SourceState::Failed);
+                again = true;
             }
             if (!again) return finish(SourceState::Ended);
             pause();

@@ -178,6 +178,22 @@ TEST(Reader, LoopsOverFiles) {
     }
 }
 
+TEST(Reader, AFileThatIsReplacedComesBack) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->good = 3;
+    behaviour->live = false;
+    ReaderOptions options = quick();
+    options.loop = true;
+    Reader reader(maker(behaviour), options);
+    Frame frame;
+    ASSERT_TRUE(reader.take(frame, 2s));
+    behaviour->refuses = true;
+    ASSERT_TRUE(comes(reader, SourceState::Retrying));
+    behaviour->refuses = false;
+    ASSERT_TRUE(comes(reader, SourceState::Live));
+    EXPECT_TRUE(reader.running());
+}
+
 TEST(Reader, ClosesWhileTheDriverHangs) {
     auto behaviour = std::make_shared<Behaviour>();
     const auto start = std::chrono::steady_clock::now();
