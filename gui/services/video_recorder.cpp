@@ -135,10 +135,7 @@ void VideoRecorder::trim(Clock::time_point now) {
 void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
-    if (m_recording && m_until && now > *m_until) {
-        m_recording = false;
-        addTask({Task::Stop, {}, {}, *m_until});
-    }
+    stopIfDue(now);
     // The file has no room for more, and memory for large images is short.
     if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
     const Still still{fitted(image), text, now};
@@ -147,9 +144,16 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
     trim(now);
 }
 
+void VideoRecorder::stopIfDue(Clock::time_point now) {
+    if (!m_recording || !m_until || now < *m_until) return;
+    m_recording = false;
+    addTask({Task::Stop, {}, {}, *m_until});
+}
+
 void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> until) {
     m_recording = true;
     m_until = until;
+    trim(Clock::now());
     addTask({Task::Start, file, {}, {}});
     if (!until) return;
     for (const Still& still : m_kept)
@@ -168,8 +172,9 @@ void VideoRecorder::startRecording(const QString& file) {
 void VideoRecorder::stopRecording() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (!std::exchange(m_recording, false)) return;
+    const Clock::time_point now = Clock::now(), until = m_until.value_or(now);
     m_until.reset();
-    addTask({Task::Stop, {}, {}, Clock::now()});
+    addTask({Task::Stop, {}, {}, std::min(now, until)});
 }
 
 void VideoRecorder::recordAround(const QString& file) {
@@ -203,7 +208,11 @@ void VideoRecorder::work() {
     };
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
-        m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
+        const auto due = [this] { return stopping() || !m_tasks.empty(); };
+        // The source may give no frame any more.
+        while (m_recording && m_until && !m_changed.wait_until(lock, *m_until, due))
+            stopIfDue(Clock::now());
+        m_changed.wait(lock, due);
         if (m_tasks.empty()) break;  // waiting frames are written even at the end
         const Task task = std::move(m_tasks.front());
         m_tasks.pop_front();

@@ -62,6 +62,7 @@ private:
     void begin(const QString& file, std::optional<Clock::time_point> until);
     void addTask(Task task);
     void trim(Clock::time_point now);
+    void stopIfDue(Clock::time_point now);
 
     std::mutex m_mutex;
     std::condition_variable m_changed;
