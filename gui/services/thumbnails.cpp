@@ -30,6 +30,7 @@ Thumbnails::~Thumbnails() {
 void Thumbnails::setSettings(const ThumbnailSettings& settings) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_settings = settings;
+    m_limited = true;
     m_changed.notify_all();
 }
 
@@ -134,6 +135,7 @@ void Thumbnails::write(const Task& task) {
 /// The oldest go first, of whatever source.
 void Thumbnails::prune() {
     std::unique_lock<std::mutex> lock(m_mutex);
+    if (!m_limited) return;
     const qint64 oldest = QDateTime::currentMSecsSinceEpoch() - m_settings.days * 86'400'000LL;
     const qint64 most = m_settings.megabytes * 1'048'576LL;
     while (true) {

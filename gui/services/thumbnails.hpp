@@ -60,6 +60,7 @@ private:
     mutable std::mutex m_mutex;
     std::condition_variable m_changed;
     ThumbnailSettings m_settings;  // guarded by m_mutex, as all below
+    bool m_limited = false;        // the user's settings are known: nothing is removed before
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by name of the folder
     qint64 m_bytes = 0;

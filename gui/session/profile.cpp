@@ -301,9 +301,10 @@ QString deleteProfile(const QString& name) {
     if (QFile::exists(base + QStringLiteral(".lock")) && !lock.tryLock())
         return Profiles::tr("Profile '%1' is in use by another program").arg(name);
     bool gone = QDir(base + QStringLiteral("-thumbnails")).removeRecursively();
+    gone = QDir(base + QStringLiteral("-objects")).removeRecursively() && gone;
     QStringList files{configPath(name, ".ini"), configPath(name, ".watch.json"), store};
     const QFileInfo info(store);
-    for (const char* beside : {"-wal", "-shm", "-journal", ".damaged-*", ".old-*"})
+    for (const char* beside : {"-wal", "-shm", "-journal", ".damaged-*", ".old-*", ".v*"})
         for (const QString& found :
              info.dir().entryList({info.fileName() + QLatin1String(beside)}, QDir::Files))
             files << info.dir().filePath(found);

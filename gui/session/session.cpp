@@ -32,6 +32,9 @@ void Session::lockProfile() {
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
     m_lock->setStaleLockTime(0);  // a program that runs for weeks keeps it
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
+    // After a kill in a container this process has the number of the one before. A file that a process still
+    // holds cannot be removed.
+    if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
     m_lock->getLockInfo(&process, &host, &program);
@@ -62,6 +65,8 @@ void Session::readWatch() {
         m_watchDamaged = true;
         WatchSettings hidden;  // the masks are not known any more
         hidden.keepsImages = false;
+        hidden.thumbnails.days = 36'500;  // nor is how long images are kept
+        hidden.thumbnails.megabytes = 100'000'000;
         m_services.apply(hidden);
         throw;
     }
