@@ -246,6 +246,14 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
     send(topicOf(source) + QStringLiteral("/source"), payload, true);
 }
 
+void MqttPublisher::close(const QString& source) {
+    if (m_lastStates.find(source) == m_lastStates.end()) return;
+    publishState(source, titleOf(source), false, QStringLiteral("closed"));
+    m_lastStates.erase(source);
+    m_classes.erase(source);
+    m_objects.erase(source);
+}
+
 void MqttPublisher::publishAlert(const AlertNotice& notice) {
     send(topicOf(notice.key) + QStringLiteral("/alert"),
          compact({{QStringLiteral("time"), notice.time.toUTC().toString(Qt::ISODateWithMs)},

@@ -36,6 +36,8 @@ public:
     /// `title`: the name of the source for the user. If it changes, the topics do, and Home Assistant gets
     /// them.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
+    /// The source is not watched any more: its last state is "closed".
+    void close(const QString& source);
     void publishAlert(const AlertNotice& notice);
 
     /// PREFIX/PROFILE/SOURCE, the last two with letters, digits and '_' only.

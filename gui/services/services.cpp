@@ -61,12 +61,14 @@ void Services::applyMqtt(const MqttSettings& settings) {
     if (!settings.on) return;
     if (settings.user.isEmpty()) return startMqtt({});
     const QString key = mqttKey(settings);
-    m_secrets.find(key, [this, key](const std::optional<QString>& password, const QString& problem) {
-        if (password) return startMqtt(*password);
-        const QString words = tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem);
-        setMqttStatus(words);
-        emit messagePosted(words, true);
-    });
+    m_secrets.find(
+        key, [this, key, settings](const std::optional<QString>& password, const QString& problem) {
+            if (!(m_settings.mqtt == settings)) return;  // changed while the keychain asked
+            if (password) return startMqtt(*password);
+            const QString words = tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem);
+            setMqttStatus(words);
+            emit messagePosted(words, true);
+        });
 }
 
 void Services::startMqtt(const QString& password) {
@@ -145,6 +147,14 @@ void Services::detach(Engine& engine) {
     const Attached gone = std::move(found->second);
     m_attached.erase(found);
     gone.video->close();
+    sourceClosed(gone.source);
+}
+
+/// Neither the broker nor the page of metrics has values of it any more.
+void Services::sourceClosed(const QString& source) {
+    if (source.isEmpty()) return;
+    if (m_mqtt) m_mqtt->close(source);
+    applyMetrics(m_settings.metrics);
 }
 
 void Services::connectVideo(VideoRecorder& video) {
@@ -166,6 +176,10 @@ void Services::connectVideo(VideoRecorder& video) {
 }
 
 void Services::sourceOpened(Engine& engine) {
+    if (const auto attached = m_attached.find(&engine); attached != m_attached.end()) {
+        const QString before = std::exchange(attached->second.source, engine.sourceName());
+        if (before != engine.sourceName()) sourceClosed(before);
+    }
     engine.setTitle(m_settings.of(engine.sourceName()).name);
     engine.setMasks(m_settings.of(engine.sourceName()).masks);
     engine.setRequest(requestFor(engine, engine.request()));

@@ -67,8 +67,10 @@ private:
         std::unique_ptr<AlertCenter> alerts;
         std::unique_ptr<VideoRecorder> video;
         std::vector<QMetaObject::Connection> connections;
+        QString source;  ///< the name of that last opened
         bool byHand = false;
     };
+    void sourceClosed(const QString& source);
     void applyMqtt(const MqttSettings& settings);
     void startMqtt(const QString& password);
     void setMqttStatus(const QString& status, bool connected = false);

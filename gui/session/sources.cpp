@@ -35,19 +35,21 @@ Engine& Sources::add() {
 void Sources::remove(int index) {
     Engine& engine = at(index);
     m_stored.erase(&engine);
+    m_openings.erase(&engine);
     m_services.detach(engine);
     m_engines.erase(m_engines.begin() + index);
 }
 
 void Sources::open(Engine& engine, const QString& source) {
     m_stored.try_emplace(&engine, source);
+    const int opening = ++m_openings[&engine];
     const std::optional<QString> key = keychainName(source);
     if (!key) return start(engine, source, {});
     // Never tried without its password: some cameras lock a client out after failed attempts.
     const QPointer<Engine> target(&engine);
-    m_services.secrets().find(*key, [this, target, key](const std::optional<QString>& whole,
-                                                        const QString& problem) {
-        if (!target) return;
+    m_services.secrets().find(*key, [this, target, key, opening](const std::optional<QString>& whole,
+                                                                 const QString& problem) {
+        if (!target || m_openings[target] != opening) return;  // another source was opened meanwhile
         if (whole) return start(*target, *whole, *key);
         const QString text =
             tr("its address is not in the keychain (%1); open the source again with it").arg(problem);

@@ -59,6 +59,7 @@ private:
     SharedNetwork& m_network;
     Services& m_services;
     pipeline::Store::Access m_access = pipeline::Store::Access::ReadWrite;
+    std::map<const Engine*, int> m_openings;  // how many sources were opened
     std::map<const Engine*, QString> m_stored;
     std::vector<std::unique_ptr<Engine>> m_engines;
 };
