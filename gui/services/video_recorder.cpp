@@ -210,7 +210,8 @@ void VideoRecorder::work() {
         std::unique_lock<std::mutex> lock(m_mutex);
         const auto due = [this] { return stopping() || !m_tasks.empty(); };
         // The source may give no frame any more.
-        while (m_recording && m_until && !m_changed.wait_until(lock, *m_until, due))
+        for (auto until = m_until; m_recording && until && !m_changed.wait_until(lock, *until, due);
+             until = m_until)
             stopIfDue(Clock::now());
         m_changed.wait(lock, due);
         if (m_tasks.empty()) break;  // waiting frames are written even at the end
