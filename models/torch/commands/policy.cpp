@@ -75,7 +75,7 @@ void addPolicy(CLI::App& app) {
         ->capture_default_str();
     verb->add_option("--streets", o.data.streets, "different built-in streets")->capture_default_str();
     verb->add_option("--batch", o.data.batch, "images in a batch")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str();
     verb->add_option("--seed", o.data.seed, "seed of weights and batches")->capture_default_str();
     verb->add_option("--from", o.from, "a policy to start from")->check(CLI::ExistingFile);

@@ -52,24 +52,19 @@ void addDataOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
     verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
     verb.add_option("--batch", data.batch, "images in a batch")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str();
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }
 
 void addStepOptions(CLI::App& verb, TrainOptions& o) {
-    verb.add_option("--parts", o.parts, "batches in a step; their gradients are averaged")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    verb.add_option("--workers", o.workers, "parts that run in parallel")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    verb.add_option("--validate-every", o.validateEvery, "steps between validations")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    verb.add_option("--checkpoint-every", o.checkpointEvery, "steps between checkpoints")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
+    const auto add = [&verb](const char* name, auto& value, const char* help) {
+        verb.add_option(name, value, help)->check(CLI::Range(1, 1'000'000'000))->capture_default_str();
+    };
+    add("--parts", o.parts, "batches in a step; their gradients are averaged");
+    add("--workers", o.workers, "parts that run in parallel");
+    add("--validate-every", o.validateEvery, "steps between validations");
+    add("--checkpoint-every", o.checkpointEvery, "steps between checkpoints");
 }
 
 void addLoopOptions(CLI::App& verb, TrainArguments& a) {
