@@ -31,15 +31,16 @@ def parity_case(library, size, precision, images, tokens, schedule):
     encoder.close()
     vit = Vit(weights, heads, blocks).double().cuda()
     worst, alike, undecided, wrong = 0.0, 0, 0, 0
+    # f64 decides the first map of exact tokens. Blocks before it in half precision, and earlier merges, round them.
+    judged = 1 if precision == "f32" or schedule[:1] == (0,) else 0
     for i in range(images):
         wanted, verdicts = reference(vit, torch.from_numpy(batch[i]).double().cuda(), schedule,
                                      [stage[i] for stage in maps])
         got = torch.from_numpy(output[i]).double().cuda()
         worst = max(worst, ((got - wanted).norm() / wanted.norm()).item())
-        # Later stages see tokens that an earlier rounding has touched: only the first is decided in f64.
-        alike += sum(v is True for v in verdicts[:1])
-        undecided += sum(v is None for v in verdicts[:1])
-        wrong += sum(v is False for v in verdicts[:1])
+        alike += sum(v is True for v in verdicts[:judged])
+        undecided += sum(v is None for v in verdicts[:judged])
+        wrong += sum(v is False for v in verdicts[:judged])
         # If margins decide, plain f32 decides as the tensor cores do.
         wrong += sum(v is True and other["maps"][0][i] != maps[0][i] for v in verdicts[:1])
     good = worst < TOLERANCE[precision] and wrong == 0 and other["same bits"]

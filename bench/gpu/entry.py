@@ -2,7 +2,7 @@
 
 import ctypes as c
 
-VERSION = 2
+VERSION = 3
 GRAPHS = {"never": 0, "always": 1, "auto": 2}
 NEAREST = {"plain": 0, "tensor": 1}
 PRECISIONS = {"f32": 0, "tf32": 1, "bf16": 2, "f16": 3}
@@ -31,8 +31,9 @@ Block = structure(
 Description = structure(
     "Description", *ints("dim", "heads", "head_size", "precision"), ("attention_scale", c.c_float),
     ("final_norm", Norm), ("blocks", c.POINTER(Block)), *ints("block_count"))
-Options = structure("Options", *ints("special_tokens", "activation", "rotary_halves"),
-                    *[(n, c.c_float) for n in ("epsilon", "inner_epsilon", "final_epsilon")])
+NormRule = structure("NormRule", ("epsilon", c.c_float), *ints("kind"))
+Options = structure("Options", *ints("special_tokens", "activation", "rotary_halves", "parallel"),
+                    *[(n, NormRule) for n in ("norm", "inner_norm", "final_norm")])
 Input = structure(
     "Input", ("options", Options), ("tokens", c.c_void_p), *ints("tokens_on_device"), ("stream", c.c_void_p),
     *ints("images", "rows_per_image"), ("key_bias", c.c_void_p),
@@ -122,8 +123,8 @@ class Encoder:
         """tokens, output: addresses. imposed: {block: (ids of all images, clusters of each)}, int32 arrays.
         Returns (times, maps of each stage and image or None)."""
         session = c.c_void_p()
-        options = Options(special_tokens=self.special, activation=1, epsilon=1e-6, inner_epsilon=1e-6,
-                          final_epsilon=1e-6)
+        rule = NormRule(epsilon=1e-6)
+        options = Options(special_tokens=self.special, activation=1, norm=rule, inner_norm=rule, final_norm=rule)
         given = Input(options=options, tokens=tokens, tokens_on_device=on_device, images=images, rows_per_image=rows,
                       key_bias_images=1, read_counts=read_counts, fixed_kernels=fixed, graphs=GRAPHS[graphs],
                       nearest=NEAREST[nearest])

@@ -1,6 +1,6 @@
 // libmpm_cuda alone, small enough for compute-sanitizer: encoders with every option, odd sizes, ragged
 // batches, each run several times. Checks that all values are finite and all runs gave the same bits.
-//     smoke LIBRARY [REPEATS]
+//     smoke LIBRARY [REPEATS [SHAPE]]
 #include <dlfcn.h>
 
 #include <cmath>
@@ -172,12 +172,12 @@ bool smoke(const MpmCudaEntry& entry, const Shape& shape, int precision, const W
     check(entry.create_encoder(0, &model.description(), &encoder, &error), error, "create_encoder");
     const int rows = shape.special + shape.tokens, dim = shape.heads * shape.headSize;
     MpmCudaInput input{};
-    input.options = {shape.special,
-                     static_cast<int32_t>(shape.gated ? mpm::Activation::Silu : mpm::Activation::Gelu),
-                     1,
-                     1e-6f,
-                     1e-6f,
-                     1e-6f};
+    input.options.special_tokens = shape.special;
+    input.options.activation =
+        static_cast<int32_t>(shape.gated ? mpm::Activation::Silu : mpm::Activation::Gelu);
+    input.options.rotary_halves = 1;
+    for (MpmCudaNormRule* rule : {&input.options.norm, &input.options.inner_norm, &input.options.final_norm})
+        rule->epsilon = 1e-6f;
     input.tokens = model.values(static_cast<size_t>(shape.images) * rows * dim, 1.0f);
     input.images = shape.images;
     input.rows_per_image = rows;
@@ -207,7 +207,7 @@ bool smoke(const MpmCudaEntry& entry, const Shape& shape, int precision, const W
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "smoke LIBRARY [REPEATS]\n");
+        std::fprintf(stderr, "smoke LIBRARY [REPEATS [SHAPE]]\n");
         return 2;
     }
     void* library = dlopen(argv[1], RTLD_NOW);
@@ -229,12 +229,18 @@ int main(int argc, char** argv) {
         return 1;
     }
     const int repeats = argc > 2 ? std::atoi(argv[2]) : 2;
-    bool good = true;
+    bool good = true, any = false;
     for (const Shape& shape : kShapes) {
+        if (argc > 3 && std::strcmp(argv[3], shape.name) != 0) continue;
+        any = true;
         for (int precision : {MPM_CUDA_F32, MPM_CUDA_TF32, MPM_CUDA_BF16, MPM_CUDA_F16}) {
             for (const Way& way : kWays)
                 good = smoke(*entry, shape, precision, way, repeats) && good;
         }
+    }
+    if (!any) {
+        std::fprintf(stderr, "there is no shape %s\n", argv[3]);
+        return 2;
     }
     std::printf(good ? "all good\n" : "NOT GOOD\n");
     return good ? 0 : 1;
