@@ -1,13 +1,15 @@
 #!/bin/sh
 # A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
 #   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
-#                                                 the program, libmpm, the suites, a model, the libraries they need, and
-#                                                 the fixtures of $MPM_SHARED_DIR (../shared) if there are any: about
+#                                                 the program, libmpm, the suites, the libraries they need, and the
+#                                                 fixtures of $MPM_SHARED_DIR (../shared) if there are any: about
 #                                                 400 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
-#   bench/gpu/end_to_end.sh run FOLDER OUT        there, after bench/gpu/run.sh OUT build: the suite, converted fixtures
-#                                                 against PyTorch's results, mpm doctor, labels compared with the
-#                                                 CPU's, mpm bench --device cuda
-# OUT gets suite.txt, fixtures.txt, doctor.txt, labels.txt and end_to_end.json.
+#   bench/gpu/end_to_end.sh run FOLDER OUT [STEP]...   there, after bench/gpu/run.sh OUT build, with PyTorch and timm:
+#       suite      suite.txt        the encoder's suite
+#       fixtures   fixtures.txt     converted fixtures against PyTorch's results
+#       model      labels.txt, end_to_end.json   a ViT-B exported and converted there: labels compared with the CPU's,
+#                                   mpm bench --device cuda
+# OUT gets these and doctor.txt. Default: all steps.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -26,43 +28,66 @@ pack() {
     shared=${MPM_SHARED_DIR:-$root/../shared}
     [ ! -d "$shared/fixtures" ] || cp -r "$shared/fixtures" "$folder/"
     cp -P "$build"/mpm_layer/libmpm.so* "$folder/lib/"
-    cp "$root/models/zoo/street-vit-tiny.onnx" "$folder/model.onnx"
     needed "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$folder/mpm_test_convert" "$build/mpm_layer/libmpm.so" |
         xargs cp -L -t "$folder/lib"
     strip "$folder/mpm" "$folder/mpm_layer_cuda_encoder_test" "$folder/mpm_test_convert"
     du -sh "$folder"
 }
 
-run() {
-    folder=$(cd "$1" && pwd) out=$(cd "$2" && pwd)
-    export LD_LIBRARY_PATH="$folder/lib" MPM_CUDA_LIBRARY="$out/libmpm_cuda.so"
-    status=0
+suite() {
     "$folder/mpm_layer_cuda_encoder_test" --gtest_brief=1 >"$out/suite.txt" 2>&1 || status=$?
     tail -n 5 "$out/suite.txt"
-    # Whole models; maps must be equal, not only close. The environment selects the device.
+}
+
+# Whole models; maps must be equal, not only close. The environment selects the device.
+fixtures() {
     MPM_DEVICE=cuda MPM_SHARED_DIR="$folder" "$folder/mpm_test_convert" \
         --gtest_filter='*ConvertsFixture*' >"$out/fixtures.txt" 2>&1 || status=$?
     tail -n 5 "$out/fixtures.txt"
-    "$folder/mpm" doctor | tee "$out/doctor.txt"
-    for device in cpu cuda; do
-        "$folder/mpm" run "$folder/model.onnx" "$root/docs/images/street.jpg" --device "$device" --save labels \
-            --out "$out/labels-$device"
+}
+
+# Random weights: the labels mean nothing, but both devices must find the same.
+model() {
+    [ -e "$out/vit.onnx" ] || python3 "$root/bench/gpu/export.py" "$out/vit.onnx"
+    for merging in mpm gentle; do
+        "$folder/mpm" convert "$out/vit.onnx" "$out/$merging.onnx" --method "$merging" --normalise half
+        for device in cpu cuda; do
+            "$folder/mpm" run "$out/$merging.onnx" "$root/docs/images/street.jpg" --device "$device" --save labels \
+                --out "$out/$merging-$device"
+        done
     done
     python3 - "$out" <<'PYTHON' | tee "$out/labels.txt"
 import sys
 from pathlib import Path
 import numpy as np
 from PIL import Image
-read = lambda device: np.array(Image.open(next(Path(sys.argv[1], f"labels-{device}").glob("*.labels.png"))))
-print(f"pixels labelled alike on both devices in f32: {(read('cpu') == read('cuda')).mean():.4%}")
+for merging in ("mpm", "gentle"):
+    cpu, cuda = (np.array(Image.open(next(Path(sys.argv[1], f"{merging}-{device}").glob("*.labels.png"))))
+                 for device in ("cpu", "cuda"))
+    print(f"{merging}: pixels labelled alike on both devices: {(cpu == cuda).mean():.4%}")
 PYTHON
-    "$folder/mpm" bench "$folder/model.onnx" --device cuda --precision bf16 --compare none,mpm --batch 1,32 \
+    "$folder/mpm" bench "$out/mpm.onnx" --device cuda --precision bf16 --compare none,mpm:2+5 \
         --json "$out/end_to_end.json"
+}
+
+run() {
+    folder=$(cd "$1" && pwd) out=$(cd "$2" && pwd)
+    shift 2
+    [ $# -gt 0 ] || set -- suite fixtures model
+    export LD_LIBRARY_PATH="$folder/lib" MPM_CUDA_LIBRARY="$out/libmpm_cuda.so"
+    status=0
+    "$folder/mpm" doctor | tee "$out/doctor.txt"
+    for step in "$@"; do
+        case $step in
+            suite | fixtures | model) "$step" ;;
+            *) echo "bench/gpu/end_to_end.sh: unknown step $step" >&2; exit 2 ;;
+        esac
+    done
     return "$status"
 }
 
 case ${1:-} in
     pack) pack "${2:?folder}" "${3:-}" ;;
-    run) run "${2:?folder}" "${3:?output of run.sh build}" ;;
-    *) sed -n '2,11s/^# *//p' "$0" >&2; exit 2 ;;
+    run) : "${2:?folder}" "${3:?output of run.sh build}"; shift; run "$@" ;;
+    *) sed -n '2,13s/^# *//p' "$0" >&2; exit 2 ;;
 esac
