@@ -1,5 +1,5 @@
-// Attention in bf16 and f16 on tensor cores: a warp holds 16 queries and their sums in registers, keys and
-// values pass through shared memory two tiles at a time.
+// Attention in bf16 and f16 on tensor cores: a warp holds 16 or 32 queries and their sums in registers, keys
+// and values pass through shared memory two tiles at a time.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/rows.hpp"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
@@ -9,164 +9,253 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kQueries = 16 * kWarps;
 constexpr int kKeys = 64;
+/// The last tile is as short as this if it has no more keys: image tokens are often a multiple of 64, and a
+/// class token follows.
+constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
 
+/// Queries of a block. A warp has `Parts` times 16: with two, an operand that is read from shared memory
+/// serves two products.
+template <int Parts>
+constexpr int kQueries = 16 * kWarps* Parts;
+
 // Rows are 16 bytes longer than a head: the eight rows of a matrix are then in different banks.
-template <class T, int D>
+template <class T, int D, int Parts>
 struct Layout {
     static constexpr int kPitch = D + 8;
-    T queries[kQueries][kPitch];
+    T queries[kQueries<Parts>][kPitch];
     T keys[2][kKeys][kPitch];
     T values[2][kKeys][kPitch];
 };
 
-// `count` rows of a head; beyond them or the head's size the values are zero. `whole`: rows and heads start
-// on 16 bytes.
-template <class T, int D>
-__device__ void loadRows(const T* from, size_t stride, int rows, int count, int headSize, bool whole,
-                         T (*to)[Layout<T, D>::kPitch]) {
-    for (int at = threadIdx.x; at < rows * (D / 8); at += kThreads) {
-        const int r = at / (D / 8), d = at % (D / 8) * 8;
-        if (whole) {
-            const bool exists = r < count && d < headSize;
-            copyAsync(&to[r][d], exists ? from + r * stride + d : from, exists);
-            continue;
-        }
-        for (int e = d; e < d + 8; ++e)
-            to[r][e] = r < count && e < headSize ? from[r * stride + e] : fromFloat<T>(0.0f);
+// This thread's share of the copies: 16 bytes in each of several rows of a head.
+template <int D>
+struct Share {
+    static constexpr int kThreadsOfRow = D <= 32 ? 4 : D <= 64 ? 8 : 16;
+    static constexpr int kStep = kThreads / kThreadsOfRow;
+    int row = threadIdx.x / kThreadsOfRow, column = threadIdx.x % kThreadsOfRow * 8;
+};
+
+// `count` rows of a head; beyond them or the head's size the values are zero. Rows and heads start on 16
+// bytes. `step`: elements from a row of this thread to its next.
+template <class T, int D, int Rows>
+__device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int headSize, const Share<D>& share,
+                         T (*to)[D + 8]) {
+    if (share.column >= D) return;
+    T* target = &to[share.row][share.column];
+    int left = share.column < headSize ? count - share.row : 0;
+#pragma unroll
+    for (int r = 0; r < Rows; r += Share<D>::kStep) {
+        copyAsync(target, from, left > 0);
+        target += Share<D>::kStep * (D + 8), from += step, left -= Share<D>::kStep;
     }
 }
 
-// The address of this thread for four matrices, numbered from top to bottom first (ldmatrix).
-__device__ int matrixRow() {
-    return (threadIdx.x % 16 / 8) * 8 + threadIdx.x % 8;
+// The same for rows that start anywhere; returns when they are there.
+template <class T, int D, int Rows>
+__device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int headSize, T (*to)[D + 8]) {
+    for (int at = threadIdx.x; at < Rows * D; at += kThreads) {
+        const int r = at / D, d = at % D;
+        to[r][d] = r < count && d < headSize ? from[r * stride + d] : fromFloat<T>(0.0f);
+    }
 }
-__device__ int matrixColumn() {
+
+// The address of this thread for four matrices of 16 x 16 elements (ldmatrix): from top to bottom first, as
+// the first operand of a product and turned values need them, or from left to right first: a register pair
+// then holds a key's two halves.
+__device__ int upper() {
+    return threadIdx.x % 16;
+}
+__device__ int left() {
     return threadIdx.x % 32 / 16 * 8;
 }
+__device__ int keyRow() {
+    return threadIdx.x % 32 / 16 * 8 + threadIdx.x % 8;
+}
+__device__ int keyColumn() {
+    return threadIdx.x % 16 / 8 * 8;
+}
 
+/// What a thread holds of 16 queries, two rows of them, 8 apart: the operands, the running softmax and the
+/// sums.
 template <class T, int D>
 struct Queries {
-    std::uint32_t part[D / 16][4];
+    std::uint32_t operands[D / 16][4];
+    float highest[2] = {-INFINITY, -INFINITY};
+    float sums[D / 8][4] = {};
+    float totals[4] = {};  // the same in all columns
 
-    __device__ void load(const Layout<T, D>& shared, int row) {
+    __device__ void load(const T (*rows)[D + 8]) {
 #pragma unroll
         for (int s = 0; s < D / 16; ++s)
-            loadMatrices(part[s], &shared.queries[row + matrixRow()][s * 16 + matrixColumn()]);
+            loadMatrices(operands[s], &rows[upper()][s * 16 + left()]);
     }
 };
 
-// Running softmax of the two queries, 8 apart, that a thread works on.
-struct Softmax {
-    float highest[2] = {-INFINITY, -INFINITY};
-    float total[2] = {0, 0};
-};
+template <class T, int D, int Parts>
+__device__ void loadQueries(Queries<T, D> (&queries)[Parts], const T (*rows)[D + 8]) {
+#pragma unroll
+    for (int p = 0; p < Parts; ++p)
+        queries[p].load(rows + 16 * p);
+}
+
+template <class T>
+__device__ const float* logitsOf(const AttentionView<T>& view, int row) {
+    return view.logits ? view.logits + row : nullptr;
+}
+
+// Products of 16 queries with the keys of a tile, and then their weights.
+template <int Keys>
+using Scores = float[Keys / 8][4];
 
 __device__ float quadMax(float v) {
     v = fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 1));
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-__device__ float quadSum(float v) {
-    v += __shfl_xor_sync(kWholeWarp, v, 1);
-    return v + __shfl_xor_sync(kWholeWarp, v, 2);
-}
+// Matrices are read from shared memory this many products before they are used.
+constexpr int kAhead = 2;
 
-template <class T, int D>
-__device__ void multiplyKeys(const Queries<T, D>& queries, const T (*keys)[Layout<T, D>::kPitch],
-                             float (&scores)[kKeys / 8][4]) {
+template <int Keys, class T, int D, int Parts>
+__device__ void multiplyKeys(const Queries<T, D> (&queries)[Parts], const T (*keys)[D + 8],
+                             Scores<Keys> (&scores)[Parts]) {
+    constexpr int kGroups = Keys / 16, kProducts = D / 16 * kGroups;
+    std::uint32_t ring[kAhead + 1][4];
+    const auto load = [&](int i) {
+        loadMatrices(ring[i % (kAhead + 1)],
+                     &keys[i % kGroups * 16 + keyRow()][i / kGroups * 16 + keyColumn()]);
+    };
 #pragma unroll
-    for (int s = 0; s < D / 16; ++s) {
+    for (int i = 0; i < kAhead && i < kProducts; ++i)
+        load(i);
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; n += 2) {
-            // Matrices: keys 0-7 then 8-15, the first half of the step then the second.
-            std::uint32_t b[4];
-            loadMatrices(b, &keys[n * 8 + matrixRow()][s * 16 + matrixColumn()]);
-            multiplyAdd<T>(scores[n], queries.part[s], b[0], b[2]);
-            multiplyAdd<T>(scores[n + 1], queries.part[s], b[1], b[3]);
+    for (int i = 0; i < kProducts; ++i) {
+        if (i + kAhead < kProducts) load(i + kAhead);
+        const std::uint32_t(&b)[4] = ring[i % (kAhead + 1)];
+        const int n = i % kGroups * 2, s = i / kGroups;
+#pragma unroll
+        for (int p = 0; p < Parts; ++p) {
+            multiplyAdd<T>(scores[p][n], queries[p].operands[s], b[0], b[1]);
+            multiplyAdd<T>(scores[p][n + 1], queries[p].operands[s], b[2], b[3]);
         }
     }
 }
 
-template <class T, int D>
-__device__ void multiplyValues(const float (&weights)[kKeys / 8][4], const T (*values)[Layout<T, D>::kPitch],
-                               float (&sums)[D / 8][4]) {
+template <int Keys, class T, int D, int Parts>
+__device__ void multiplyValues(const Scores<Keys> (&weights)[Parts], const T (*values)[D + 8],
+                               Queries<T, D> (&queries)[Parts]) {
+    constexpr int kGroups = D / 16, kProducts = Keys / 16 * kGroups;
+    const std::uint32_t ones = packed<T>(1.0f, 1.0f);
+    std::uint32_t ring[kAhead + 1][4], a[Parts][4];
+    const auto load = [&](int i) {
+        loadMatricesTurned(ring[i % (kAhead + 1)],
+                           &values[i / kGroups * 16 + upper()][i % kGroups * 16 + left()]);
+    };
 #pragma unroll
-    for (int k = 0; k < kKeys / 16; ++k) {
-        const float(&low)[4] = weights[2 * k];
-        const float(&high)[4] = weights[2 * k + 1];
-        const std::uint32_t a[4] = {packed<T>(low[0], low[1]), packed<T>(low[2], low[3]),
-                                    packed<T>(high[0], high[1]), packed<T>(high[2], high[3])};
+    for (int i = 0; i < kAhead && i < kProducts; ++i)
+        load(i);
 #pragma unroll
-        for (int n = 0; n < D / 8; n += 2) {
-            std::uint32_t b[4];
-            loadMatricesTurned(b, &values[k * 16 + matrixRow()][n * 8 + matrixColumn()]);
-            multiplyAdd<T>(sums[n], a, b[0], b[1]);
-            multiplyAdd<T>(sums[n + 1], a, b[2], b[3]);
+    for (int i = 0; i < kProducts; ++i) {
+        if (i + kAhead < kProducts) load(i + kAhead);
+        const std::uint32_t(&b)[4] = ring[i % (kAhead + 1)];
+        const int n = i % kGroups * 2, k = i / kGroups;
+#pragma unroll
+        for (int p = 0; p < Parts; ++p) {
+            if (n == 0) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const float(&of)[4] = weights[p][2 * k + e / 2];
+                    a[p][e] = packed<T>(of[e % 2 * 2], of[e % 2 * 2 + 1]);
+                }
+                multiplyAdd<T>(queries[p].totals, a[p], ones, ones);
+            }
+            multiplyAdd<T>(queries[p].sums[n], a[p], b[0], b[1]);
+            multiplyAdd<T>(queries[p].sums[n + 1], a[p], b[2], b[3]);
         }
     }
 }
 
-// Scores become weights; the sums so far are scaled down if the highest score has risen.
-template <int Sums>
-__device__ void weigh(float (&scores)[kKeys / 8][4], const float* logits, int keys, float scale,
-                      Softmax& softmax, float (&sums)[Sums][4]) {
-    const int column = threadIdx.x % 4 * 2;
+// Products with keys become logits for exp2: scaled, with their biases, -inf beyond the last key.
+template <int Keys>
+__device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys, float scale) {
+#pragma unroll
+    for (int n = 0; n < Keys / 8; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int key = n * 8 + threadIdx.x % 4 * 2 + e % 2;
+            const float logit = logits && key < keys ? logits[key] * kLog2E : 0.0f;
+            scores[n][e] = key < keys ? fmaf(scores[n][e], scale, logit) : -INFINITY;
+        }
+    }
+}
+
+// Scores, times `scale`, become weights; the sums so far are scaled down if a highest score has risen.
+template <int Keys, class T, int D>
+__device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries) {
     float peak[2] = {-INFINITY, -INFINITY};
 #pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int key = n * 8 + column + e % 2;
-            const float logit = logits && key < keys ? logits[key] : 0.0f;
-            scores[n][e] = key < keys ? fmaf(scores[n][e], scale, logit) * kLog2E : -INFINITY;
-            peak[e / 2] = fmaxf(peak[e / 2], scores[n][e]);
-        }
-    }
-    float base[2], fade[2], sum[2] = {0, 0};
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-        const float before = softmax.highest[q];
-        softmax.highest[q] = fmaxf(before, quadMax(peak[q]));
-        // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
-        base[q] = softmax.highest[q] == -INFINITY ? 0.0f : softmax.highest[q];
-        fade[q] = exp2f(before - base[q]);
-    }
-#pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            scores[n][e] = exp2f(scores[n][e] - base[e / 2]);
-            sum[e / 2] += scores[n][e];
-        }
-    }
-#pragma unroll
-    for (int q = 0; q < 2; ++q)
-        softmax.total[q] = fmaf(softmax.total[q], fade[q], quadSum(sum[q]));
-#pragma unroll
-    for (int n = 0; n < Sums; ++n) {
+    for (int n = 0; n < Keys / 8; ++n) {
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            sums[n][e] *= fade[e / 2];
+            peak[e / 2] = fmaxf(peak[e / 2], scores[n][e]);
     }
+    float base[2], fade[2];
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+        const float before = queries.highest[q];
+        queries.highest[q] = fmaxf(before, quadMax(peak[q]) * scale);
+        // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
+        base[q] = queries.highest[q] == -INFINITY ? 0.0f : queries.highest[q];
+        fade[q] = powerOfTwo(before - base[q]);
+    }
+#pragma unroll
+    for (int n = 0; n < Keys / 8; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+            scores[n][e] = powerOfTwo(fmaf(scores[n][e], scale, -base[e / 2]));
+    }
+    if (!__any_sync(kWholeWarp, fade[0] != 1.0f || fade[1] != 1.0f)) return;
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+            queries.sums[n][e] *= fade[e / 2];
+    }
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+        queries.totals[e] *= fade[e / 2];
+}
+
+// The next keys of an image. `Plain`: as many as `Keys`, without logits, and the scale is positive; then the
+// highest product is the highest score.
+template <int Keys, bool Plain, class T, int D, int Parts>
+__device__ void attendTile(const T (*keysOf)[D + 8], const T (*values)[D + 8], const float* logits, int keys,
+                           float scale, Queries<T, D> (&queries)[Parts]) {
+    Scores<Keys> scores[Parts] = {};
+    multiplyKeys<Keys>(queries, keysOf, scores);
+#pragma unroll
+    for (int p = 0; p < Parts; ++p) {
+        if constexpr (!Plain) placeLogits<Keys>(scores[p], logits, keys, scale);
+        weigh<Keys>(scores[p], Plain ? scale : 1.0f, queries[p]);
+    }
+    multiplyValues<Keys>(scores, values, queries);
 }
 
 template <class T, int D>
-__device__ void storeSums(const AttentionView<T>& view, int row, int rows, const Softmax& softmax,
-                          const float (&sums)[D / 8][4]) {
+__device__ void storeSums(const AttentionView<T>& view, int row, int rows, const Queries<T, D>& queries) {
     const bool pairs = view.headSize % 2 == 0;
     const int own = threadIdx.x % 32 / 4;
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
         if (own + 8 * q >= rows) continue;
-        const float inverse = 1.0f / softmax.total[q];
+        const float inverse = 1.0f / queries.totals[2 * q];
         T* to = view.output.data + (row + own + 8 * q) * view.output.stride + blockIdx.y * view.headSize;
 #pragma unroll
         for (int n = 0; n < D / 8; ++n) {
             const int d = n * 8 + threadIdx.x % 4 * 2;
-            const float first = sums[n][2 * q] * inverse, second = sums[n][2 * q + 1] * inverse;
+            const float first = queries.sums[n][2 * q] * inverse;
+            const float second = queries.sums[n][2 * q + 1] * inverse;
             if (pairs) {
                 if (d < view.headSize) *reinterpret_cast<std::uint32_t*>(to + d) = packed<T>(first, second);
             } else {
@@ -177,64 +266,102 @@ __device__ void storeSums(const AttentionView<T>& view, int row, int rows, const
     }
 }
 
-template <class T, int D>
+template <class T, int D, int Parts, bool Plain>
 __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, AttentionView<T> view) {
-    Layout<T, D>& shared = blockMemory<Layout<T, D>>();
+    Layout<T, D, Parts>& shared = blockMemory<Layout<T, D, Parts>>();
     const int first = batch.offsets[blockIdx.z], count = batch.offsets[blockIdx.z + 1] - first;
-    const int query = blockIdx.x * kQueries;
+    const int query = blockIdx.x * kQueries<Parts>;
     if (query >= count) return;
-    const size_t stride = view.qkv.stride;
     const int size = view.headSize, inner = view.heads * size;
     const bool whole = size % 8 == 0;
-    const T* head = view.qkv.data + first * stride + blockIdx.y * size;
+    const std::ptrdiff_t stride = view.qkv.stride, step = Share<D>::kStep * stride;
+    const Share<D> share;
+    const T* const head = view.qkv.data + first * stride + blockIdx.y * size;
+    const T* const own = head + share.row * stride + share.column;
     const auto loadTile = [&](int tile) {
-        const int key = tile * kKeys;
-        const T* from = head + inner + key * stride;
-        loadRows<T, D>(from, stride, kKeys, count - key, size, whole, shared.keys[tile % 2]);
-        loadRows<T, D>(from + inner, stride, kKeys, count - key, size, whole, shared.values[tile % 2]);
+        const int key = tile * kKeys, keys = count - key;
+        const std::ptrdiff_t at = inner + key * stride;
+        if (whole) {
+            copyRows<T, D, kKeys>(own + at, step, keys, size, share, shared.keys[tile % 2]);
+            copyRows<T, D, kKeys>(own + at + inner, step, keys, size, share, shared.values[tile % 2]);
+        } else {
+            loadRows<T, D, kKeys>(head + at, stride, keys, size, shared.keys[tile % 2]);
+            loadRows<T, D, kKeys>(head + at + inner, stride, keys, size, shared.values[tile % 2]);
+        }
     };
-    loadRows<T, D>(head + query * stride, stride, kQueries, count - query, size, whole, shared.queries);
+    if (whole) {
+        copyRows<T, D, kQueries<Parts>>(own + query * stride, step, count - query, size, share,
+                                        shared.queries);
+    } else {
+        loadRows<T, D, kQueries<Parts>>(head + query * stride, stride, count - query, size, shared.queries);
+    }
     loadTile(0);
     closeCopies();
 
-    const int row = threadIdx.x / 32 * 16, tiles = (count + kKeys - 1) / kKeys;
-    Queries<T, D> queries;
-    Softmax softmax;
-    float sums[D / 8][4] = {};
-    for (int tile = 0; tile < tiles; ++tile) {
-        if (tile + 1 < tiles) {
-            loadTile(tile + 1);
-            closeCopies();
-            awaitCopies<1>();
-        } else {
-            awaitCopies<0>();
-        }
+    const int row = threadIdx.x / 32 * 16 * Parts, tiles = (count + kKeys - 1) / kKeys;
+    const bool works = query + row < count;  // other warps only load tiles
+    const float scale = view.scale * kLog2E;
+    Queries<T, D> queries[Parts];
+    // Every tile but the last has all of the keys.
+    for (int tile = 0; tile + 1 < tiles; ++tile) {
+        loadTile(tile + 1);
+        closeCopies();
+        awaitCopies<1>();
         __syncthreads();
-        if (tile == 0) queries.load(shared, row);
-        const int key = tile * kKeys;
-        float scores[kKeys / 8][4] = {};
-        multiplyKeys<T, D>(queries, shared.keys[tile % 2], scores);
-        weigh(scores, view.logits ? view.logits + first + key : nullptr, count - key, view.scale, softmax,
-              sums);
-        multiplyValues<T, D>(scores, shared.values[tile % 2], sums);
+        if (works) {
+            if (tile == 0) loadQueries(queries, shared.queries + row);
+            const float* logits = Plain ? nullptr : logitsOf(view, first + tile * kKeys);
+            attendTile<kKeys, Plain>(shared.keys[tile % 2], shared.values[tile % 2], logits, kKeys, scale,
+                                     queries);
+        }
         __syncthreads();  // the tile after the next replaces this tile
     }
-    storeSums<T, D>(view, first + query + row, count - query - row, softmax, sums);
+    awaitCopies<0>();
+    __syncthreads();
+    if (!works) return;
+    const int last = tiles - 1, keys = count - last * kKeys;
+    if (last == 0) loadQueries(queries, shared.queries + row);
+    const float* logits = logitsOf(view, first + last * kKeys);
+    if (keys > kFewKeys) {
+        attendTile<kKeys, false>(shared.keys[last % 2], shared.values[last % 2], logits, keys, scale,
+                                 queries);
+    } else {
+        attendTile<kFewKeys, false>(shared.keys[last % 2], shared.values[last % 2], logits, keys, scale,
+                                    queries);
+    }
+#pragma unroll
+    for (int p = 0; p < Parts; ++p) {
+        const int at = query + row + 16 * p;
+        storeSums<T, D>(view, first + at, count - at, queries[p]);
+    }
 }
 
-template <class T, int D>
+template <class T, int D, int Parts>
 void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
-    const dim3 grid((batch.longest + kQueries - 1) / kQueries, view.heads, batch.images);
-    launchKernel("attend", attendKernel<T, D>, {grid, kThreads, sizeof(Layout<T, D>)}, stream, batch, view);
+    const dim3 grid((batch.longest + kQueries<Parts> - 1) / kQueries<Parts>, view.heads, batch.images);
+    const LaunchShape shape{grid, kThreads, sizeof(Layout<T, D, Parts>)};
+    const bool plain = !view.logits && view.scale > 0;
+    launchKernel("attend", plain ? attendKernel<T, D, Parts, true> : attendKernel<T, D, Parts, false>, shape,
+                 stream, batch, view);
+}
+
+// Small batches need more blocks to occupy a device; a row's bits are the same in both.
+template <class T, int D>
+void launchFor(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
+    constexpr int kEnoughBlocks = 256;
+    const std::int64_t tiles = (batch.longest + kQueries<2> - 1) / kQueries<2>;
+    const std::int64_t blocks = tiles * view.heads * batch.images;
+    blocks < kEnoughBlocks ? launch<T, D, 1>(batch, view, stream) : launch<T, D, 2>(batch, view, stream);
 }
 
 template <class T>
 void attendHalf(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     if (batch.longest == 0) return;
-    if (view.headSize <= 32) return launch<T, 32>(batch, view, stream);
-    if (view.headSize <= 64) return launch<T, 64>(batch, view, stream);
-    if (view.headSize <= 96) return launch<T, 96>(batch, view, stream);
-    launch<T, 128>(batch, view, stream);
+    if (view.headSize <= 32) return launchFor<T, 32>(batch, view, stream);
+    if (view.headSize <= 64) return launchFor<T, 64>(batch, view, stream);
+    // Larger heads have no registers for 32 queries.
+    if (view.headSize <= 96) return launch<T, 96, 1>(batch, view, stream);
+    launch<T, 128, 1>(batch, view, stream);
 }
 
 }  // namespace

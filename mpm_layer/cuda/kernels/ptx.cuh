@@ -38,6 +38,12 @@ __device__ inline void loadMatricesTurned(std::uint32_t (&to)[4], const void* ro
                  : "memory");
 }
 
+__device__ inline float powerOfTwo(float v) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v));
+    return power;
+}
+
 template <>
 __device__ inline void multiplyAdd<__nv_bfloat16>(float (&sum)[4], const std::uint32_t (&a)[4],
                                                   std::uint32_t b0, std::uint32_t b1) {

@@ -28,6 +28,9 @@ __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
+/// 2^v as the hardware computes it: within 2^-22 of the value, 0 if that is below 2^-126.
+__device__ float powerOfTwo(float v);
+
 /// Two neighbours in a register, the first in the lower half.
 template <class T>
 __device__ inline std::uint32_t packed(float first, float second) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "support/cuda/threads.hpp"
 
@@ -159,6 +160,11 @@ void loadMatrices(std::uint32_t (&to)[4], const void* row) {
 void loadMatricesTurned(std::uint32_t (&to)[4], const void* row) {
     emulated::load("ldmatrix.trans", to, row,
                    [](emulated::Lane* lanes) { emulated::loadTogether(lanes, true); });
+}
+
+float powerOfTwo(float v) {
+    const float power = std::exp2(v);
+    return power < std::numeric_limits<float>::min() ? 0.0f : power;
 }
 
 template <>

@@ -156,6 +156,12 @@ template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits) {
     return emulated::exchanged(mask, "__shfl_xor_sync", value, emulated::laneOfThread() ^ bits);
 }
+inline int __any_sync(unsigned mask, int value) {
+    int any = value != 0;
+    for (int bits = 16; bits > 0; bits /= 2)
+        any |= __shfl_xor_sync(mask, any, bits);
+    return any;
+}
 /// The lowest lanes, which have no lane below them, keep their value.
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance) {
