@@ -61,12 +61,19 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// The address of this thread for four matrices, the lower two first (ldmatrix).
-__device__ int matrixRow() {
+// The address of this thread for four matrices of 16 x 16 elements (ldmatrix): from top to bottom first for
+// rows, from left to right first for columns: a register pair then holds a column's two halves.
+__device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
-__device__ int matrixColumn() {
+__device__ int halfOfRow() {
     return threadIdx.x % 32 / 16 * 8;
+}
+__device__ int columnOfLane() {
+    return threadIdx.x % 32 / 16 * 8 + threadIdx.x % 8;
+}
+__device__ int halfOfColumn() {
+    return threadIdx.x % 16 / 8 * 8;
 }
 
 struct Place {
@@ -81,16 +88,14 @@ __device__ Place placeOfWarp() {
 using Sums = float[kRows][kColumns][4];
 
 __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sums) {
-    std::uint32_t b[kColumns][kSplitTerms][2];
+    std::uint32_t b[kColumns / 2][kSplitTerms][4];  // of two products each
 #pragma unroll
-    for (int j = 0; j < kColumns; j += 2) {
+    for (int j = 0; j < kColumns / 2; ++j) {
 #pragma unroll
         for (int t = 0; t < kSplitTerms; ++t) {
-            std::uint32_t two[4];
-            loadMatrices(two,
-                         &step.columns[place.column + j * 8 + matrixRow()][t * kSplitStep + matrixColumn()]);
-            b[j][t][0] = two[0], b[j][t][1] = two[2];
-            b[j + 1][t][0] = two[1], b[j + 1][t][1] = two[3];
+            loadMatrices(
+                b[j][t],
+                &step.columns[place.column + j * 16 + columnOfLane()][t * kSplitStep + halfOfColumn()]);
         }
     }
 #pragma unroll
@@ -98,18 +103,21 @@ __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sum
         std::uint32_t a[kSplitTerms][4];
 #pragma unroll
         for (int t = 0; t < kSplitTerms; ++t) {
-            loadMatrices(a[t], &step.rows[place.row + i * 16 + matrixRow()][t * kSplitStep + matrixColumn()]);
+            loadMatrices(a[t], &step.rows[place.row + i * 16 + rowOfLane()][t * kSplitStep + halfOfRow()]);
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
             // Small terms first.
             float both[4] = {}, ofRow[4] = {}, ofColumn[4] = {};
-            multiplyAdd<Term>(ofRow, a[2], b[j][0][0], b[j][0][1]);
-            multiplyAdd<Term>(ofColumn, a[0], b[j][2][0], b[j][2][1]);
-            multiplyAdd<Term>(both, a[1], b[j][1][0], b[j][1][1]);
-            multiplyAdd<Term>(ofRow, a[1], b[j][0][0], b[j][0][1]);
-            multiplyAdd<Term>(ofColumn, a[0], b[j][1][0], b[j][1][1]);
-            multiplyAdd<Term>(both, a[0], b[j][0][0], b[j][0][1]);
+            const auto multiply = [&](float(&sum)[4], int ofA, int ofB) {
+                multiplyAdd<Term>(sum, a[ofA], b[j / 2][ofB][j % 2 * 2], b[j / 2][ofB][j % 2 * 2 + 1]);
+            };
+            multiply(ofRow, 2, 0);
+            multiply(ofColumn, 0, 2);
+            multiply(both, 1, 1);
+            multiply(ofRow, 1, 0);
+            multiply(ofColumn, 0, 1);
+            multiply(both, 0, 0);
 #pragma unroll
             for (int e = 0; e < 4; ++e)
                 sums[i][j][e] += both[e] + (ofRow[e] + ofColumn[e]);
