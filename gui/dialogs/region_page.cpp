@@ -159,8 +159,10 @@ void RegionPage::onEdited(int row, int column) {
     if (m_filling) return;
     const QString text = m_table->item(row, column)->text().trimmed();
     const auto regions = static_cast<int>(m_watch.regions.size());
-    if (column == 0 && row < regions && !text.isEmpty())
-        m_watch.regions[static_cast<std::size_t>(row)].name = text.toStdString();
+    if (column == 0 && row < regions && !text.isEmpty()) {
+        pipeline::Region& named = m_watch.regions[static_cast<std::size_t>(row)];
+        named.name = m_watch.freeName(text.toStdString(), &named);
+    }
     const pipeline::Polygon shape = column == 1 ? shapeFrom(text) : pipeline::Polygon();
     if (!shape.empty()) {
         if (row < regions)

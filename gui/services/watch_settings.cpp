@@ -75,8 +75,9 @@ SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     for (const QJsonValue& value : source.list("regions")) {
         JsonSection region(value, source.nameOf("regions"));
         watch.regions.emplace_back();
-        region.read("name", watch.regions.back().name);
-        makeName(watch.regions.back().name);
+        pipeline::Region& added = watch.regions.back();
+        region.read("name", added.name);
+        added.name = watch.freeName(added.name, &added);
         watch.regions.back().outline = polygonFrom(region.any("outline"), region.nameOf("outline"));
         region.finish();
     }
@@ -257,6 +258,15 @@ const SourceWatch& WatchSettings::of(const QString& source) const {
 QString WatchSettings::titleOf(const QString& source) const {
     const QString& name = of(source).name;
     return name.isEmpty() ? source : name;
+}
+
+std::string SourceWatch::freeName(const std::string& wanted, const pipeline::Region* own) const {
+    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // "" is the image
+    std::string free = name;
+    const auto taken = [&](const pipeline::Region& one) { return &one != own && one.name == free; };
+    for (int number = 2; std::any_of(regions.begin(), regions.end(), taken); ++number)
+        free = printable(name, kLongestName - 16) + " " + std::to_string(number);
+    return free;
 }
 
 bool WatchSettings::isNameFree(const QString& name, const QString& source, const QStringList& open) const {

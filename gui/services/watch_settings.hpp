@@ -45,6 +45,9 @@ struct SourceWatch {
     QString name;              ///< "Front door"; empty: the address is shown
     QStringList objects = {};  ///< classes that are followed; "*": all that are things
 
+    /// `wanted` as a name, or with a number if another region than `own` has it: measurements know regions by
+    /// their names.
+    std::string freeName(const std::string& wanted, const pipeline::Region* own = nullptr) const;
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
 };
 

@@ -67,9 +67,12 @@ void WatchControl::drawRegion() {
     emit messagePosted(tr("Click the corners of the region; Enter or a double click ends, Escape cancels"));
     m_parts.views->find<LiveView>()->drawShape([this](const pipeline::Polygon& shape) {
         WatchSettings watch = m_parts.session->services().settings();
-        auto& regions = watch.sources[m_front->engine().sourceName()].regions;
-        regions.push_back({tr("Region %1").arg(regions.size() + 1).toStdString(), shape});
-        const QString name = safeText(regions.back().name);
+        SourceWatch& source = watch.sources[m_front->engine().sourceName()];
+        std::string wanted;
+        for (int number = 1; wanted.empty() || source.freeName(wanted) != wanted; ++number)
+            wanted = tr("Region %1").arg(number).toStdString();
+        source.regions.push_back({wanted, shape});
+        const QString name = safeText(wanted);
         m_parts.session->setWatch(watch);
         emit messagePosted(tr("%1 is measured from now on").arg(name));
     });

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 void Store::setObjects(std::int64_t source, const KnownObjects& objects) {
     Database::Transaction transaction(*m_database);
-    m_database->prepare("UPDATE source SET next_object = ? WHERE id = ?")
+    m_database->prepare("UPDATE source SET next_object = max(coalesce(next_object, 1), ?) WHERE id = ?")
         .bind(1, objects.nextId)
         .bind(2, source)
         .run();

@@ -185,7 +185,9 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Database::Transaction transaction(*m_database);
     Statement insert = m_database->prepare(insertReadingSql().c_str());
     Statement upsert = m_database->prepare(upsertBucketSql().c_str());
-    Statement insertRegion = m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?)");
+    // A name that two regions share must not keep readings out of the store.
+    Statement insertRegion =
+        m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING");
     const Measurement* before = nullptr;
     std::int64_t setup = -1;
     for (const Measurement& measurement : measurements) {

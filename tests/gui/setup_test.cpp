@@ -1,4 +1,6 @@
 // Setting up: names of sources, and profiles.
+#include <set>
+
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QInputDialog>
@@ -83,6 +85,18 @@ void SetupTest::namesOfAFile() {
                         "rtsp://a/3": {"name": "Вход"}, "rtsp://a/4": {"name": "Выход"}},
             "alerts": [{"name": "busy", "of": "tokens", "threshold": 5, "source": "Entrée"}]})");
     QVERIFY(!watch.of(QStringLiteral("rtsp://a/1")).name.contains(QLatin1Char('\n')));
+    const std::string same(200, 'x');
+    const WatchSettings regions = parseWatchSettings(
+        QByteArray(
+            R"({"sources": {"demo": {"regions": [{"name": "NAME", "outline": [[0, 0], [1, 0], [1, 1]]}, {"name": "NAME",
+                       "outline": [[0, 0], [1, 0], [1, 1]]}, {"name": "door", "outline": [[0, 0], [1, 0], [1, 1]]}, {"name": "door", "outline": [[0, 0], [1, 0], [1, 1]]}]}}})")
+            .replace("NAME", same.c_str()));
+    std::set<std::string> names;
+    for (const auto& region : regions.of(QStringLiteral("demo")).regions)
+        names.insert(region.name);
+    QCOMPARE(names.size(), std::size_t{4});
+    QVERIFY(names.count("door 2") == 1);
+    QCOMPARE(watchText(parseWatchSettings(watchText(regions))), watchText(regions));
     QCOMPARE(watch.alerts[0].source, std::string("rtsp://a/2"));
     QCOMPARE(watchText(parseWatchSettings(watchText(watch))), watchText(watch));
     const auto topic = [&watch](const char* source) {

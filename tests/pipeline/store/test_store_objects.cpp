@@ -14,6 +14,29 @@ namespace {
 
 using test::TempFolder;
 
+TEST(Store, TwoRegionsOfOneNameKeepNoReadingOut) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement twice, next;
+    twice.time = Millis(1000);
+    twice.regions = {{"door", 40, 12, {}}, {"door", 100, 61, {}}};
+    next.time = Millis(2000);
+    store.add(id, {twice, next});
+    EXPECT_EQ(store.measurements(id, Millis(0), Millis(10'000)).size(), 2u);
+}
+
+TEST(Store, GivesNoIdentityTwice) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    KnownObjects many;
+    many.nextId = 4711;
+    store.setObjects(id, many);
+    store.setObjects(id, {});
+    EXPECT_EQ(store.objects(id).nextId, 4711);
+}
+
 TEST(Store, KeepsCountsOfObjects) {
     TempFolder folder;
     Store store(folder / "m.sqlite");
