@@ -107,10 +107,14 @@ void Analyser::useStream(int stream, bool fresh) {
 /// Weak boxes continue an object, but are not shown.
 void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
     const LiveFrame& frame = analysis.frame;
-    const double seconds = std::chrono::duration<double>(frame.time.time_since_epoch()).count();
-    analysis.objects = follower.update(
-        analysis.merged, {frame.generation, seconds, frame.pixels.size(), &frame.masks},
-        {request.objects, request.regions, request.knownObjects}, m_facts->ownLabels, m_facts->labels);
+    const auto secondsOf = [](auto time) {
+        return std::chrono::duration<double>(time.time_since_epoch()).count();
+    };
+    analysis.objects = follower.update(analysis.merged,
+                                       {frame.generation, secondsOf(frame.time), secondsOf(frame.captured),
+                                        frame.pixels.size(), &frame.masks},
+                                       {request.objects, request.regions, request.knownObjects},
+                                       m_facts->ownLabels, m_facts->labels);
     auto& boxes = analysis.merged.detections;
     const auto weak = [](const Detection& one) { return one.score <= pipeline::DetectionChoice().threshold; };
     boxes.erase(std::remove_if(boxes.begin(), boxes.end(), weak), boxes.end());

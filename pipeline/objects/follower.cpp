@@ -11,6 +11,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
+constexpr double kClockSet = 1;  // seconds between two clocks: less is no setting
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {
@@ -132,8 +133,11 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);
     }
+    const double set = frame.seconds - m_seconds - (frame.steady - m_steady);
+    if (m_last && std::abs(set) > kClockSet) m_tracker->moveClock(set);
     m_generation = frame.generation;
     m_seconds = frame.seconds;
+    m_steady = frame.steady;
     m_image = frame.size;
     auto all = std::make_shared<FollowedObjects>();
     m_tracker->setRegions(wish.regions);

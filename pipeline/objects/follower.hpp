@@ -32,7 +32,8 @@ class ObjectFollower {
 public:
     struct Frame {
         int generation = 0;  ///< another one: another source, and its own objects
-        double seconds = 0;
+        double seconds = 0;  ///< of the clock that people see, which may be set
+        double steady = 0;   ///< of a clock that nobody sets
         cv::Size size;
         const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is covered are left out
     };
@@ -65,7 +66,7 @@ private:
     FollowedObjectsPtr m_last;
     std::vector<std::string> m_regions;  // names, of its counts
     int m_generation = -1;
-    double m_seconds = 0;
+    double m_seconds = 0, m_steady = 0;
     cv::Size m_image;
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // above, boxes are taken by overlap, one after the other
-constexpr double kLongestStep = 2;     // seconds between frames that count as watched
+constexpr double kLongestStep = 2;     // seconds of a pause that count as watched
+constexpr double kFewFrames = 3;       // an object that stays is kept for these, however seldom they come
 constexpr double kPause = 10;          // times the step before: a longer step is a pause of the source
 constexpr double kLongestWay = 3;      // seconds for which an object without a box is expected to go on
 constexpr double kStepHalves = .2;     // seconds after which an earlier step counts half
@@ -122,6 +123,7 @@ struct ObjectTracker::Track {
     double unwatched = 0;  ///< the same without pauses of the source
     cv::Point2f anchor;    ///< where its middle was when it last moved
     double anchored = 0;   ///< and when
+    double restored = 0;   ///< seconds that it was there before the program began
     cv::Point2f step;      ///< of its middle in a second
     struct Visit {
         double since, last;
@@ -227,7 +229,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         if (static_cast<int>(m_tracks.size()) >= m_rules.most || object.state == ObjectState::Left) continue;
         Track track;
         track.object = object;
-        track.object.before = object.dwell();
+        track.restored = object.dwell();
         track.counts = true;
         track.anchor = middleOf(object.box);
         track.anchored = object.state == ObjectState::Stays ? object.since : object.last;
@@ -239,6 +241,15 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
     if (m_step == 0) m_step = 1;  // whatever the rate: hours without the program are a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
+}
+
+void ObjectTracker::moveClock(double seconds) {
+    m_clock += seconds, m_now += seconds;
+    for (Track& track : m_tracks) {
+        track.object.since += seconds, track.object.last += seconds, track.anchored += seconds;
+        for (auto& [name, visit] : track.visits)
+            visit.since += seconds, visit.last += seconds;
+    }
 }
 
 void ObjectTracker::setRegions(std::vector<Region> regions) {
@@ -261,8 +272,9 @@ void ObjectTracker::measureStays(Track& track, bool left) const {
         auto at = track.visits.find(name);
         if (at == track.visits.end()) {
             if (!inside || left) return;
-            const bool longer = name.empty() || (first && object.before > 0);
+            const bool longer = name.empty() || (first && track.restored > 0);
             at = track.visits.emplace(name, Track::Visit{longer ? object.since : m_now, m_now}).first;
+            if (longer && track.restored > 0) object.before[name] = track.restored;
         }
         auto& [since, last] = at->second;
         if (left)
@@ -271,7 +283,7 @@ void ObjectTracker::measureStays(Track& track, bool left) const {
             last = m_now;
         const bool gone = left || m_now - last > m_rules.regionSeconds;
         (gone ? object.left : object.stays)[name] = last - since;
-        if (gone) track.visits.erase(at);
+        if (gone) track.visits.erase(at), object.before.erase(name);
     };
     const cv::Rect2f& box = object.box;
     const cv::Point2d foot((box.x + box.width / 2) / double(m_image.width),
@@ -326,7 +338,7 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
     for (Track& track : m_tracks) {
         track.object.seen = false;
         track.unseen += passed;
-        track.unwatched += std::min(passed, kLongestStep);
+        track.unwatched += std::min(passed, m_paused ? kLongestStep : m_rules.keepStillSeconds / kFewFrames);
     }
     const std::vector<Detection> boxes = usable(found);
     std::vector<bool> used(boxes.size());

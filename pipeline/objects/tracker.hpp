@@ -70,6 +70,9 @@ public:
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
     std::int64_t nextId() const { return m_nextId; }
 
+    /// The source's clock was set: objects were there as long as before.
+    void moveClock(double seconds);
+
     /// Whose stays are measured. An object is where the middle of its lower edge is.
     void setRegions(std::vector<Region> regions);
     void setLines(std::vector<CountingLine> lines);

@@ -139,8 +139,9 @@ std::vector<Alert> AlertWatch::objectsOf(const AlertRule& rule, const AlertInput
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
         // What was there for as long before the program was started again is no news.
-        const bool old =
-            rule.of == AlertRule::Of::ObjectStays && rule.above && object.before > rule.threshold;
+        const auto before = object.before.find(rule.region);
+        const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
+                         before != object.before.end() && before->second > rule.threshold;
         if (old || state.objects.count(object.id) > 0)
             told.insert(object.id);
         else

@@ -38,9 +38,9 @@ struct AlertRule {
 struct ObjectPresence {
     std::int64_t id = 0;
     int label = 0;
-    std::map<std::string, double> stays;  ///< seconds in each region so far; "": in the image
-    std::map<std::string, double> left;   ///< the same of those that it left with this frame
-    double before = 0;                    ///< seconds of its stay in an earlier run of the program
+    std::map<std::string, double> stays;   ///< seconds in each region so far; "": in the image
+    std::map<std::string, double> left;    ///< the same of those that it left with this frame
+    std::map<std::string, double> before;  ///< seconds that the same stays had before the program began
 };
 
 /// Values that rules are checked against. An absent value leaves the rules on it unchanged.

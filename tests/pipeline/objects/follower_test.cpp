@@ -29,13 +29,15 @@ Segmentation street(int x = 120, bool car = true) {
 
 struct Follower {
     FollowedObjectsPtr step(const Segmentation& found, double seconds) {
-        return follower.update(found, {generation, kBegin + seconds, kImage, &masks}, wish, names, names);
+        return follower.update(found, {generation, kBegin + seconds, seconds + steady, kImage, &masks}, wish,
+                               names, names);
     }
     ObjectFollower follower;
     FollowWish wish{{"*"}, {}, nobody()};
     std::vector<std::string> names = kNames;
     std::vector<Polygon> masks;
     int generation = 1;
+    double steady = 0;  ///< of the clock that nobody sets, against the other
 };
 
 const TrackedObject* ofClass(const FollowedObjectsPtr& all, int label) {
@@ -132,9 +134,37 @@ TEST(ObjectFollower, WhatStandsStillKeepsItsIdentity) {
     ASSERT_EQ(all->objects.size(), 2U);
     EXPECT_EQ(all->objects[0].id, car);
     EXPECT_GT(all->objects[0].dwell(), 3600);
-    EXPECT_NEAR(all->objects[0].before, 17, 1) << "its stay before the restart";
+    EXPECT_NEAR(all->objects[0].before.at(""), 17, 1) << "its stay before the restart";
     EXPECT_GE(all->objects[1].id, all->objects[0].id + 1);
     EXPECT_GE(all->objects[1].id, 2) << "no identity is given twice";
+}
+
+TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
+    for (const double set : {-3600., 8 * 3600.}) {
+        Follower is;
+        FollowedObjectsPtr all;
+        for (int i = 0; i < 10; ++i)
+            all = is.step(street(), i);
+        const TrackedObject car = *ofClass(all, 1), walker = *ofClass(all, 2);
+        is.steady = -set;  // the seconds of this clock go on
+        for (int i = 10; i < 13; ++i)
+            all = is.step(street(), i + set);
+        ASSERT_NE(ofClass(all, 2), nullptr);
+        EXPECT_EQ(ofClass(all, 2)->id, walker.id);
+        EXPECT_NEAR(ofClass(all, 1)->stays.at(""), 12, .1);
+        EXPECT_NEAR(ofClass(all, 1)->last - car.last, 3 + set, .1) << "times are those of the clock";
+    }
+}
+
+/// A frame a minute: a car that has left is soon gone.
+TEST(ObjectFollower, WhatIsRarelyLookedAtLeavesAfterAFewFrames) {
+    Follower is;
+    for (int i = 0; i < 10; ++i)
+        is.step(street(-1), i * 60);
+    FollowedObjectsPtr all;
+    for (int i = 10; i < 15; ++i)
+        all = is.step(street(-1, false), i * 60);
+    EXPECT_EQ(ofClass(all, 1), nullptr);
 }
 
 TEST(ObjectFollower, AnotherWishKeepsIdentitiesAndReportsNobodyAsGone) {

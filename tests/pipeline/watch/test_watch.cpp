@@ -115,9 +115,12 @@ TEST(AlertRules, AParkedCarIsNotRaisedAgainAfterARestart) {
     AlertWatch watch;
     watch.setRules({objectRule(Of::ObjectStays, "car", "", 60)});
     ObjectPresence parked = presence(1, 0, {{"", 5000}}), young = presence(2, 0, {{"", 61}});
-    parked.before = 4990;
-    young.before = 55;
+    parked.before[""] = 4990;
+    young.before[""] = 55;
     EXPECT_EQ(raised(watch, {parked, young}), std::vector<std::int64_t>{2});
+    watch.setRules({objectRule(Of::ObjectStays, "car", "Loading zone", 60)});
+    parked.stays["Loading zone"] = 61;
+    EXPECT_EQ(raised(watch, {parked}), std::vector<std::int64_t>{1}) << "it was parked elsewhere before";
 }
 
 TEST(AlertRules, ACarLeft) {
