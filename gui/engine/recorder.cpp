@@ -1,5 +1,6 @@
 #include "gui/engine/recorder.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -34,6 +35,14 @@ template <typename T>
 void prepend(std::vector<T>& to, std::vector<T> from) {
     from.insert(from.end(), std::make_move_iterator(to.begin()), std::make_move_iterator(to.end()));
     to = std::move(from);
+}
+
+/// Removes the oldest beyond the limit; how many.
+template <typename T>
+std::int64_t keepNewest(std::vector<T>& waiting) {
+    const std::size_t removed = waiting.size() - std::min(waiting.size(), kMostReadingsWaiting);
+    waiting.erase(waiting.begin(), waiting.begin() + std::ptrdiff_t(removed));
+    return std::int64_t(removed);
 }
 
 }  // namespace
@@ -103,19 +112,20 @@ void Recorder::removeEvents(const std::vector<std::int64_t>& ids) {
 void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects) {
     if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
-    m_objects = {m_waiting.back().source, std::move(objects)};
+    m_objects[m_waiting.back().source] = std::move(objects);
 }
 
 void Recorder::saveObjects() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextObjects && !stopping()) return;
-    std::pair<QString, std::shared_ptr<const pipeline::KnownObjects>> saved;
+    decltype(m_objects) saved;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         saved = std::exchange(m_objects, {});
     }
-    if (!saved.second) return;
-    m_store->setObjects(m_store->source(saved.first.toStdString()), *saved.second);
+    if (saved.empty()) return;
+    for (const auto& [source, objects] : saved)
+        if (objects) m_store->setObjects(m_store->source(source.toStdString()), *objects);
     m_nextObjects = time + kObjectsEvery;
 }
 
@@ -173,6 +183,7 @@ void Recorder::putBack(std::deque<Batch> batches) {
     prepend(newest.measurements, std::move(batches.back().measurements));
     prepend(newest.events, std::move(batches.back().events));
     newest.history |= batches.back().history;
+    m_lost += keepNewest(newest.measurements) + keepNewest(newest.events);
     if (!newest.wanted) newest.wanted = std::move(batches.back().wanted);
     batches.back() = std::move(newest);
     m_waiting.insert(m_waiting.begin(), std::make_move_iterator(batches.begin()),

@@ -125,8 +125,8 @@ private:
     bool m_hurry = false;               // likewise
     std::vector<Question> m_questions;  // likewise
     std::vector<Question> m_asked;      // of the thread alone: after the batches that were waiting with them
-    std::vector<std::int64_t> m_unwanted;                                         // likewise: events
-    std::pair<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // likewise: of a source
+    std::vector<std::int64_t> m_unwanted;                                        // likewise: events
+    std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // likewise: by source
 
     /// Read slice by slice between writes: weeks of readings take seconds.
     struct Comparing {
