@@ -83,13 +83,13 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Counts of a source in place of those before.
-    using Counts = std::map<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Labels>, int>;
-    void setCounts(const std::string& source, const Counts& counts) {
-        for (const auto& [gauge, count] : std::exchange(m_counts[source], counts))
-            if (counts.count(gauge) == 0) gauge.first->Remove(&gauge.first->Add(gauge.second));
-        for (const auto& [gauge, count] : counts)
-            gauge.first->Add(gauge.second).Set(count);
+    /// Values by class and region of a source, in place of those before.
+    using Values = std::map<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Labels>, double>;
+    void setValues(const std::string& source, const Values& values) {
+        for (const auto& [gauge, value] : std::exchange(m_values[source], values))
+            if (values.count(gauge) == 0) gauge.first->Remove(&gauge.first->Add(gauge.second));
+        for (const auto& [gauge, value] : values)
+            gauge.first->Add(gauge.second).Set(value);
     }
 
     /// A value that is not known is not on the page.
@@ -103,7 +103,7 @@ public:
     }
 
 private:
-    std::map<std::string, Counts> m_counts;
+    std::map<std::string, Values> m_values;
 
     prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help) {
         return BuildGauge().Name(name).Help(help).Register(*registry);
@@ -202,26 +202,26 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     m_families->night.Add(by).Set(m.phase == pipeline::Phase::Night ? 1 : 0);
     m_families->analysed.Add(by).Increment();
     m_families->network.Add(by, kSeconds).Observe(m.networkMs / 1000);
+    Families::Values values;
     for (std::size_t id = 0; id < m.classShares.size(); ++id) {
         prometheus::Labels label = by;
         label["class"] = nameOf(id, labels);
-        m_families->share.Add(label).Set(m.classShares[id]);
+        values[{&m_families->share, label}] = m.classShares[id];
     }
-    Families::Counts counts;
     const auto add = [&](auto& family, const std::map<int, int>& objects, prometheus::Labels label) {
         for (const auto& [id, count] : objects) {
             label["class"] = nameOf(static_cast<std::size_t>(id), labels);
-            counts[{&family, label}] = count;
+            values[{&family, label}] = count;
         }
     };
     add(m_families->objects, m.objectCounts, by);
     for (const pipeline::RegionReading& region : m.regions) {
         prometheus::Labels label = by;
         label["region"] = printable(region.name);
-        m_families->regionTokens.Add(label).Set(region.tokens);
+        values[{&m_families->regionTokens, label}] = region.tokens;
         add(m_families->regionObjects, region.objects, label);
     }
-    m_families->setCounts(by.at("source"), counts);
+    m_families->setValues(by.at("source"), values);
 }
 
 void MetricsEndpoint::setState(const QString& source, const SourceReport& report) {
