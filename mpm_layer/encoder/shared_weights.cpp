@@ -50,9 +50,14 @@ Digest digestOf(const Backend& backend, int deviceIndex, const EncoderConfig& co
                            config.blocks,
                            config.firstBlock,
                            config.heads,
-                           config.dim};
+                           config.dim,
+                           static_cast<int>(config.activation),
+                           static_cast<int>(config.rotary),
+                           static_cast<int>(config.norm.kind),
+                           static_cast<int>(config.innerNorm.kind)};
     digest.add(numbers, sizeof numbers);
-    digest.add(&config.scale, sizeof config.scale);
+    const float values[] = {config.scale, config.norm.epsilon, config.innerNorm.epsilon};
+    digest.add(values, sizeof values);
     for (const auto& [name, value] : weights.all()) {
         digest.add(name);
         digest.add(value.size.p, value.dims * sizeof(int));

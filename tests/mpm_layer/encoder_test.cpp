@@ -67,6 +67,12 @@ TEST(Encoder, EqualWeightsAreSharedOthersAreNot) {
     EncoderOptions scaled = o;
     scaled.scale = 0.5f;
     EXPECT_NE(pack(makeEncoder(scaled), Precision::F32), first);
+    EncoderCase other = makeEncoder(o);
+    other.config.activation = kernels::Activation::Relu;
+    EXPECT_NE(pack(other, Precision::F32), first);
+    other = makeEncoder(o);
+    other.config.norm.epsilon *= 2;
+    EXPECT_NE(pack(other, Precision::F32), first);
     if (kernels::hasBf16()) {
         EXPECT_NE(pack(makeEncoder(o), Precision::BF16), first);
     }
