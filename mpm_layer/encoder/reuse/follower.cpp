@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/loops.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
@@ -31,13 +32,14 @@ bool finite(const FrameRows& frame) {
 FramePlan StreamFollower::next(const FrameRows& frame, const FramePlan& lead) {
     FramePlan plan;
     plan.state = lead.state;
+    const bool misses = lead.number != std::exchange(m_number, lead.number) + 1;
     const size_t values = static_cast<size_t>(frame.rows()) * frame.dim;
     if (!lead.remembers || !finite(frame)) {
         plan.remembers = false;
         restart();
         return plan;
     }
-    const bool partial = lead.state == ReuseState::Partial && m_previous.size() == values &&
+    const bool partial = lead.state == ReuseState::Partial && !misses && m_previous.size() == values &&
                          frame.tokens >= static_cast<int>(lead.reasons.size());
     if (partial) {
         plan = planPartial(frame, lead);

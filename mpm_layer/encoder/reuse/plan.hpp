@@ -1,6 +1,7 @@
 // The rows that one frame of a stream computes again.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include <mpm/mpm.hpp>
@@ -29,8 +30,9 @@ struct FrameRows {
 struct FramePlan {
     ReuseState state = ReuseState::Full;
     bool remembers =
-        true;           ///< false: the frame is computed beside the memory, which it neither uses nor changes
-    bool idle = false;  ///< not even special rows are computed: all of it is known
+        true;  ///< false: the frame is computed beside the memory, which it neither uses nor changes
+    std::int64_t number = 0;  ///< counts the frames of the stream
+    bool idle = false;        ///< not even special rows are computed: all of it is known
     std::vector<int> tokens;  ///< to compute, ascending
     std::vector<ReuseReason> reasons;
     std::vector<int> ages;
@@ -40,13 +42,14 @@ class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
     /// In addition to the rows that `lead` computes: image tokens whose bits changed, and rows that `lead`
-    /// does not have.
+    /// does not have. All rows if it did not follow the frame before.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:
     FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
     bool changed(const FrameRows& frame, int row) const;
 
+    std::int64_t m_number = 0;      ///< of the frame of `lead` that it saw last
     std::vector<float> m_previous;  ///< all rows of the frame before; empty if none is kept
 };
 

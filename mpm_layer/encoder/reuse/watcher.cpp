@@ -166,6 +166,12 @@ std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse&
 }
 
 FramePlan StreamWatcher::next(const FrameRows& frame, const Reuse& reuse, int blocks) {
+    FramePlan plan = planNext(frame, reuse, blocks);
+    plan.number = ++m_frames;
+    return plan;
+}
+
+FramePlan StreamWatcher::planNext(const FrameRows& frame, const Reuse& reuse, int blocks) {
     if (!measure(frame, reuse)) {
         m_fresh = true;
         FramePlan plan;
@@ -250,7 +256,8 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
-    if (shareOf(reuse.budget, tokens) < 2 * evenly) return evenly;
+    const int budget = shareOf(reuse.budget, tokens);
+    if (budget < 2 * evenly) return evenly;
     std::vector<int> ages;  // the oldest first
     for (const int age : m_ages)
         if (age >= reuse.refresh / 2) ages.push_back(age);
@@ -258,7 +265,7 @@ int StreamWatcher::due(const Reuse& reuse) const {
     int most = 0;
     for (int n = 0; n < static_cast<int>(ages.size()); ++n)
         most = std::max(most, n / std::max(1, reuse.refresh - ages[n]) + 1);
-    return most;
+    return std::min(most, budget);  // behind a rest, all are old
 }
 
 // How far the surroundings of a token have moved since it was computed. What made it change is taken to move

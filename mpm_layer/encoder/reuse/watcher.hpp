@@ -67,6 +67,7 @@ public:
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:
+    FramePlan planNext(const FrameRows& frame, const Reuse& reuse, int blocks);
     bool measure(const FrameRows& frame, const Reuse& reuse);
     void compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const;
     float thresholdOf(int token, const Reuse& reuse) const;
@@ -83,6 +84,7 @@ private:
     int markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const;
     void finishPlan(const FrameRows& frame, FramePlan& plan);
 
+    std::int64_t m_frames = 0;
     bool m_fresh = true;  ///< no frame is remembered
     bool m_suspended = false;
     int m_fullInARow = 0, m_quietInARow = 0;
