@@ -21,6 +21,9 @@ mpm_test_opencv(MPM_OPENCV_TYPES opencv2/dnn.hpp "cv::dnn::MatType type; auto f 
 mpm_test_opencv(MPM_OPENCV_DYNAMIC opencv2/dnn.hpp
   "bool f(cv::dnn::Layer& l) { return l.dynamicOutputShapes() && l.inputs.empty(); }")
 mpm_test_opencv(MPM_OPENCV_NETWORK_POINTER opencv2/dnn.hpp "void* f(cv::dnn::Layer& l) { return l.netimpl; }")
+mpm_test_opencv(MPM_OPENCV_CONSTANTS opencv2/dnn.hpp
+  "struct N : cv::dnn::Net { bool f(cv::dnn::Layer& l) { impl = cv::Ptr<Impl>(static_cast<Impl*>(l.netimpl), [](Impl*) {});
+   return isConstArg(l.inputs[0]); } };")
 mpm_test_opencv(MPM_OPENCV_RESHAPE opencv2/dnn.hpp
   "struct L : cv::dnn::Layer { void reshapeLayer(cv::InputArrayOfArrays, cv::OutputArrayOfArrays) override; };")
 mpm_test_opencv(MPM_OPENCV_WINOGRAD opencv2/dnn.hpp "void f(cv::dnn::Net& net) { net.enableWinograd(false); }")

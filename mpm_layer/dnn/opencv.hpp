@@ -92,6 +92,19 @@ protected:
         return false;
 #endif
     }
+    /// Whether the engine has a constant at this input. If in doubt, it has none.
+    bool isConstantInput([[maybe_unused]] size_t index) const {
+#ifdef MPM_OPENCV_CONSTANTS
+        struct Network : cv::dnn::Net {
+            explicit Network(void* pointer) {
+                impl = cv::Ptr<Impl>(static_cast<Impl*>(pointer), [](Impl*){});
+            }
+        };
+        return netimpl && index < this->inputs.size() && Network(netimpl).isConstArg(this->inputs[index]);
+#else
+        return false;
+#endif
+    }
     /// True if run() must give each output its shape itself, by resize().
     bool canResize() const {
         return shapesDependOnData() && hasDynamicEngine();

@@ -27,7 +27,7 @@ std::vector<int> SmallLayer::operandShape(const std::vector<Shape>& in, size_t i
 }
 
 bool SmallLayer::isConstant(const std::vector<cv::Mat>& in, size_t index) const {
-    return hasDynamicEngine() || index >= in.size();
+    return index >= in.size() || isConstantInput(index);
 }
 
 void SmallLayer::checkOperands(size_t inputs, size_t least, size_t most) const {

@@ -33,6 +33,21 @@ TEST_F(DnnTest, EncoderTakesABatch) {
     }
 }
 
+/// Engines give what they compute in every forward the same memory.
+TEST_F(DnnTest, ComputedWeightsAreTakenAnew) {
+    OnnxModel model;
+    model.input("x", {1, 5, 4}).input("w", {4, 3}).constant("two", cv::Mat(1, 1, CV_32F, cv::Scalar(2)), {1});
+    model.node("Mul", {"w", "two"}, {"w2"}).node("MpmLinear", {"x", "w2"}, {"y"}, "mpm");
+    model.output("y", {1, 5, 3});
+    cv::dnn::Net net = load(model);
+    const int sizes[] = {1, 5, 4};
+    for (const float value : {1.0f, 3.0f, 5.0f}) {
+        net.setInput(cv::Mat(3, sizes, CV_32F, cv::Scalar(1)), "x");
+        net.setInput(cv::Mat(4, 3, CV_32F, cv::Scalar(value)), "w");
+        EXPECT_FLOAT_EQ(net.forward().ptr<float>()[0], 8 * value);
+    }
+}
+
 TEST_F(DnnTest, EveryTapIsAnOutput) {
     EncoderOptions o = options();
     o.taps = {0, 2};
