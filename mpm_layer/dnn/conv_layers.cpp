@@ -173,6 +173,7 @@ int64 ConvLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>
 const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
     const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
     if (!constant || !isSame(m_packed, weight) || m_precision != precision) {
+        m_packed.release();  // if packing fails, nothing is packed
         m_weights.emplace(weight.ptr<float>(), shape, precision);
         network()->noteF32(m_followsEncoder && m_weights->rows().precision() == Precision::F32);
         m_precision = precision;
@@ -206,7 +207,8 @@ std::vector<Shape> ConvTransposeLayer::outputShapes(const std::vector<Shape>& in
     checkOperands(in.size(), 2, 3);
     const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 1);
     const int area = checkedProduct<int>(m_window.height, m_window.width);
-    if (x.size() != 4 || weight.size() != 2 || weight[1] != x[1] || weight[0] < 1 || weight[0] % area != 0) {
+    if (x.size() != 4 || weight.size() != 2 || weight[1] != x[1] || weight[0] < 1 || weight[1] < 1 ||
+        weight[0] % area != 0) {
         CV_Error(
             cv::Error::StsUnmatchedSizes,
             cv::format(
@@ -232,15 +234,16 @@ void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
     Precision precision = network()->precisionOfHead();
     const int rows = weight.size[0], depth = weight.size[1];
     if (isSame(m_packed, weight) && m_precision == precision && constant) return;
+    m_packed.release();  // if packing fails, nothing is packed
     m_precision = precision;
     if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
         precision = Precision::F32;
     network()->noteF32(precision == Precision::F32);
     m_rows.emplace(m_memory, precision, rows, depth, std::nullopt, kernels::Finer::Right);
     m_depth = depth;
-    m_packed = weight;
     for (int r = 0; r < rows; ++r)
         m_rows->fill(r, [&](float* to) { std::copy_n(weight.ptr<float>(r), depth, to); });
+    m_packed = weight;
 }
 
 void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {

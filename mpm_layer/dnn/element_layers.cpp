@@ -27,7 +27,7 @@ const std::map<std::string, float (*)(float)>& functions() {
         {"log", [](float x) { return std::log(x); }},
         {"neg", [](float x) { return -x; }},
         {"reciprocal", [](float x) { return 1 / x; }},
-        {"relu", [](float x) { return std::max(0.f, x); }},
+        {"relu", [](float x) { return x < 0 ? 0.f : x; }},
         {"sigmoid", [](float x) { return 1 / (1 + std::exp(-x)); }},
         {"sin", [](float x) { return std::sin(x); }},
         {"softplus", [](float x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
@@ -131,8 +131,9 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
     if (m_operation == "div") combine(o, to, [](float x, float y) { return x / y; });
     if (m_operation == "pow")
         combine(o, to, [](float x, float y) { return y == 2 ? x * x : std::pow(x, y); });
-    if (m_operation == "min") combine(o, to, [](float x, float y) { return std::min(x, y); });
-    if (m_operation == "max") combine(o, to, [](float x, float y) { return std::max(x, y); });
+    // NaN of either operand stays.
+    if (m_operation == "min") combine(o, to, [](float x, float y) { return x < y || std::isnan(x) ? x : y; });
+    if (m_operation == "max") combine(o, to, [](float x, float y) { return x > y || std::isnan(x) ? x : y; });
 }
 
 FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
@@ -160,7 +161,7 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
     }
     const int tokens = patchesOf(x[2], x[3], m_patch);
     const auto depth = checkedProduct<int64>(x[1], m_patch.height, m_patch.width);
-    if (weight[0] != depth || weight[1] != table[1] || !fits(tokens, table[0])) {
+    if (depth < 1 || weight[0] != depth || weight[1] != table[1] || !fits(tokens, table[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmEmbed's table of %d rows and %d columns and weight of %d rows and %d "
                             "columns do not fit %d patches of %dx%d and %d channels from row %d",
@@ -246,6 +247,7 @@ void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Ma
         m_tokens.create(out.dims, out.size.p, CV_32F);
         layTable(table, m_tokens);
     }
+    cv::Mat tokens = std::exchange(m_tokens, {});  // if this fails, no tokens are known
     const PatchGrid grid(input, m_patch);
     PatchGrid before(m_images, m_patch);
     eachRowOfPatches(grid, input.size[0], [&](int image, int first, int end) {
@@ -253,10 +255,11 @@ void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Ma
         std::vector<int> changed;
         for (int t = first; t < end; ++t)
             if (!known || !grid.samePatch(before, image, t)) changed.push_back(t);
-        if (!changed.empty()) project(grid, image, changed, table, m_tokens);
+        if (!changed.empty()) project(grid, image, changed, table, tokens);
         before.copyRows(grid, image, first, end);
     });
-    parallelCopy(m_tokens.ptr<float>(), m_tokens.total(), out.ptr<float>());
+    parallelCopy(tokens.ptr<float>(), tokens.total(), out.ptr<float>());
+    m_tokens = tokens;
 }
 
 void EmbedLayer::lay(const cv::Mat& x, cv::Mat& out) const {

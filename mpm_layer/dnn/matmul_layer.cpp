@@ -109,6 +109,10 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);
+    if (depth == 0) {
+        out[0].setTo(0);
+        return;
+    }
     if (batches.count() == 1) {
         const bool pairs = network()->precisionBefore() == Precision::BF16;
         if (columns > rows)

@@ -17,7 +17,7 @@ void blendRows(const float* plane, int width, const kernels::Tap& tap, float* ro
     const float* low = plane + static_cast<size_t>(tap.index) * width;
     const float* high = plane + static_cast<size_t>(tap.next) * width;
     for (int k = 0; k < width; ++k)
-        row[k] = low[k] + tap.weight * (high[k] - low[k]);
+        row[k] = low[k] == high[k] ? low[k] : low[k] + tap.weight * (high[k] - low[k]);
 }
 
 void readPair(const cv::dnn::LayerParams& params, const char* name, int& rows, int& columns) {

@@ -116,7 +116,13 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     if (packs || !reuses) m_memory.clear();
     const auto differ = reuses ? m_memory.update(x, depth, columns) : std::nullopt;
     float* const results = differ ? m_memory.results() : out[0].ptr<float>();
-    decoder::multiplyRows(x.ptr<float>(), rows, differ ? &*differ : nullptr, m_weights, epilogue, results);
+    try {
+        decoder::multiplyRows(x.ptr<float>(), rows, differ ? &*differ : nullptr, m_weights, epilogue,
+                              results);
+    } catch (...) {
+        m_memory.clear();  // its rows have no results
+        throw;
+    }
     if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
 }
 

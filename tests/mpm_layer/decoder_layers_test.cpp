@@ -49,6 +49,18 @@ std::vector<double> plainRow(const float* scores, const float* mask, int keys) {
     return row;
 }
 
+/// On every instruction set: x86 takes the second of two values if one is NaN.
+TEST(MaskedSoftmax, NaNIsNotLost) {
+    for (const int at : {0, 1, 7, 11, 15, 16}) {
+        cv::Mat scores = randomBlob({1, 1, 17}, 5);
+        scores.ptr<float>()[3] = 100;
+        scores.ptr<float>()[at] = kNaN;
+        const cv::Mat out = maskedSoftmax(scores, randomBlob({1, 1, 17}, 6).setTo(1));
+        for (int k = 0; k < 17; ++k)
+            EXPECT_TRUE(std::isnan(out.ptr<float>()[k])) << "NaN at " << at << ", key " << k;
+    }
+}
+
 TEST(MaskedSoftmax, EqualsThePlainFormula) {
     unsigned seed = 0;
     for (const int keys : {1, 3, 7, 15, 16, 17, 31, 33, 64, 100, 1025}) {

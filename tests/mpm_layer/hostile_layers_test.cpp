@@ -223,6 +223,33 @@ TEST(HostileLayers, BlobsOfAnotherType) {
 }
 
 // A weight that is computed may have another shape, and other values, in the next forward.
+TEST(HostileLayers, NaNIsNotLost) {
+    const float nan = std::nanf("");
+    const auto first = [](const char* type, const LayerParams& params, const std::vector<cv::Mat>& in) {
+        std::vector<cv::Mat> out = {mat({1, 3})};
+        runLayer(make(type, params), in, out);
+        return out[0].at<float>(0, 0);
+    };
+    const cv::Mat bad(1, 3, CV_32F, cv::Scalar(nan)), good(1, 3, CV_32F, cv::Scalar(1));
+    EXPECT_TRUE(std::isnan(first("MpmFunction", with("function", DictValue(cv::String("relu"))), {bad})));
+    for (const char* operation : {"min", "max"}) {
+        const LayerParams params = with("operation", DictValue(cv::String(operation)));
+        EXPECT_TRUE(std::isnan(first("MpmArithmetic", params, {bad, good}))) << operation;
+        EXPECT_TRUE(std::isnan(first("MpmArithmetic", params, {good, bad}))) << operation;
+        EXPECT_EQ(first("MpmArithmetic", params, {good, good}), 1) << operation;
+    }
+}
+
+TEST(HostileLayers, ProductsWithoutDepth) {
+    std::vector<cv::Mat> out = {mat({1, 4, 8})};
+    out[0].setTo(5);
+    runLayer(make("MpmMatMul"), {mat({1, 4, 0}), mat({1, 0, 8})}, out);
+    EXPECT_EQ(cv::norm(out[0].reshape(1, 1), cv::NORM_INF), 0);
+    const int sizes[] = {2, 2};
+    const LayerParams window = with("window", DictValue::arrayInt(sizes, 2));
+    expectRefusal([&] { shapesFor(make("MpmConvTranspose", window), {{1, 0, 3, 3}, {12, 0}}); }, "takes");
+}
+
 TEST(HostileLayers, ComputedWeightsAreNotRemembered) {
     const cv::Ptr<Layer> layer = make("MpmLinear");
     for (const auto& [depth, columns, value] :

@@ -48,6 +48,23 @@ cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input
     return floats;
 }
 
+/// Infinite scores stay, between equal ones and if the other sample has no weight.
+TEST(Resize, InfiniteScoresStay) {
+    const float inf = std::numeric_limits<float>::infinity();
+    const Shape same{1, 1, 1, 3, 1, 3}, wider{1, 1, 1, 2, 1, 8}, taller{1, 1, 2, 1, 8, 1};
+    const auto blob = [](const Shape& s, std::vector<float> values) {
+        const int sizes[] = {s.images, s.classes, s.rows, s.columns};
+        return cv::Mat(values, true).reshape(1, 4, sizes);
+    };
+    const cv::Mat kept = run(same, false, false, blob(same, {1, inf, 2}));
+    EXPECT_EQ(std::vector<float>(kept.ptr<float>(), kept.ptr<float>() + 3), (std::vector<float>{1, inf, 2}));
+    for (const Shape& shape : {wider, taller}) {
+        const cv::Mat out = run(shape, false, false, blob(shape, {-inf, -inf}));
+        for (int k = 0; k < 8; ++k)
+            EXPECT_EQ(out.ptr<float>()[k], -inf) << k;
+    }
+}
+
 double position(int k, int from, int to, bool alignCorners) {
     const double at =
         alignCorners ? (to > 1 ? k * (from - 1.0) / (to - 1.0) : 0.0) : (k + 0.5) * from / to - 0.5;

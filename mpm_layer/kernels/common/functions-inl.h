@@ -40,7 +40,8 @@ HWY_INLINE Float exp2(Float x) {
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    const Float bounded = hn::Max(x, hn::Set(d, -127.0f)), whole = hn::Floor(bounded);
+    // In this order: x86 takes the second value if one is NaN.
+    const Float bounded = hn::Max(hn::Set(d, -127.0f), x), whole = hn::Floor(bounded);
     // The bits of an exponent: all zero at -127.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
     return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));

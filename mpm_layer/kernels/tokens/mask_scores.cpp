@@ -39,7 +39,10 @@ void packRows(const float* low, const float* high, size_t stride, float weight, 
             for (int i = 0; i < width; i += lanes) {
                 const int count = std::min(lanes, to.columns() - first - i);
                 Float x = count > 0 ? loadPart(a + i, count) : hn::Zero(d);
-                if (kBlends && count > 0) x = hn::MulAdd(part, hn::Sub(loadPart(b + i, count), x), x);
+                if (kBlends && count > 0) {
+                    const Float other = loadPart(b + i, count);  // may be the same infinity
+                    x = hn::IfThenElse(hn::Eq(x, other), x, hn::MulAdd(part, hn::Sub(other, x), x));
+                }
                 hn::StoreU(sigmoidOf(x), d, out + i);
             }
         }

@@ -16,6 +16,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
+// Equal samples stay as they are, infinite ones too.
+HWY_INLINE float slopeOf(float start, float stop) {
+    return start == stop ? 0.0f : stop - start;
+}
+
 /// Of runs that are shorter than a vector.
 HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
@@ -25,7 +30,8 @@ HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
         const Float start = hn::GatherIndex(d, row, hn::LoadU(di, runs.index.data() + k));
         const Float stop = hn::GatherIndex(d, row, hn::LoadU(di, runs.next.data() + k));
         const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all are padded by a vector at the end
-        storePart(hn::MulAdd(weight, hn::Sub(stop, start), start), out + k, std::min(lanes, end - k));
+        const Float blend = hn::MulAdd(weight, hn::Sub(stop, start), start);
+        storePart(hn::IfThenElse(hn::Eq(start, stop), start, blend), out + k, std::min(lanes, end - k));
     }
 }
 
@@ -37,7 +43,7 @@ void StretchRow(const float* row, const Runs& runs, float* out) {
     if (columns < runs.runs.size() * lanes) return gatherColumns(row, runs, out);
     for (const Run& run : runs.runs) {
         const Float start = hn::Set(d, row[run.index]);
-        const Float slope = hn::Set(d, row[run.next] - row[run.index]);
+        const Float slope = hn::Set(d, slopeOf(row[run.index], row[run.next]));
         for (int k = run.begin; k < run.end; k += lanes) {
             const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
             storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
@@ -72,7 +78,7 @@ HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const
 #pragma GCC unroll 4
         for (int p = 0; p < kAbreast; ++p) {
             const float start = row[pieces[p].index];
-            const Float slope = hn::Set(d, row[pieces[p].next] - start);
+            const Float slope = hn::Set(d, slopeOf(start, row[pieces[p].next]));
             const Float value = hn::MulAdd(weight[p], slope, hn::Set(d, start));
             const auto wins = hn::Gt(value, best[p]);
             best[p] = hn::IfThenElse(wins, value, best[p]);
@@ -126,6 +132,7 @@ std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
         taps[k].index = static_cast<int>(at);
         taps[k].next = std::min(taps[k].index + 1, from - 1);
         taps[k].weight = static_cast<float>(at - taps[k].index);
+        if (taps[k].weight == 0) taps[k].next = taps[k].index;  // whatever the other sample is
     }
     return taps;
 }
@@ -143,6 +150,7 @@ Runs bilinearRuns(int from, int to, bool alignCorners) {
         runs.next[k] = taps[k].next;
         const bool fresh = runs.runs.empty() || runs.runs.back().index != taps[k].index;
         if (fresh) runs.runs.push_back({taps[k].index, taps[k].next, k, k});
+        runs.runs.back().next = std::max(runs.runs.back().next, taps[k].next);
         runs.runs.back().end = k + 1;
     }
     return runs;
