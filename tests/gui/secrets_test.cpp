@@ -60,6 +60,10 @@ void SecretsTest::initTestCase() {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);  // as the program does
     QDir().mkpath(path("home"));
     qputenv("HOME", path("home").toUtf8());
+    // Not beside the program's data, which are searched: encrypted bytes can hold any short word.
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(QStringLiteral("XDG_DATA_HOME"), path("home"));
+    m_keyring.setProcessEnvironment(environment);
     m_keyring.start(
         QStringLiteral("gnome-keyring-daemon"),
         {QStringLiteral("--unlock"), QStringLiteral("--foreground"), QStringLiteral("--components=secrets")});
