@@ -65,6 +65,14 @@ TEST(Resize, InfiniteScoresStay) {
     }
 }
 
+TEST(Resize, LabelsBetweenInfiniteScores) {
+    const float inf = std::numeric_limits<float>::infinity();
+    const int sizes[] = {1, 2, 1, 2};
+    const cv::Mat in = cv::Mat(std::vector<float>{inf, inf, 1, 1}, true).reshape(1, 4, sizes);
+    const cv::Mat out = run({1, 2, 1, 2, 1, 40}, true, false, in);
+    EXPECT_EQ(cv::countNonZero(out.reshape(1, 1)), 0) << "class 0 everywhere";
+}
+
 double position(int k, int from, int to, bool alignCorners) {
     const double at =
         alignCorners ? (to > 1 ? k * (from - 1.0) / (to - 1.0) : 0.0) : (k + 0.5) * from / to - 0.5;

@@ -59,7 +59,20 @@ struct Piece {
 // Pieces side by side: each is a chain of compare and select, and the chains overlap.
 constexpr int kAbreast = 4;
 
+// Asked once, not in each of the many blends of a sample.
+HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int columns) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float sum = hn::Zero(d);
+    for (int c = 0; c < classes; ++c, rows += stride) {
+        for (int k = 0; k < columns; k += lanes)
+            sum = hn::MulAdd(loadPart(rows + k, std::min(lanes, columns - k)), hn::Zero(d), sum);
+    }
+    return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
+}
+
 // Classes run inside: the best values and their labels stay in registers until all have been seen.
+template <bool Finite>
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
                              const Piece* pieces, int* labels, float* largest) {
     const FloatTag d;
@@ -78,7 +91,8 @@ HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const
 #pragma GCC unroll 4
         for (int p = 0; p < kAbreast; ++p) {
             const float start = row[pieces[p].index];
-            const Float slope = hn::Set(d, slopeOf(start, row[pieces[p].next]));
+            const float stop = row[pieces[p].next];
+            const Float slope = hn::Set(d, Finite ? stop - start : slopeOf(start, stop));
             const Float value = hn::MulAdd(weight[p], slope, hn::Set(d, start));
             const auto wins = hn::Gt(value, best[p]);
             best[p] = hn::IfThenElse(wins, value, best[p]);
@@ -96,12 +110,16 @@ HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const
 void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    if (runs.runs.empty()) return;
+    const bool finite = allFinite(rows, stride, classes, runs.runs.back().next + 1);
     Piece pieces[kAbreast];
     int waiting = 0;
     const auto flush = [&]() HWY_ATTR {
         for (int p = waiting; p < kAbreast; ++p)
             pieces[p] = pieces[0];
-        if (waiting > 0) argmaxPieces(rows, stride, classes, runs.weights.data(), pieces, labels, best);
+        const float* const weights = runs.weights.data();
+        if (waiting > 0 && finite) argmaxPieces<true>(rows, stride, classes, weights, pieces, labels, best);
+        if (waiting > 0 && !finite) argmaxPieces<false>(rows, stride, classes, weights, pieces, labels, best);
         waiting = 0;
     };
     for (const Run& run : runs.runs) {
