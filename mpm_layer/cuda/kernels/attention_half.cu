@@ -114,51 +114,51 @@ __device__ float quadMax(float v) {
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-// Matrices are read from shared memory this many products before they are used.
-constexpr int kAhead = 2;
+// use(i, operand) for each product; load(i, operand) runs some products before it, since shared memory takes
+// time.
+template <int Products, class Load, class Use>
+__device__ void multiplyAhead(const Load& load, const Use& use) {
+    constexpr int kAhead = 2, kRing = kAhead + 1;
+    std::uint32_t ring[kRing][4];
+#pragma unroll
+    for (int i = 0; i < kAhead && i < Products; ++i)
+        load(i, ring[i]);
+#pragma unroll
+    for (int i = 0; i < Products; ++i) {
+        if (i + kAhead < Products) load(i + kAhead, ring[(i + kAhead) % kRing]);
+        use(i, ring[i % kRing]);
+    }
+}
+
+using Operand = std::uint32_t[4];
 
 template <int Keys, class T, int D, int Parts>
 __device__ void multiplyKeys(const Queries<T, D> (&queries)[Parts], const T (*keys)[D + 8],
                              Scores<Keys> (&scores)[Parts]) {
-    constexpr int kGroups = Keys / 16, kProducts = D / 16 * kGroups;
-    std::uint32_t ring[kAhead + 1][4];
-    const auto load = [&](int i) {
-        loadMatrices(ring[i % (kAhead + 1)],
-                     &keys[i % kGroups * 16 + keyRow()][i / kGroups * 16 + keyColumn()]);
+    constexpr int kGroups = Keys / 16;
+    const auto load = [&](int i, Operand& b) {
+        loadMatrices(b, &keys[i % kGroups * 16 + keyRow()][i / kGroups * 16 + keyColumn()]);
     };
-#pragma unroll
-    for (int i = 0; i < kAhead && i < kProducts; ++i)
-        load(i);
-#pragma unroll
-    for (int i = 0; i < kProducts; ++i) {
-        if (i + kAhead < kProducts) load(i + kAhead);
-        const std::uint32_t(&b)[4] = ring[i % (kAhead + 1)];
+    multiplyAhead<D / 16 * kGroups>(load, [&](int i, const Operand& b) {
         const int n = i % kGroups * 2, s = i / kGroups;
 #pragma unroll
         for (int p = 0; p < Parts; ++p) {
             multiplyAdd<T>(scores[p][n], queries[p].operands[s], b[0], b[1]);
             multiplyAdd<T>(scores[p][n + 1], queries[p].operands[s], b[2], b[3]);
         }
-    }
+    });
 }
 
 template <int Keys, class T, int D, int Parts>
 __device__ void multiplyValues(const Scores<Keys> (&weights)[Parts], const T (*values)[D + 8],
                                Queries<T, D> (&queries)[Parts]) {
-    constexpr int kGroups = D / 16, kProducts = Keys / 16 * kGroups;
+    constexpr int kGroups = D / 16;
     const std::uint32_t ones = packed<T>(1.0f, 1.0f);
-    std::uint32_t ring[kAhead + 1][4], a[Parts][4];
-    const auto load = [&](int i) {
-        loadMatricesTurned(ring[i % (kAhead + 1)],
-                           &values[i / kGroups * 16 + upper()][i % kGroups * 16 + left()]);
+    Operand a[Parts];
+    const auto load = [&](int i, Operand& b) {
+        loadMatricesTurned(b, &values[i / kGroups * 16 + upper()][i % kGroups * 16 + left()]);
     };
-#pragma unroll
-    for (int i = 0; i < kAhead && i < kProducts; ++i)
-        load(i);
-#pragma unroll
-    for (int i = 0; i < kProducts; ++i) {
-        if (i + kAhead < kProducts) load(i + kAhead);
-        const std::uint32_t(&b)[4] = ring[i % (kAhead + 1)];
+    multiplyAhead<Keys / 16 * kGroups>(load, [&](int i, const Operand& b) {
         const int n = i % kGroups * 2, k = i / kGroups;
 #pragma unroll
         for (int p = 0; p < Parts; ++p) {
@@ -173,7 +173,7 @@ __device__ void multiplyValues(const Scores<Keys> (&weights)[Parts], const T (*v
             multiplyAdd<T>(queries[p].sums[n], a[p], b[0], b[1]);
             multiplyAdd<T>(queries[p].sums[n + 1], a[p], b[2], b[3]);
         }
-    }
+    });
 }
 
 // Products with keys become logits for exp2: scaled, with their biases, -inf beyond the last key.
