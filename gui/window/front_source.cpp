@@ -179,10 +179,10 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     models.regions.setReadings(analysis->regions, analysis->model->labels);
     m_parts.views->setRegions(session.services().settings().of(m_engine->sourceName()).regions,
                               analysis->regions);
-    if (analysis->repeat) return;  // not a new measurement
     const pipeline::Setup before = models.statistics.setup();
     if (!(measurement.setup == before)) compareAgain(measurement.setup);
     if (measurement.setup.model != before.model) emit modelMeasured();
+    if (analysis->repeat) return;  // not a new measurement
     models.statistics.add(measurement);
     m_parts.header->setDayNight(models.statistics.statistics());
     models.timeline.add(measurement);
