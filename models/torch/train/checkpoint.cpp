@@ -121,7 +121,10 @@ Segmenter loadMean(const std::vector<std::string>& paths) {
     const torch::NoGradGuard noGrad;
     auto model = loadModel(paths[0]);
     for (size_t i = 1; i < paths.size(); ++i) {
-        const auto other = loadModel(paths[i])->named_parameters();
+        const Segmenter next = loadModel(paths[i]);
+        TORCH_CHECK(next->options().normalisation == model->options().normalisation, paths[i],
+                    " was trained with another normalisation than ", paths[0]);
+        const auto other = next->named_parameters();
         for (auto& entry : model->named_parameters()) {
             const auto* weight = other.find(entry.key());
             TORCH_CHECK(weight && weight->sizes() == entry.value().sizes() &&

@@ -36,6 +36,7 @@ private:
     std::string path(const char* name) const {
         return (std::filesystem::path(m_options.out) / name).string();
     }
+    void checkNormalisation(const std::string& file, const Normalisation& trained) const;
     void loadTeacher();
     void loadPolicyOf();
     torch::Tensor neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
@@ -96,7 +97,11 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
-    if (!options.from.empty()) copyWeights(m_model, loadModel(options.from));
+    if (!options.from.empty()) {
+        Segmenter from = loadModel(options.from);
+        checkNormalisation(options.from, from->options().normalisation);
+        copyWeights(m_model, from);
+    }
     copyWeights(m_mean, m_model);
     m_model->encoder->setReducer(options.reducer);
     m_model->to(m_device);
@@ -119,10 +124,17 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
+/// Weights see values of the mean and deviation that they were trained with.
+void Trainer::checkNormalisation(const std::string& file, const Normalisation& trained) const {
+    TORCH_CHECK(trained == m_options.model.normalisation, file,
+                " was trained with another normalisation than the model; name it with --normalisation");
+}
+
 void Trainer::loadTeacher() {
     m_teacher = loadModel(m_options.teacher);
     TORCH_CHECK(m_teacher->options().classes == m_options.model.classes, m_options.teacher, " knows ",
                 m_teacher->options().classes, " classes, the data ", m_options.model.classes);
+    checkNormalisation(m_options.teacher, m_teacher->options().normalisation);
     m_teacher->to(m_device);
     m_teacher->eval();
 }
@@ -131,8 +143,7 @@ void Trainer::loadPolicyOf() {
     const auto sharing = std::make_shared<Sharing>(Sharing{loadPolicy(m_options.policy), m_options.shared});
     TORCH_CHECK(m_options.neighbourBlocks.empty() && !m_options.reducer.reduces(),
                 "sharing is trained alone, without merging and without --neighbours");
-    TORCH_CHECK(sharing->policy->normalisation() == m_options.model.normalisation, m_options.policy,
-                " was trained with another normalisation than the model");
+    checkNormalisation(m_options.policy, sharing->policy->normalisation());
     const auto& augmented = m_options.data.augment;
     TORCH_CHECK(augmented.height % kSuperpatch == 0 && augmented.width % kSuperpatch == 0,
                 "sharing needs crops of multiples of ", kSuperpatch);

@@ -217,6 +217,12 @@ TEST_F(TrainTest, FollowsATeacher) {
         return apart(trained, teacher);
     };
     EXPECT_LT(distance(100, "close"), 0.75 * distance(0, "far"));
+    auto others =
+        o;  // images of another normalisation mean something else to the teacher, or the first weights
+    others.model.normalisation = Normalisation::named("deit");
+    EXPECT_THROW(train(others, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
+    std::swap(others.teacher, others.from);
+    EXPECT_THROW(train(others, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
     o.model.classes = 3;
     EXPECT_THROW(train(o, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
 }
@@ -236,6 +242,11 @@ TEST_F(TrainTest, MeanOfWeightsIsTheMean) {
         EXPECT_LT((parameter - 3.0).abs().max().item<double>(), 1e-5);
     Segmenter other(smallOptions(64, 64, 11));
     saveModel(paths[1], other);
+    EXPECT_THROW(loadMean(paths), c10::Error);
+    auto differently = smallOptions(64, 96, 11);
+    differently.normalisation = Normalisation::named("deit");
+    Segmenter bright(differently);
+    saveModel(paths[1], bright);
     EXPECT_THROW(loadMean(paths), c10::Error);
 }
 
