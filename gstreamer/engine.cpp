@@ -137,7 +137,12 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     pipeline::keepClasses(boxes, m_classes);
     // Buffers without times: as long ago as they came.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
-    if (seconds < m_lastSeconds) m_tracker.emplace(pipeline::trackRules(m_threshold));  // a seek
+    if (seconds < m_lastSeconds) {  // a seek
+        m_tracker.emplace(pipeline::trackRules(m_threshold));
+        const std::vector<pipeline::AlertRule> rules = m_alerts.rules();
+        m_alerts = {};
+        m_alerts.setRules(rules);
+    }
     m_lastSeconds = seconds;
     m_sinceLast.restart();
     const auto tracks = m_tracker->update(boxes, seconds, image);
@@ -204,7 +209,11 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    figures.alerts = m_alerts.update(input, pipeline::AlertWatch::Clock::now());
+    // Time of the stream: a film runs faster or slower than a camera.
+    const std::chrono::duration<double> time(m_lastSeconds);
+    using Clock = pipeline::AlertWatch::Clock;
+    figures.alerts =
+        m_alerts.update(input, Clock::time_point(std::chrono::duration_cast<Clock::duration>(time)));
 }
 
 FrameFigures Engine::process(const cv::Mat& image, double seconds, cv::Mat& out) {

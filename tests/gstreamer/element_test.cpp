@@ -218,6 +218,14 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
     EXPECT_EQ(gst_structure_get_string(alert, "class"), seen);
     gst_message_unref(message);
     EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0) << "a condition that persists is one message";
+
+    // The hold is time of the stream. Frame 258 has the pixels of frame 2 and is 10.24 s later.
+    g_object_set(harness.element(), "alert-share", 2e-4, "alert-hold", 10'000u, nullptr);
+    for (const int number : {2, 258}) {
+        EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0);
+        gst_buffer_unref(harness.frame(number));
+    }
+    EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 1);
 }
 
 /// Plays a pipeline of videotestsrc and the element; returns the first error, or "EOS".
