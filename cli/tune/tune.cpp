@@ -1,8 +1,6 @@
 // mpm tune: chooses method and blocks without labels.
 #include "cli/tune/tune.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <iostream>
 
@@ -48,15 +46,9 @@ void checkRequest(const TuneRequest& request) {
 
 /// Before a minute of measuring rather than after it.
 void checkStorable(const std::string& path) {
-    const std::string folder = std::filesystem::absolute(path).parent_path().string();
-    const std::string advice = ": cannot be written, as --write needs; copy the model to a folder of yours";
-    if (access(path.c_str(), W_OK) != 0 || access(folder.c_str(), W_OK) != 0)
-        throw Error(kWrongUse, path + advice);
-    try {
-        checkWritable(path);
-    } catch (const Error&) {
-        throw Error(kWrongUse, path + advice);
-    }
+    if (!models::canStoreMerging(path))
+        throw Error(kWrongUse,
+                    path + ": cannot be written, as --write needs; copy the model to a folder of yours");
 }
 
 /// Reading ends when a source ends, or after a sixth of the time in all.

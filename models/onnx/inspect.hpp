@@ -26,6 +26,9 @@ Inspection inspectModel(const std::string& path);
 /// The same from memory, without external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
+/// To ask before a minute of measuring: whether storeMerging() may write the file.
+bool canStoreMerging(const std::string& path);
+
 /// Nothing but attributes, metadata and the version of the domain changes. Atomic. Throws Refusal if the file
 /// is no model of the fused form, cv::Exception if it cannot be written.
 void storeMerging(const std::string& path, const Merging& merging);

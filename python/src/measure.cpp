@@ -190,12 +190,16 @@ int mpm_tune(const char* model, const mpm_array* images, int count, const char* 
         watched(progress, [&](const pipeline::Watcher& watcher) {
             const mpm::Stopwatch watch;
             pipeline::Network network = open(model, precision);
+            const bool write = given.at("write").get<bool>();
+            if (write && !mpm::models::canStoreMerging(network.name()))
+                throw std::runtime_error(network.name() +
+                                         ": cannot be written; copy the model to a folder of yours");
             const std::vector<cv::Mat> picked =
                 pick(views, given.at("source").get<std::string>(), seconds / 6, watcher);
             const pipeline::ModelTuning tuning =
                 pipeline::tuneModel(network, picked, goal, seconds - watch.seconds(), watcher);
             if (tuning.result.stopped) return;
-            if (given.at("write").get<bool>() && tuning.result.best) {
+            if (write && tuning.result.best) {
                 const pipeline::Method& best = tuning.result.rows[*tuning.result.best].method;
                 mpm::models::storeMerging(network.name(), {best.name, *best.blocks});
             }
