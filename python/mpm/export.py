@@ -18,14 +18,15 @@ def _write(module: Any, example: Any, path: str) -> None:
     options: Dict[str, Any] = {"input_names": ["image"], "output_names": ["output"], "opset_version": 17}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         options["dynamo"] = False  # the other exporter needs the package onnxscript
-    training = module.training
+    training = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about values of Python that an export fixes; the conversion is proved
             torch.onnx.export(module, (example,), path, **options)
     finally:
-        module.train(training)
+        for part, trains in training:
+            part.training = trains
 
 
 def from_torch(

@@ -103,6 +103,7 @@ def transformers(package):
     vit = package.ViTForImageClassification(config).eval()
     processor = package.ViTImageProcessor(size={"height": 64, "width": 64}, image_mean=[0.4, 0.5, 0.6], image_std=[0.2, 0.3, 0.4])
     loaded = mpm.from_transformers(vit, processor, blocks=())
+    check(not vit.training, "from_transformers() leaves the model in training mode")
     check(numpy.allclose(loaded.info().mean, [0.4, 0.5, 0.6]), "from_transformers() has another normalisation")
     image, blob = input_of(loaded)
     with no_grad():
