@@ -90,7 +90,9 @@ def _takes_classes(cv2: Any) -> bool:
 
 
 def _shares_libraries() -> bool:
-    """Whether OpenCV's libraries are shared ones, as Debian's cv2 uses them: pip's package has its own inside."""
+    """Whether cv2 and this package share OpenCV's libraries, as Debian's do: pip's cv2 and our wheel have them inside."""
+    if hasattr(library, "mpm_command"):  # the wheel
+        return False
     with open("/proc/self/maps") as maps:
         return "libopencv_dnn" in maps.read()
 
@@ -184,7 +186,7 @@ def configure(
 ) -> None:
     """Settings of networks read by cv2, for their next forward; None: those of the environment or the file.
 
-    blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model has settings of its own.
+    blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model follows these until it is set itself.
     """
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"
