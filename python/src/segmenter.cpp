@@ -14,6 +14,8 @@
 
 namespace mpm::python {
 
+using pipeline::OutputKind;
+
 namespace {
 
 /// Image `index` of a batch, without the axis of the batch. A copy: the network writes over its output at the
@@ -26,11 +28,6 @@ cv::Mat featuresOf(const cv::Mat& output, int index) {
     if (sizes.empty()) return features;
     if (sizes.size() == 1) sizes.insert(sizes.begin(), 1);
     return features.reshape(1, sizes);
-}
-
-bool isSegmentation(const cv::Mat& output) {
-    if (output.dims != 4) return false;
-    return output.size[1] == 1 ? pipeline::hasIds(output) : output.type() == CV_32F;
 }
 
 }  // namespace
@@ -63,7 +60,8 @@ Result Segmenter::resultOf(const cv::Mat& output, int index, const cv::Mat& imag
                            cv::Mat* scores) {
     Result result;
     Stopwatch watch;
-    if (!m_network.detects() && isSegmentation(output)) {
+    const OutputKind kind = m_network.detects() ? OutputKind::Unknown : m_network.kindOf(output);
+    if (kind == OutputKind::Labels || kind == OutputKind::Logits) {
         const auto wish = scores ? pipeline::Scores::Coarse : pipeline::Scores::None;
         const cv::Mat ids = pipeline::labelsOf(output, index, info().size, wish, scores);
         cv::resize(ids, result.labels, image.size(), 0, 0, cv::INTER_NEAREST);
