@@ -44,7 +44,7 @@ _TAKES = {
     "mpm_operator_outputs": [_HANDLE, _ARRAYS, _INT, _ARRAYS, _INT],
     "mpm_operator_run": [_HANDLE, _ARRAYS, _INT, _ARRAYS, _INT],
     "mpm_buffer_array": [_HANDLE, _ARRAYS], "mpm_buffer_free": [_HANDLE],
-    "mpm_model_open": [_TEXT, _INT, _INT, _OUT, _ERROR], "mpm_model_free": [_HANDLE], "mpm_model_describe": [_HANDLE],
+    "mpm_model_open": [_TEXT, _INT, _INT, _OUT, _ERROR], "mpm_model_free": [_HANDLE], "mpm_model_describe": [_HANDLE, _OUT, _ERROR],
     "mpm_model_set": [_HANDLE, _TEXT, _TEXT, _ERROR], "mpm_model_forget": [_HANDLE, _TEXT, _ERROR],
     "mpm_model_run": [_HANDLE, _ARRAYS, ctypes.POINTER(_TEXT), _INT, _OUT, _ERROR],
     "mpm_tracker_new": [], "mpm_tracker_free": [_HANDLE], "mpm_result_tracks": [_HANDLE],
@@ -69,7 +69,7 @@ _TAKES = {
 }
 _RETURNS = {
     "mpm_version": _TEXT, "mpm_last_error": _TEXT, "mpm_operator_type": _TEXT, "mpm_operator_new": _HANDLE,
-    "mpm_model_describe": _HANDLE, "mpm_result_describe": _HANDLE, "mpm_network_outputs": _HANDLE,
+    "mpm_result_describe": _HANDLE, "mpm_network_outputs": _HANDLE,
     "mpm_tracker_new": _HANDLE, "mpm_tracker_free": None, "mpm_result_tracks": _HANDLE, "mpm_source_seconds": ctypes.c_double,
     "mpm_free": None, "mpm_begin_network": None, "mpm_end_network": None, "mpm_set_threads": None,
     "mpm_operator_free": None, "mpm_buffer_array": None, "mpm_buffer_free": None, "mpm_model_free": None,

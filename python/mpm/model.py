@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, 
 import numpy
 
 from . import images, register, videos
-from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, taken, view_of
+from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, reported, taken, view_of
 from .arguments import Initialised, blocks_text, path_of, share_text, size_of, text_of, wrong_type
 from .arrays import AnyImage, Floats, Image, Path, Stream
 from .convert import ModelInfo
@@ -101,7 +101,7 @@ def _stream_keys(given: Any, several: bool, images: int) -> Any:
 class Model(Initialised):
     """A converted model. Several threads may call one model; it runs one call at a time."""
 
-    __slots__ = ("_handle", "_content", "_file", "_size", "_trackers", "__weakref__")  # so that a misspelt setting is an error
+    __slots__ = ("_handle", "_content", "_file", "_size", "_trackers", "_chosen", "__weakref__")  # so that a misspelt setting is an error
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Model(Initialised):
         handle = ctypes.c_void_p()
         with without_python_layers():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
-        self._trackers = Trackers()
+        self._trackers, self._chosen = Trackers(), set()
         self._handle: Optional[Handle] = Handle(handle.value, library.mpm_model_free)
         for name, value in zip(_SETTINGS, (blocks, method, precision, device, reuse, threshold, nms, objects)):
             if value is not None:
@@ -154,7 +154,7 @@ class Model(Initialised):
 
     def __reduce__(self) -> Any:
         facts = self._facts()
-        settings = {name: facts[name] for name in _SETTINGS}
+        settings = {name: facts[name] for name in _SETTINGS if name.encode() in self._chosen}
         return _restored, (self._content or facts["path"], self._size, settings)
 
     def _open(self) -> Handle:
@@ -243,12 +243,13 @@ class Model(Initialised):
 
     def _facts(self) -> Dict[str, Any]:
         handle = self._open()
-        facts: Dict[str, Any] = json.loads(taken(library.mpm_model_describe(handle.address)))
+        facts: Dict[str, Any] = reported(library.mpm_model_describe, handle.address)
         return facts
 
     def _set(self, name: bytes, value: str) -> None:
         handle = self._open()
         call(library.mpm_model_set, handle.address, name, value.encode("utf-8", "surrogatepass"))
+        self._chosen.add(name)
 
     @property
     def blocks(self) -> Union[Sequence[int], str]:
@@ -271,7 +272,8 @@ class Model(Initialised):
 
     @property
     def precision(self) -> str:
-        """f32, tf32, bf16, f16, i8, auto or auto-fast."""
+        """f32, tf32, bf16, f16, i8, auto or auto-fast. Until it is set, calls follow configure() and MPM_PRECISION; a
+        result names the precision that was used."""
         return str(self._facts()["precision"])
 
     @precision.setter

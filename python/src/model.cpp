@@ -116,6 +116,25 @@ void setObjects(Segmenter& model, const std::string& value) {
     model.with([&](pipeline::Network&) { model.objects = names; });
 }
 
+Json factsOf(Segmenter& segmenter) {
+    const mpm::ModelInfo& info = segmenter.info();
+    return segmenter.with([&](pipeline::Network& network) {
+        return Json{{"blocks", network.encoder().schedule()},
+                    {"method", network.encoder().method()},
+                    {"threshold", segmenter.threshold},
+                    {"nms", segmenter.nms},
+                    {"objects", segmenter.objects},
+                    {"precision", segmenter.precision},
+                    {"device", segmenter.device},
+                    {"reuse", segmenter.reuse},
+                    {"path", segmenter.path()},
+                    {"size", {info.size.height, info.size.width}},
+                    {"classes", info.labels},
+                    {"detector", info.detections.has_value()},
+                    {"batch", segmenter.batch()}};
+    });
+}
+
 Json timesOf(const ResultTimes& t) {
     return {{"prepare", t.prepare}, {"network", t.network}, {"labels", t.labels},
             {"encoder", t.encoder}, {"merge", t.merge},     {"restore", t.restore}};
@@ -174,26 +193,8 @@ void mpm_model_free(mpm_model* model) {
     delete model;
 }
 
-char* mpm_model_describe(mpm_model* model) {
-    Segmenter& segmenter = model->segmenter;
-    const mpm::ModelInfo& info = segmenter.info();
-    Json settings;
-    segmenter.with([&](mpm::pipeline::Network& network) {
-        settings = {{"blocks", network.encoder().schedule()},
-                    {"method", network.encoder().method()},
-                    {"threshold", segmenter.threshold},
-                    {"nms", segmenter.nms},
-                    {"objects", segmenter.objects},
-                    {"precision", segmenter.precision},
-                    {"device", segmenter.device},
-                    {"reuse", segmenter.reuse}};
-    });
-    settings.update({{"path", segmenter.path()},
-                     {"size", {info.size.height, info.size.width}},
-                     {"classes", info.labels},
-                     {"detector", info.detections.has_value()},
-                     {"batch", segmenter.batch()}});
-    return jsonText(settings);
+int mpm_model_describe(mpm_model* model, char** facts, char** error) {
+    return guarded(error, [&] { *facts = jsonText(factsOf(model->segmenter)); });
 }
 
 int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error) {

@@ -39,7 +39,7 @@ MPM_C_API int mpm_model_open(const char* path, int rows, int columns, mpm_model*
 MPM_C_API void mpm_model_free(mpm_model* model);
 /* {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
  * "threshold", "nms", "objects"} */
-MPM_C_API char* mpm_model_describe(mpm_model* model);
+MPM_C_API int mpm_model_describe(mpm_model* model, char** facts, char** error);
 /* setting: "blocks", "method", "precision", "device" or "reuse"; of a detector "threshold" and "nms", 0 to 1;
  * "objects": a JSON list of the classes whose objects are followed, by name; of a detector an empty one is
  * all. */

@@ -210,6 +210,20 @@ class Models(FolderTest):
         self.assertEqual(repr(copied), repr(model))
         self.assertTrue(numpy.array_equal(model(image()).features, copied(image()).features))
 
+    def test_a_copy_has_the_settings_that_were_chosen_and_no_others(self):
+        paper = mpm.Model(TINY, blocks=())
+        copied = pickle.loads(pickle.dumps(paper))
+        copied.method = paper.method = "tome:r=3"
+        self.assertEqual(copied._chosen, paper._chosen)
+        code = ("import mpm, numpy, pickle; m = mpm.Model(%r); c = pickle.loads(pickle.dumps(m)); "
+                "i = numpy.zeros((64, 64, 3), numpy.uint8); print(m(i).precision, c(i).precision)" % TINY)
+        self.assertEqual(in_new_process(code, MPM_PRECISION="i8")[0].split(), ["i8", "i8"])
+
+    def test_a_misspelt_variable_is_an_error(self):
+        code = "import mpm\ntry: mpm.Model(%r).classes\nexcept mpm.Error as error: print(error)" % TINY
+        for variable in ("MPM_BLOCKS", "MPM_METHOD"):
+            self.assertIn(variable, in_new_process(code, **{variable: "best"})[0])
+
     def test_with_closes(self):
         with mpm.Model(TINY) as model:
             model(image())
