@@ -252,11 +252,12 @@ std::string EncoderControl::method() const {
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, reuseOfFile());
+    // An empty schedule runs all tokens, with reducers that ignore the schedule, too.
+    if (settings.schedule && settings.schedule->empty()) settings.method = "none";
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;
     if (!settings.precision) settings.precision = Precision::F32;
     if (!settings.batchIndependent) settings.batchIndependent = false;
-    // A reducer that ignores the schedule would merge in spite of an empty schedule.
     if (!settings.method) settings.method = settings.schedule->empty() ? "none" : methodOfFile();
     if (!settings.reuse) settings.reuse = std::optional<Reuse>();
     return settings;

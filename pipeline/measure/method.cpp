@@ -138,10 +138,10 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
         encoder.setReuse(method.reuses() ? std::make_optional(reuseOf(method, network.reuse()))
                                          : std::nullopt);
         const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
-        // ToMe and ALGM ignore the schedule.
-        encoder.setSchedule(method.blocks                     ? *method.blocks
-                            : method.isOwn() || usual.empty() ? own.blocks
-                                                              : usual);
+        std::vector<int> blocks = method.isOwn() || usual.empty() ? own.blocks : usual;
+        // ToMe and ALGM ignore the schedule, but an empty one runs all tokens.
+        if (blocks.empty() && !method.isOwn() && mpm::ignoresSchedule(reducer)) blocks = {0};
+        encoder.setSchedule(method.blocks.value_or(blocks));
     } catch (const cv::Exception& error) {
         reject("method \"" + method.text + "\": " + error.err);
     }

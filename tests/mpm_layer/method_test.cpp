@@ -96,6 +96,12 @@ TEST_F(MethodTest, NoBlocksNoMergesByTheMethodOfAFile) {
     handle.setSchedule({});
     forward(net, m_batch);
     EXPECT_TRUE(handle.report().images.at(0).stages.empty());
+    handle.setMethod("tome:r=2");
+    forward(net, m_batch);
+    EXPECT_TRUE(handle.report().images.at(0).stages.empty()) << "an empty schedule runs all tokens";
+    handle.setSchedule({1});
+    forward(net, m_batch);
+    EXPECT_EQ(handle.report().images.at(0).stages.size(), 3u);
 }
 
 TEST_F(MethodTest, AWrongOneInAFileIsNamed) {
