@@ -4,6 +4,7 @@
 #include <mpm/mpm.h>
 #include <mpm/read_net.hpp>
 
+#include "mpm_layer/dnn/opencv.hpp"
 #include "mpm_layer/interface/guard.hpp"
 
 struct mpm_net {
@@ -26,6 +27,9 @@ int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* output) {
         if (!net || !output) CV_Error(cv::Error::StsNullPtr, "mpm: net or output is null");
         net->net.setInput(mpm::matrixOf(input, "input"));
         net->output = net->net.forward();
+        // OpenCV 5 has wider integers than 4.x, which has ids in f32.
+        if (net->output.depth() != CV_32F && net->output.depth() == mpm::dnn::kInteger)
+            net->output.convertTo(net->output, CV_32S);
         if (!net->output.isContinuous()) net->output = net->output.clone();
         *output = mpm::arrayOf(net->output);
         return 0;
