@@ -104,6 +104,14 @@ void checkWindows(const EncoderConfig& config) {
                                                std::to_string(kMostTokensOfPaddedWindow) +
                                                " tokens, not of " + sizes);
     }
+    const int64_t across = (int64_t{grid.width} + window.width - 1) / window.width,
+                  down = (int64_t{grid.height} + window.height - 1) / window.height;
+    const int64_t filled = across * window.width * down * window.height;
+    if (filled > 16 * int64_t{grid.area()} + window.area()) {
+        CV_Error(cv::Error::StsOutOfRange, "mpm: padding to windows of " + sizes + " makes " +
+                                               std::to_string(filled) + " tokens of " +
+                                               std::to_string(grid.area()));
+    }
     config.specialRows();
     checkWithin(config.globalBlocks, config.ofChain(), "global_blocks");
 }

@@ -369,6 +369,8 @@ TEST(HostileLayers, EncodersWithImpossibleWindows) {
     reject({{"grid", {4, 4}}, {"window", {8, 8}}}, "do not divide");
     reject({{"grid", {4, 4}}, {"window", {kLargest, 1}}}, "window");
     reject({{"grid", {4, 4}}, {"window", {1 << 14, 2}}, {"padding", {1}}}, "at most 16384 tokens");
+    reject({{"grid", {1 << 12, 1}}, {"window", {1, 1 << 12}}, {"padding", {1}}},
+           "makes 16777216 tokens of 4096");
     reject({{"grid", {4, 4}}, {"window", {2, 2}}, {"padding", {2}}}, "attribute padding must be");
     reject({{"grid", {4, 4}}, {"padding", {1}}}, "need the attribute window");
     reject({{"grid", {4, 4}}, {"global_blocks", {1}}}, "need the attribute window");
