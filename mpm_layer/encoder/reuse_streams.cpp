@@ -67,6 +67,7 @@ ReuseStream& ReuseStreams::matchedStream(int id, const EncoderForward& forward, 
     if (stream.weights == forward.weights && stream.rows == rows && stream.keyBias == bias) return stream;
     stream = ReuseStream();
     stream.id = id;
+    stream.firstFrame = ++m_begun << 32;
     stream.weights = forward.weights;
     stream.rows = rows;
     stream.keyBias = std::move(bias);
@@ -84,6 +85,7 @@ ReusePlan ReuseStreams::lead(const EncoderForward& forward, const Reuse& reuse, 
         plan.streams.push_back(&matchedStream(plan.ids[i], forward, image));
         plan.frames.push_back(plan.streams.back()->watcher.next(forward.frame(image), reuse,
                                                                 forward.config.blocks + blocksBehind));
+        plan.frames.back().number += plan.streams.back()->firstFrame;
     }
     return plan;
 }

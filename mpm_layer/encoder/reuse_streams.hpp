@@ -25,6 +25,7 @@ struct EncoderForward {
 
 struct ReuseStream {
     int id = 0;
+    std::int64_t firstFrame = 0;  ///< no number of another stream of that id
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
@@ -60,6 +61,7 @@ private:
     ReuseStream& matchedStream(int id, const EncoderForward& forward, int image);
 
     std::list<ReuseStream> m_streams;  ///< the one used last in front
+    std::int64_t m_begun = 0;
     Reuse m_options;
 };
 
