@@ -49,13 +49,15 @@ std::vector<int> Windows::padding(int window) const {
 
 std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const ImageReport& image) {
     const Windows windows(config, static_cast<int>(image.map.total()));
-    std::vector<int> owners(image.map.total());  // of each cluster
+    std::vector<int> whole(image.map.total());  // the window of each token
     for (int w = 0; w < windows.count(); ++w)
         for (int t = 0; t < windows.tokens(w); ++t)
-            owners[windows.positions(w)[t]] = w;
+            whole[windows.positions(w)[t]] = w;
+    std::vector<int> owners = whole;  // of each cluster
     std::vector<std::vector<int>> tokens;
     auto stage = image.stages.begin();
     for (const int entering : image.tokens) {
+        if (static_cast<int>(owners.size()) < entering) owners = whole;  // a segment that starts unmerged
         for (; static_cast<int>(owners.size()) > entering && stage != image.stages.end(); ++stage) {
             std::vector<int> merged(stage->tokens);
             for (size_t t = 0; t < owners.size(); ++t)
