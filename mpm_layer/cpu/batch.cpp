@@ -11,7 +11,7 @@ namespace mpm::cpu {
 
 Batch::Batch(const SessionInput& input, const EncoderConfig& config, Empty)
     : m_windows(config, input.tokens.size[1] - config.specialRows() - config.trailingTokens),
-      m_windowed(config.windowed()),
+      m_byRepresentative(config.numbersByRepresentative()),
       m_special(config.specialTokens),
       m_trailing(config.trailingTokens),
       m_dim(input.tokens.size[2]),
@@ -167,7 +167,7 @@ std::vector<int> Batch::numbers(int image) const {
     int rows = 0;
     for (int w = start; w < start + count; ++w) {
         for (int t = 0; t < m_places[w].tokens; ++t, ++rows)
-            rowAt[m_windowed ? position(m_places[w].first + m_special + t) : rows] = rows;
+            rowAt[m_byRepresentative ? position(m_places[w].first + m_special + t) : rows] = rows;
     }
     std::vector<int> numbers(rows);
     int next = 0;

@@ -102,7 +102,7 @@ private:
     cv::Mat composedMap(int image) const;
 
     Windows m_windows;
-    bool m_windowed;
+    bool m_byRepresentative;
     int m_special, m_trailing, m_dim, m_inputTokens, m_rows = 0;
     std::vector<Window> m_places;
     std::vector<ImageReport> m_reports;

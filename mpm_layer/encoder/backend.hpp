@@ -117,4 +117,10 @@ public:
 /// selected one.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
+/// Windows and rows behind the image tokens have no kernels on a GPU: Auto takes the CPU.
+inline Device deviceFor(const EncoderConfig& config, Device wanted) {
+    const bool onProcessor = config.trailingTokens > 0 || config.windowed();
+    return wanted == Device::Auto && onProcessor ? Device::Cpu : wanted;
+}
+
 }  // namespace mpm

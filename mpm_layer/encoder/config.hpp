@@ -45,6 +45,9 @@ struct EncoderConfig {
 
     int lastBlock() const { return firstBlock + blocks - 1; }
     bool windowed() const { return !window.empty(); }
+    /// Whether the clusters of reports and imposed maps have the order of their representatives, not of the
+    /// rows.
+    bool numbersByRepresentative() const { return takesMap || chainBlocks > 0 || windowed(); }
     int windows() const;  ///< of an image; 1 without windows
     /// In front of the image tokens: the special tokens of all windows.
     int specialRows() const;

@@ -55,7 +55,8 @@ void Encoder::setPrecision(Precision precision) {
     const Settings own = control().own();
     // A device that the process names may still be overruled by setDevice: then only the forward can tell.
     if (own.device || !processNamesDevice())
-        makeBackend(own.device.value_or(Device::Auto), own.deviceIndex)->resolve(precision);
+        makeBackend(deviceFor(control().config(), own.device.value_or(Device::Auto)), own.deviceIndex)
+            ->resolve(precision);
     control().change([&](Settings& s) { s.precision = precision; });
 }
 

@@ -75,11 +75,7 @@ void EncoderRunner::setWeights(NamedWeights weights) {
 }
 
 EncoderRunner::Choice EncoderRunner::choiceFor(const Settings& settings) const {
-    // Windows and rows behind the image tokens have no kernels on a GPU yet; an explicit request for one
-    // throws.
-    const bool onProcessor =
-        *settings.device == Device::Auto && (m_config.trailingTokens > 0 || m_config.windowed());
-    const Device wanted = onProcessor ? Device::Cpu : *settings.device;
+    const Device wanted = deviceFor(m_config, *settings.device);
     if (m_choice.backend && m_choice.device == wanted && m_choice.index == settings.deviceIndex)
         return m_choice;
     return {makeBackend(wanted, settings.deviceIndex), wanted, settings.deviceIndex};
@@ -235,8 +231,7 @@ std::vector<cv::Mat> EncoderRunner::report(std::vector<ImageReport> images, cons
     std::vector<cv::Mat> composed;
     for (ImageReport& image : report.images) {
         composed.push_back(image.map);
-        if (m_config.takesMap || m_config.chainBlocks > 0 || m_config.windowed())
-            numberByRepresentative(image);
+        if (m_config.numbersByRepresentative()) numberByRepresentative(image);
     }
     report.times = times;
     report.device = m_choice.backend->device();

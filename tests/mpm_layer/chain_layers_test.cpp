@@ -129,6 +129,22 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
     EXPECT_LT(relativeError(imageOf(out, 0), toMatrix(expected, whole.options.dim())), 1e-5);
 }
 
+// ToMe leaves the rows in another order than that of their representatives.
+TEST_F(ChainTest, ALaterStageOfAReportJoinsTheSameTokens) {
+    const EncoderCase whole = makeEncoder(sixBlocks());
+    cv::dnn::Net net = load(chainModel(cutEncoder(whole, {2}), 1, 40));
+    const cv::Mat batch = makeBatch(whole.options, 1, 40, 3);
+    Encoder handle = mpm::encoder(net);
+    handle.setMethod("tome:r=4");
+    const cv::Mat own = forward(net, batch);
+    const ImageReport image = handle.report().images.at(0);
+    for (int stage : {1, 3}) {
+        handle.setMaps(stage, {image.stages.at(stage).map});
+        EXPECT_LT(relativeError(forward(net, batch), own), 1e-6) << "stage " << stage;
+        handle.clearMaps();
+    }
+}
+
 TEST_F(ChainTest, HandsOutTheComposedMap) {
     EncoderOptions o = sixBlocks();
     o.mapOutput = true;
