@@ -8,7 +8,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union, overload
 
 import numpy
 
@@ -136,7 +136,8 @@ class Model(Initialised):
         handle = ctypes.c_void_p()
         with without_python_layers():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
-        self._trackers, self._chosen = Trackers(), set()
+        self._trackers = Trackers()
+        self._chosen: Set[bytes] = set()
         self._handle: Optional[Handle] = Handle(handle.value, library.mpm_model_free)
         for name, value in zip(_SETTINGS, (blocks, method, precision, device, reuse, threshold, nms, objects)):
             if value is not None:
