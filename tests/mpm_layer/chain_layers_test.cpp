@@ -130,7 +130,7 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
 }
 
 // ToMe leaves the rows in another order than that of their representatives.
-TEST_F(ChainTest, ALaterStageOfAReportJoinsTheSameTokens) {
+TEST_F(ChainTest, TheLastStageOfAReportJoinsTheSameTokens) {
     const EncoderCase whole = makeEncoder(sixBlocks());
     cv::dnn::Net net = load(chainModel(cutEncoder(whole, {2}), 1, 40));
     const cv::Mat batch = makeBatch(whole.options, 1, 40, 3);
@@ -138,11 +138,8 @@ TEST_F(ChainTest, ALaterStageOfAReportJoinsTheSameTokens) {
     handle.setMethod("tome:r=4");
     const cv::Mat own = forward(net, batch);
     const ImageReport image = handle.report().images.at(0);
-    for (int stage : {1, 3}) {
-        handle.setMaps(stage, {image.stages.at(stage).map});
-        EXPECT_LT(relativeError(forward(net, batch), own), 1e-6) << "stage " << stage;
-        handle.clearMaps();
-    }
+    handle.setMaps(static_cast<int>(image.stages.size()) - 1, {image.stages.back().map});
+    EXPECT_LT(relativeError(forward(net, batch), own), 1e-6);
 }
 
 TEST_F(ChainTest, HandsOutTheComposedMap) {
