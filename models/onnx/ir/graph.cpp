@@ -6,6 +6,10 @@
 
 namespace mpm::models {
 
+bool isOneOf(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
 Attribute Attribute::of(float value) {
     Attribute a;
     a.kind = Kind::Float;
@@ -54,6 +58,11 @@ List<int64_t> Node::getInts(const std::string& key) const {
     return found == attributes.end() ? List<int64_t>{} : List<int64_t>(found->second.ints);
 }
 
+int64_t Node::axis(int64_t fallback, size_t rank) const {
+    const int64_t given = getInt("axis", fallback);
+    return given < 0 ? given + static_cast<int64_t>(rank) : given;
+}
+
 int Graph::addValue(const std::string& name) {
     values.push_back({name, {}, kAbsent});
     return static_cast<int>(values.size()) - 1;
@@ -63,6 +72,28 @@ int Graph::addConstant(const std::string& name, Tensor tensor) {
     const int value = addValue(name);
     values[value].constant = std::move(tensor);
     return value;
+}
+
+Node& Graph::add(const std::string& op, const List<int>& inputs, int output, const std::string& domain,
+                 const std::string& name) {
+    nodes.push_back({op, domain, name, inputs, {output}, {}});
+    return nodes.back();
+}
+
+void Graph::release(int value) {
+    for (Node& node : nodes)
+        for (int& out : node.outputs)
+            if (out == value) out = addValue("unused");
+}
+
+void Graph::numberProducers() {
+    for (Value& value : values)
+        value.producer = kAbsent;
+    for (size_t n = 0; n < nodes.size(); ++n) {
+        for (int out : nodes[n].outputs) {
+            if (out != kAbsent) values[out].producer = static_cast<int>(n);
+        }
+    }
 }
 
 const Node* Graph::nodeOf(int value) const {
@@ -114,13 +145,7 @@ void Graph::sort() {
     for (int n : order)
         sorted.push_back(std::move(nodes[n]));
     nodes = std::move(sorted);
-    for (Value& value : values)
-        value.producer = kAbsent;
-    for (size_t n = 0; n < count; ++n) {
-        for (int out : nodes[n].outputs) {
-            if (out != kAbsent) values[out].producer = static_cast<int>(n);
-        }
-    }
+    numberProducers();
 }
 
 void Graph::prune() {
@@ -141,15 +166,9 @@ void Graph::prune() {
         if (keep[k]) kept.push_back(std::move(nodes[k]));
     }
     nodes = std::move(kept);
-    for (size_t v = 0; v < values.size(); ++v) {
-        values[v].producer = kAbsent;
+    for (size_t v = 0; v < values.size(); ++v)
         if (!needed[v]) values[v].constant = {};
-    }
-    for (size_t n = 0; n < nodes.size(); ++n) {
-        for (int out : nodes[n].outputs) {
-            if (out != kAbsent) values[out].producer = static_cast<int>(n);
-        }
-    }
+    numberProducers();
 }
 
 List<List<int>> Graph::users() const {

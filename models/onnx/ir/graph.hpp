@@ -1,9 +1,11 @@
 // The converter's form of an ONNX graph: values and nodes have numbers, so that no pass depends on names.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "models/onnx/ir/tensor.hpp"
@@ -29,6 +31,8 @@ struct Attribute {
 
 constexpr int kAbsent = -1;
 
+bool isOneOf(const std::string& text, std::initializer_list<const char*> words);
+
 struct Node {
     std::string op;
     std::string domain;  ///< empty: the standard operators
@@ -38,11 +42,27 @@ struct Node {
     std::map<std::string, Attribute> attributes;
 
     bool is(const char* operation) const { return domain.empty() && op == operation; }
+    bool isAny(std::initializer_list<const char*> operations) const {
+        return domain.empty() && isOneOf(op, operations);
+    }
     bool has(const std::string& key) const { return attributes.count(key) != 0; }
     int64_t getInt(const std::string& key, int64_t fallback) const;
     float getFloat(const std::string& key, float fallback) const;
     std::string getString(const std::string& key, const std::string& fallback) const;
     List<int64_t> getInts(const std::string& key) const;
+    /// Attribute `axis`, counted from the front of a tensor of this rank.
+    int64_t axis(int64_t fallback, size_t rank) const;
+    /// Sets an attribute: an integer as int64, text, an f32 or a list of int64.
+    template <class Value>
+    Node& set(const std::string& key, const Value& value) {
+        if constexpr (std::is_integral_v<Value>) {
+            attributes[key] = Attribute::of(static_cast<int64_t>(value));
+        } else {
+            attributes[key] = Attribute::of(value);
+        }
+        return *this;
+    }
+    Node& set(const std::string& key, const List<int64_t>& values) { return set<>(key, values); }
     int input(size_t k) const { return k < inputs.size() ? inputs[k] : kAbsent; }
 };
 
@@ -76,6 +96,12 @@ struct Graph {
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
+    /// Adds a node behind the others; sort() finds its place and the producers. The result is valid until
+    /// the next node.
+    Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
+              const std::string& name = {});
+    /// The node that has made the value gets an unused output instead, so that another may make it.
+    void release(int value);
     bool isConstant(int value) const { return value != kAbsent && values[value].constant.known(); }
     const Tensor& constant(int value) const { return values[value].constant; }
     const Node* nodeOf(int value) const;
@@ -85,6 +111,9 @@ struct Graph {
     /// Removes nodes that no output needs, and renumbers producers.
     void prune();
     List<List<int>> users() const;  ///< nodes by the value they read
+
+private:
+    void numberProducers();
 };
 
 }  // namespace mpm::models

@@ -17,14 +17,9 @@ Port portOf(int value, const std::string& name, const Shape& shape) {
 }  // namespace
 
 int GraphBuilder::node(const std::string& op, const List<int>& inputs, const std::string& domain) {
-    Node node;
-    node.op = op;
-    node.domain = domain;
-    node.inputs = inputs;
     const int value = m_graph.addValue(op + "_" + std::to_string(m_graph.nodes.size()) + "_out");
-    node.outputs = {value};
     m_graph.values[value].producer = static_cast<int>(m_graph.nodes.size());
-    m_graph.nodes.push_back(std::move(node));
+    m_graph.add(op, inputs, value, domain);
     return value;
 }
 

@@ -26,9 +26,8 @@ NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& us
 }
 
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual) {
-    own.attributes[prefix + "epsilon"] = Attribute::of(rule.epsilon);
-    if (rule.kind != usual.kind)
-        own.attributes[prefix + "norm"] = Attribute::of(std::string(namesOf(rule.kind).attribute));
+    own.set(prefix + "epsilon", rule.epsilon);
+    if (rule.kind != usual.kind) own.set(prefix + "norm", namesOf(rule.kind).attribute);
 }
 
 std::string describe(const NormRule& rule) {

@@ -35,18 +35,14 @@ private:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
 
     int emit(const std::string& op, const List<int>& inputs, int output = kAbsent) {
-        Node node;
-        node.op = op;
-        node.name = m_name;
-        node.inputs = inputs;
-        node.outputs = {output == kAbsent ? m_graph.addValue(m_name + "." + op) : output};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const int to = output == kAbsent ? m_graph.addValue(m_name + "." + op) : output;
+        m_graph.add(op, inputs, to, {}, m_name);
+        return to;
     }
 
     int transpose(int value, const List<int64_t>& order, int output = kAbsent) {
         const int to = emit("Transpose", {value}, output);
-        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+        m_graph.nodes.back().set("perm", order);
         return to;
     }
 
@@ -76,7 +72,7 @@ private:
         int scores = emit("Mul", {product, m_graph.addConstant("scale", Tensor::scalar(scale))});
         if (node.input(3) != kAbsent) scores = emit("Add", {scores, node.inputs[3]});
         const int probabilities = emit("Softmax", {scores});
-        m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        m_graph.nodes.back().set("axis", -1);
         if (!flat) {
             emit("MatMul", {probabilities, splitHeads(v, heads)}, node.outputs[0]);
             return true;
@@ -270,8 +266,7 @@ private:
         const auto unpadded = m_unpadded.find(node.inputs[0]);
         Patches patches{unpadded != m_unpadded.end() ? unpadded->second : node.inputs[0], shape, {}};
         if (before != m_patches.end()) patches = before->second;
-        const int64_t given = node.getInt("axis", 0);
-        size_t axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(shape.size()) : given);
+        auto axis = static_cast<size_t>(node.axis(0, shape.size()));
         const auto part = partOf(node, shape, axis);
         if (!part || axis == 0) return false;
         for (const Part& other : patches.parts) {
@@ -290,7 +285,8 @@ private:
     void shorten(const Node& at, Patches& patches, size_t axis, int64_t whole) {
         const auto one = [&](int64_t value) { return m_graph.addConstant("cut", Tensor::vector({value})); };
         const int cut = m_graph.addValue(at.name + ".whole");
-        add("Slice", at, {patches.source, one(0), one(whole), one(static_cast<int64_t>(axis))}, cut);
+        m_graph.add("Slice", {patches.source, one(0), one(whole), one(static_cast<int64_t>(axis))}, cut, {},
+                    at.name);
         patches.source = cut;
         patches.shape[axis] = whole;
     }
@@ -329,18 +325,8 @@ private:
         }
         const int target = m_graph.addConstant("patches", Tensor::vector(sizes));
         const int cut = m_graph.addValue(at.name + ".patches");
-        add("Reshape", at, {patches.source, target}, cut);
-        add("Transpose", at, {cut}, at.outputs[0]);
-        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
-    }
-
-    void add(const char* op, const Node& at, const List<int>& inputs, int output) {
-        Node node;
-        node.op = op;
-        node.name = at.name;
-        node.inputs = inputs;
-        node.outputs = {output};
-        m_graph.nodes.push_back(std::move(node));
+        m_graph.add("Reshape", {patches.source, target}, cut, {}, at.name);
+        m_graph.add("Transpose", {cut}, at.outputs[0], {}, at.name).set("perm", order);
     }
 
     Graph& m_graph;

@@ -204,15 +204,12 @@ private:
     void write(NormKind kind, int x, const List<End>& ends, float epsilon) {
         const int64_t width = widthOf(x);
         for (const End& end : ends) {
-            Node norm;
+            Node& norm = m_graph.nodes[end.node];
             norm.op = namesOf(kind).onnx;
-            norm.name = m_graph.nodes[end.node].name;
             norm.inputs = {x, end.weight != kAbsent ? flat(end.weight) : ones(width)};
             if (end.bias != kAbsent) norm.inputs.push_back(flat(end.bias));
-            norm.outputs = m_graph.nodes[end.node].outputs;
-            norm.attributes["axis"] = Attribute::of(int64_t{-1});
-            norm.attributes["epsilon"] = Attribute::of(epsilon);
-            m_graph.nodes[end.node] = norm;
+            norm.attributes.clear();
+            norm.set("axis", -1).set("epsilon", epsilon);
         }
         m_rewriter.refresh();
     }

@@ -207,20 +207,14 @@ private:
         };
         const int pixels = emit("Reshape", {region.image, constant("pixels", Tensor::vector({0, 0, -1}))});
         const int pooled = emit("MatMul", {pixels, constant("pool", weight)});
-        const int unused = m_graph.addValue("unused");
-        for (Node& node : m_graph.nodes)
-            std::replace(node.outputs.begin(), node.outputs.end(), region.exit, unused);
+        m_graph.release(region.exit);
         emit("Reshape", {pooled, constant("size", Tensor::vector({0, 0, to[2], to[3]}))}, region.exit);
     }
 
     int emit(const std::string& op, const List<int>& inputs, int output = kAbsent) {
-        Node node;
-        node.op = op;
-        node.name = "pool." + op;
-        node.inputs = inputs;
-        node.outputs = {output == kAbsent ? m_graph.addValue(node.name) : output};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const int to = output == kAbsent ? m_graph.addValue("pool." + op) : output;
+        m_graph.add(op, inputs, to, {}, "pool." + op);
+        return to;
     }
 
     Graph& m_graph;

@@ -91,14 +91,9 @@ public:
 
 private:
     static Node linear(const Node& at, int x, int weight, int bias) {
-        Node node;
-        node.op = "Linear";
-        node.domain = "mpm.internal";
-        node.name = at.name;
-        node.inputs = {x, weight};
-        if (bias != kAbsent) node.inputs.push_back(bias);
-        node.outputs = at.outputs;
-        return node;
+        List<int> inputs{x, weight};
+        if (bias != kAbsent) inputs.push_back(bias);
+        return {"Linear", "mpm.internal", at.name, inputs, at.outputs, {}};
     }
 
     int reshapedConstant(int constant, const Shape& shape) {

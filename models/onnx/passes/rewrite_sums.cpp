@@ -43,12 +43,9 @@ private:
     }
 
     int scaled(int value, int scale) {
-        Node node;
-        node.op = "Mul";
-        node.inputs = {value, scale};
-        node.outputs = {m_graph.addValue(m_graph.values[value].name + ".scaled")};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const int to = m_graph.addValue(m_graph.values[value].name + ".scaled");
+        m_graph.add("Mul", {value, scale}, to);
+        return to;
     }
 
     Graph& m_graph;
@@ -96,7 +93,7 @@ private:
         Node mean = *found;
         mean.inputs = {tokens};
         if (axesInput == kAbsent)
-            mean.attributes["axes"] = Attribute::of(axes);
+            mean.set("axes", axes);
         else
             mean.inputs.push_back(m_graph.addConstant("axes", Tensor::vector(axes)));
         mean.outputs = {m_graph.addValue(mean.name + ".turned")};
@@ -174,7 +171,7 @@ private:
             if (base == node.inputs[0] && !m_sums.count(base)) return keep(node);
             if (shapeOf(base) != shapeOf(node.outputs[0])) reshape(base, node.outputs[0]);
             m_bases[node.outputs[0]] = base;
-            if (shapeOf(base) == shapeOf(node.outputs[0])) emit("Identity", {base}, node.outputs[0]);
+            if (shapeOf(base) == shapeOf(node.outputs[0])) m_graph.add("Identity", {base}, node.outputs[0]);
             return;
         }
         if (ruleOf(node) && isLastAxis(node) && baseOf(node.inputs[0]) != node.inputs[0])
@@ -198,7 +195,7 @@ private:
     void takeNorm(Node& node) {
         const int base = baseOf(node.inputs[0]), output = node.outputs[0];
         node.inputs[0] = base;
-        node.attributes["axis"] = Attribute::of(int64_t{-1});
+        node.set("axis", -1);
         node.outputs = {fresh(output, shapeOf(base))};
         const int normed = node.outputs[0];
         keep(node);
@@ -217,7 +214,7 @@ private:
             }
             const int moved = fresh(other, shapeOf(base)), sum = fresh(output, shapeOf(base));
             reshape(other, moved);
-            emit("Add", {base, moved}, sum);
+            m_graph.add("Add", {base, moved}, sum);
             reshape(sum, output);
             m_bases[output] = sum;
             m_changed = true;
@@ -241,15 +238,7 @@ private:
         const Shape& shape = shapeOf(to);
         List<int64_t> sizes(shape.begin(), shape.end());
         sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // a dynamic batch stays one
-        emit("Reshape", {from, m_graph.addConstant("groups", Tensor::vector(sizes))}, to);
-    }
-
-    void emit(const char* op, const List<int>& inputs, int output) {
-        Node node;
-        node.op = op;
-        node.inputs = inputs;
-        node.outputs = {output};
-        keep(node);
+        m_graph.add("Reshape", {from, m_graph.addConstant("groups", Tensor::vector(sizes))}, to);
     }
 
     void keep(Node& node) { m_graph.nodes.push_back(std::move(node)); }
