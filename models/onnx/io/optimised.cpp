@@ -31,10 +31,9 @@ private:
         } else if (node.op == "Gelu" || node.op == "BiasGelu" || node.op == "FastGelu") {
             const int x = node.input(1) == kAbsent ? node.inputs[0] : add(n, node.inputs[0], node.inputs[1]);
             Node& gelu = replaceBy(n, "Gelu", {x});
-            if (node.op == "FastGelu") gelu.attributes["approximate"] = Attribute::of(std::string("tanh"));
+            if (node.op == "FastGelu") gelu.set("approximate", "tanh");
         } else if (node.op == "QuickGelu") {
-            const float alpha = node.getFloat("alpha", 1.702f);
-            replaceBy(n, "Swish", {node.inputs[0]}).attributes["alpha"] = Attribute::of(alpha);
+            replaceBy(n, "Swish", {node.inputs[0]}).set("alpha", node.getFloat("alpha", 1.702f));
         } else if (node.op == "SkipLayerNormalization") {
             expandSkipNorm(n, node, NormKind::Layer, node.input(3), node.input(4));
         } else if (node.op == "SkipSimplifiedLayerNormalization") {
@@ -92,24 +91,21 @@ private:
         const int scale = m_graph.addConstant("scale", Tensor::scalar(given != 0 ? given : usual));
         const int scores = emit(n, "Mul", {emit(n, "MatMul", {parts[0], parts[1]}), scale});
         const int weights = emit(n, "Softmax", {scores});
-        m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        m_graph.nodes.back().set("axis", -1);
         const int mixed = transpose(n, emit(n, "MatMul", {weights, parts[2]}), {0, 2, 1, 3});
         replaceBy(n, "Reshape", {mixed, ints({0, 0, -1})});
     }
 
     int emit(size_t n, const std::string& op, const List<int>& inputs, int output = kAbsent) {
-        Node node;
-        node.op = op;
-        node.name = m_graph.nodes[n].name;
-        node.inputs = inputs;
-        node.outputs = {output == kAbsent ? m_graph.addValue(node.name + "." + op) : output};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const std::string name = m_graph.nodes[n].name;
+        const int to = output == kAbsent ? m_graph.addValue(name + "." + op) : output;
+        m_graph.add(op, inputs, to, {}, name);
+        return to;
     }
 
     int transpose(size_t n, int x, const List<int64_t>& order) {
         const int y = emit(n, "Transpose", {x});
-        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+        m_graph.nodes.back().set("perm", order);
         return y;
     }
 
@@ -129,8 +125,7 @@ private:
         if (normBias != kAbsent) inputs.push_back(normBias);
         Node& norm = replaceBy(n, namesOf(kind).onnx, inputs);
         norm.outputs = {node.outputs[0]};
-        norm.attributes["axis"] = Attribute::of(int64_t{-1});
-        norm.attributes["epsilon"] = Attribute::of(node.getFloat("epsilon", 1e-12f));
+        norm.set("axis", -1).set("epsilon", node.getFloat("epsilon", 1e-12f));
     }
 
     bool isProduct(int value) const {

@@ -45,20 +45,17 @@ private:
                 part = unsqueezed(part, axis, axes);
         }
         replaceBy(n, "Concat", parts);
-        m_graph.nodes[n].attributes["axis"] = Attribute::of(axis);
+        m_graph.nodes[n].set("axis", axis);
     }
 
     int unsqueezed(int value, int64_t axis, int axes) {
-        Node node;
-        node.op = "Unsqueeze";
-        node.inputs = {value};
+        const int to = m_graph.addValue("part");
+        Node& node = m_graph.add("Unsqueeze", {value}, to);
         if (m_graph.opset >= 13)
             node.inputs.push_back(axes);
         else
-            node.attributes["axes"] = Attribute::of(List<int64_t>{axis});
-        node.outputs = {m_graph.addValue("part")};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+            node.set("axes", {axis});
+        return to;
     }
 
     void resolve(size_t n, const Node& at) {
@@ -93,7 +90,7 @@ private:
     void pickOne(size_t n, int source, int64_t index, int64_t axis, bool keep) {
         const Tensor at = keep ? Tensor::vector({index}) : Tensor::ints({}, index);
         replaceBy(n, "Gather", {source, m_graph.addConstant("index", at)});
-        m_graph.nodes[n].attributes["axis"] = Attribute::of(axis);
+        m_graph.nodes[n].set("axis", axis);
     }
 
     void pickPart(size_t n, int source, const Tensor& sizes, int64_t index, int64_t axis) {
@@ -109,12 +106,8 @@ private:
     }
 
     void replaceBy(size_t n, const std::string& op, const List<int>& inputs) {
-        Node node;
-        node.op = op;
-        node.name = m_graph.nodes[n].name;
-        node.inputs = inputs;
-        node.outputs = m_graph.nodes[n].outputs;
-        m_graph.nodes[n] = node;
+        Node& node = m_graph.nodes[n];
+        node = {op, {}, node.name, inputs, node.outputs, {}};
     }
 
     Graph& m_graph;

@@ -34,16 +34,11 @@ private:
 
     void push(const std::string& op, const List<int>& inputs, int output, const Node& like,
               const List<std::string>& keep = {}) {
-        Node node;
-        node.op = op;
-        node.name = like.name;
-        node.inputs = inputs;
-        node.outputs = {output};
+        Node& node = m_graph.add(op, inputs, output, {}, like.name);
         for (const std::string& key : keep) {
             const auto found = like.attributes.find(key);
             if (found != like.attributes.end()) node.attributes[key] = found->second;
         }
-        m_graph.nodes.push_back(node);
     }
 
     // Returns true if it has written the node in another form.
@@ -51,9 +46,7 @@ private:
         if (node.domain == "mpm.internal" && node.op == "Linear") return writeLinear(node);
         if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);
         if (!isOriginal(node)) return false;
-        const bool view =
-            node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten") || node.is("Reshape");
-        if (view && writeReshape(node)) return true;
+        if (node.isAny({"Squeeze", "Unsqueeze", "Flatten", "Reshape"}) && writeReshape(node)) return true;
         if (node.is("Split")) return writeSplit(node);
         if (node.op.rfind("Reduce", 0) == 0 && node.has("axes")) return writeReduction(node);
         if (node.is("Slice") && node.has("starts")) return writeSlice(node);
@@ -88,11 +81,10 @@ private:
     }
 
     bool writeSplit(Node& node) {
-        const int64_t axis = node.getInt("axis", 0);
         List<int64_t> sizes;
         for (int out : node.outputs) {
             const Shape& shape = m_shapes.of(out);
-            sizes.push_back(shape[axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis]);
+            sizes.push_back(shape[node.axis(0, shape.size())]);
         }
         push("Split", {node.inputs[0], ints(sizes)}, node.outputs[0], node, {"axis"});
         m_graph.nodes.back().outputs = node.outputs;
@@ -123,7 +115,7 @@ private:
         const int64_t axis = node.getInt("axis", 1);
         if (axis != -1 && axis != rank - 1) throw Refusal(m_graph.describe(node) + " runs over several axes");
         push("Softmax", node.inputs, node.outputs[0], node);
-        m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{-1});
+        m_graph.nodes.back().set("axis", -1);
         return true;
     }
 

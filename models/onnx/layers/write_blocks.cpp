@@ -35,14 +35,10 @@ public:
 private:
     int add(const std::string& op, const List<int>& inputs, int output = kAbsent,
             const std::string& domain = {}) {
-        Node node;
-        node.op = op;
-        node.domain = domain;
-        node.name = m_name + "/" + op;
-        node.inputs = inputs;
-        node.outputs = {output == kAbsent ? m_graph.addValue(m_name + "/" + op) : output};
-        m_graph.nodes.push_back(node);
-        return node.outputs[0];
+        const std::string name = m_name + "/" + op;
+        const int to = output == kAbsent ? m_graph.addValue(name) : output;
+        m_graph.add(op, inputs, to, domain, name);
+        return to;
     }
 
     Node& last() { return m_graph.nodes.back(); }
@@ -54,13 +50,13 @@ private:
 
     int transpose(int x, const List<int64_t>& order) {
         const int y = add("Transpose", {x});
-        last().attributes["perm"] = Attribute::of(order);
+        last().set("perm", order);
         return y;
     }
 
     int gather(int x, int at, int64_t axis) {
         const int y = add("Gather", {x, at});
-        last().attributes["axis"] = Attribute::of(axis);
+        last().set("axis", axis);
         return y;
     }
 
@@ -68,8 +64,7 @@ private:
         List<int> inputs{x, constant(norm.weight)};
         if (norm.bias.known()) inputs.push_back(constant(norm.bias));
         const int y = add(namesOf(norm.rule.kind).onnx, inputs, output);
-        last().attributes["epsilon"] = Attribute::of(norm.rule.epsilon);
-        last().attributes["axis"] = Attribute::of(int64_t{-1});
+        last().set("epsilon", norm.rule.epsilon).set("axis", -1);
         return y;
     }
 
@@ -91,7 +86,7 @@ private:
         x = m_maps.empty() ? x : imageRows(x);
         for (size_t k = m_maps.size(); k-- > 0;) {
             x = add("MpmRestore", {x, m_maps[k]}, kAbsent, "mpm");
-            last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+            last().set("special_tokens", m_encoder.special);
         }
         x = join(x, behind);
         if (tap.normed) x = norm(x, m_encoder.norm);
@@ -113,7 +108,7 @@ private:
     int join(int x, int behind) {
         if (behind == kAbsent) return x;
         const int y = add("Concat", {x, behind});
-        last().attributes["axis"] = Attribute::of(int64_t{1});
+        last().set("axis", 1);
         return y;
     }
 
@@ -125,7 +120,7 @@ private:
         last().outputs.push_back(map);
         last().outputs.push_back(
             m_graph.addValue(m_name + "/counts"));  // ONNX Runtime needs all outputs of a function
-        last().attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
+        last().set("special_tokens", m_encoder.special);
         m_maps.push_back(map);
         if (m_cos != kAbsent) keepRepresentatives(map);
         return join(y, behind);
@@ -137,11 +132,11 @@ private:
         const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});
         const int column = add("Unsqueeze", {flat, constant(Tensor::vector({1}))});
         const int same = add("Cast", {add("Equal", {row, column})});
-        last().attributes["to"] = Attribute::of(int64_t{1});
+        last().set("to", 1);
         const int before = add("Trilu", {same, constant(Tensor::ints({}, -1))});
-        last().attributes["upper"] = Attribute::of(int64_t{0});
+        last().set("upper", 0);
         const int seen = add("ReduceMax", {before, constant(Tensor::vector({1}))});
-        last().attributes["keepdims"] = Attribute::of(int64_t{0});
+        last().set("keepdims", 0);
         const int found = add("NonZero", {add("Less", {seen, scalar(0.5f)})});
         const int first = add("Squeeze", {found, constant(Tensor::vector({0}))});
         const int shifted = add("Add", {first, constant(Tensor::vector({m_encoder.special}))});
@@ -151,7 +146,7 @@ private:
         int rows = shifted;
         if (m_encoder.special > 0) {
             rows = add("Concat", {constant(Tensor::vector(special)), shifted});
-            last().attributes["axis"] = Attribute::of(int64_t{0});
+            last().set("axis", 0);
         }
         m_cos = gather(m_cos, rows, 1);
         m_sin = gather(m_sin, rows, 1);
@@ -207,7 +202,7 @@ private:
         const int scores =
             add("Mul", {add("MatMul", {part[0], transpose(part[1], {0, 1, 3, 2})}), scalar(a.scale)});
         const int probabilities = add("Softmax", {scores});
-        last().attributes["axis"] = Attribute::of(int64_t{-1});
+        last().set("axis", -1);
         int y = reshape(transpose(add("MatMul", {probabilities, part[2]}), {0, 2, 1, 3}), {1, -1, width});
         if (a.inner.present()) y = norm(y, a.inner);
         return add("Add", {x, linear(y, a.proj)});
@@ -256,11 +251,7 @@ void writeBlocks(State& state, const List<int>& schedule) {
     for (const EncoderSpec& encoder : state.match.encoders) {
         for (const Tap& tap : encoder.taps) {
             checkTime();
-            for (Node& node : graph.nodes) {
-                for (int& out : node.outputs) {
-                    if (out == tap.value) out = graph.addValue("unused");
-                }
-            }
+            graph.release(tap.value);
         }
         LayersWriter(graph, encoder, encoder.decoder ? List<int>{} : schedule)
             .run(state.shapes.of(encoder.input()));
