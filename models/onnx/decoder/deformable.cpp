@@ -80,23 +80,14 @@ public:
         return levelsFit();
     }
 
-    int output() const { return m_output; }
-
     Node node(Graph& graph) const {
-        Node node;
-        node.op = "MpmDeformable";
-        node.domain = "mpm";
-        node.name = m_levels[0].node->name;
         List<int64_t> sizes;
-        for (const Level& level : m_levels) {
-            sizes.push_back(level.rows);
-            sizes.push_back(level.columns);
-        }
-        node.inputs = {m_levels[0].value, m_levels[0].offsets, m_logits, reference(graph)};
-        node.outputs = {m_output};
-        node.attributes["heads"] = Attribute::of(m_extents.at(kHead));
-        node.attributes["points"] = Attribute::of(m_extents.at(kPoint));
-        node.attributes["levels"] = Attribute::of(sizes);
+        for (const Level& level : m_levels)
+            sizes.insert(sizes.end(), {level.rows, level.columns});
+        const Level& first = m_levels[0];
+        Node node{"MpmDeformable", "mpm", first.node->name, {}, {m_output}, {}};
+        node.inputs = {first.value, first.offsets, m_logits, reference(graph)};
+        node.set("heads", m_extents.at(kHead)).set("points", m_extents.at(kPoint)).set("levels", sizes);
         return node;
     }
 
@@ -373,9 +364,7 @@ int fuseDeformables(Graph& graph, const Inferred& inferred) {
         if (custom ? match.matchOperator(node) : match.match(node)) fused.push_back(match.node(graph));
     }
     for (const Node& node : fused) {
-        for (Node& old : graph.nodes)
-            for (int& out : old.outputs)
-                if (out == node.outputs[0]) out = graph.addValue("unused");
+        graph.release(node.outputs[0]);
         graph.nodes.push_back(node);
     }
     if (fused.empty()) return 0;

@@ -48,14 +48,9 @@ public:
         const int scores = split ? reshaped(graph, m_scores, {-1, queries, keys}, "scores") : m_scores;
         const int masks =
             of(m_logits).rank() == 4 ? reshaped(graph, m_logits, {-1, queries, keys}, "masks") : m_logits;
-        Node node;
-        node.op = "MpmMaskedSoftmax";
-        node.domain = "mpm";
-        node.name = m_name;
-        node.inputs = {scores, masks};
-        node.outputs = {split ? graph.addValue("weights") : m_output};
-        graph.nodes.push_back(node);
-        if (split) reshape(graph, node.outputs[0], {-1, m_extents.at(kHead), queries, keys}, m_output);
+        const int weights = split ? graph.addValue("weights") : m_output;
+        graph.add("MpmMaskedSoftmax", {scores, masks}, weights, "mpm", m_name);
+        if (split) reshape(graph, weights, {-1, m_extents.at(kHead), queries, keys}, m_output);
     }
 
 private:
@@ -63,12 +58,8 @@ private:
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
     static void reshape(Graph& graph, int from, const Shape& shape, int to) {
-        Node node;
-        node.op = "Reshape";
-        node.domain = "mpm.internal";  // in the final form
-        node.inputs = {from, graph.addConstant("shape", Tensor::vector(shape))};
-        node.outputs = {to};
-        graph.nodes.push_back(node);
+        // In the final form.
+        graph.add("Reshape", {from, graph.addConstant("shape", Tensor::vector(shape))}, to, "mpm.internal");
     }
 
     static int reshaped(Graph& graph, int from, const Shape& shape, const char* name) {
@@ -219,9 +210,7 @@ int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred) {
         if (match.match(node)) found.push_back(match);
     }
     for (const MaskedSoftmaxMatch& match : found) {
-        for (Node& old : graph.nodes)
-            for (int& out : old.outputs)
-                if (out == match.output()) out = graph.addValue("unused");
+        graph.release(match.output());
         match.write(graph);
     }
     if (found.empty()) return 0;

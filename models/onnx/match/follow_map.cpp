@@ -27,10 +27,7 @@ public:
         to.value = decoder.input();
         m_part.inputs.push_back(from);
         m_part.outputs = {to};
-        for (Node& node : m_part.nodes) {
-            for (int& out : node.outputs)
-                if (out == m_source) out = m_part.addValue("unused");
-        }
+        m_part.release(m_source);
         m_part.prune();
         for (const Port& port : m_part.inputs)
             m_inputs.push_back(filled(state.shapes.at.values[port.value], 1));
@@ -160,17 +157,16 @@ void connectMaps(State& state) {
         const EncoderSpec& spec = *encoder++;
         const bool had = node.getInt("map_output", 0) != 0;
         if (spec.givesMap && !had) {
-            node.attributes["map_output"] = Attribute::of(int64_t{1});
+            node.set("map_output", 1);
             node.outputs.push_back(state.graph.addValue("map"));
         }
         if (spec.givesMap) map = node.outputs.back();
         const std::string names = node.getString("inputs", "");
         if (!spec.takesMap || !spec.decoder || names.rfind("tokens map", 0) == 0) continue;
         node.inputs.insert(node.inputs.begin() + 1, map);
-        node.attributes["inputs"] = Attribute::of("tokens map" + names.substr(std::string("tokens").size()));
-        node.attributes["special_tokens"] = Attribute::of(static_cast<int64_t>(spec.special));
-        if (spec.trailing > 0)
-            node.attributes["trailing_tokens"] = Attribute::of(static_cast<int64_t>(spec.trailing));
+        node.set("inputs", "tokens map" + names.substr(std::string("tokens").size()));
+        node.set("special_tokens", spec.special);
+        if (spec.trailing > 0) node.set("trailing_tokens", spec.trailing);
     }
     state.graph.sort();
 }

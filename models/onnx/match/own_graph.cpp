@@ -265,11 +265,11 @@ void setMerging(Graph& graph, const Merging& merging) {
         if (!isBackbone(node)) continue;
         node.attributes.erase("schedule");
         node.attributes.erase("method");
-        if (merging.method != "mpm") node.attributes["method"] = Attribute::of(merging.method);
+        if (merging.method != "mpm") node.set("method", merging.method);
         const int64_t first = node.getInt("first_block", 0);
         const int64_t end = checkedSum<int64_t>(first, node.getInt("blocks", 0));
         const List<int64_t> own = scheduleWithin(merging.schedule, first, end);
-        if (!own.empty()) node.attributes["schedule"] = Attribute::of(own);
+        if (!own.empty()) node.set("schedule", own);
     }
 }
 
