@@ -23,12 +23,9 @@ Tensor resizedPositions(const Tensor& table, const PatchGrid& from, const PatchG
     graph.opset = 18;
     Node node;
     node.op = "Resize";
-    node.attributes["mode"] = Attribute::of(std::string(bicubic ? "cubic" : "linear"));
-    if (bicubic) {  // like PyTorch's antialiased bicubic
-        node.attributes["cubic_coeff_a"] = Attribute::of(-0.5f);
-        node.attributes["antialias"] = Attribute::of(int64_t{1});
-        node.attributes["exclude_outside"] = Attribute::of(int64_t{1});
-    }
+    node.set("mode", bicubic ? "cubic" : "linear");
+    if (bicubic)  // like PyTorch's antialiased bicubic
+        node.set("cubic_coeff_a", -0.5f).set("antialias", 1).set("exclude_outside", 1);
     const Tensor sizes = Tensor::vector({to.rows, to.columns, width});
     const Tensor grid = table.reshaped({from.rows, from.columns, width});
     return evaluateNode(graph, node, {grid, {}, {}, sizes})[0].reshaped({to.count(), width});
@@ -177,7 +174,7 @@ private:
         values.insert(values.end(), at(first + patches), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
-        if (node.has("patches")) node.attributes["patches"] = Attribute::of(m_grid.count() + before + behind);
+        if (node.has("patches")) node.set("patches", m_grid.count() + before + behind);
     }
 
     Tensor positions(const Tensor& image) {
@@ -226,7 +223,7 @@ private:
         values.insert(values.end(), at(first + before), all.end());
         const int64_t rows = static_cast<int64_t>(values.size()) / width;
         node.inputs[1] = m_graph.addConstant("embed.table", Tensor::floats({rows, width}, values));
-        if (node.has("patches")) node.attributes["patches"] = Attribute::of(now);
+        if (node.has("patches")) node.set("patches", now);
     }
 
     // Whether the output has scores for every pixel, like Segmenter's.
@@ -236,8 +233,7 @@ private:
     }
 
     void patchEncoder(Node& node) {
-        if (node.has("grid"))
-            node.attributes["grid"] = Attribute::of(List<int64_t>{m_grid.rows, m_grid.columns});
+        if (node.has("grid")) node.set("grid", {m_grid.rows, m_grid.columns});
         std::istringstream text(node.getString("inputs", ""));
         const List<std::string> names{std::istream_iterator<std::string>(text), {}};
         const std::string cos = "rope.cos";

@@ -51,7 +51,6 @@ private:
     int reshape(int from, const Shape& shape, bool open, int to);
     int transpose(int from, const List<int64_t>& order, int to);
     int add(const char* op, const List<int>& inputs, int to);
-    void release(int value);
 
     Graph& m_graph;
     const Shapes& m_shapes;

@@ -86,31 +86,19 @@ private:
 // The rows of the source that are used.
 int withoutFirst(Graph& graph, const Embedding& embedding) {
     if (embedding.skipped == 0) return embedding.source;
-    Node node;
-    node.op = "Slice";
-    node.name = "image_tokens";
     const auto at = [&](int64_t value) { return graph.addConstant("ints", Tensor::vector({value})); };
-    node.inputs = {embedding.source, at(embedding.skipped), at(INT64_MAX), at(1)};
-    node.outputs = {graph.addValue("image_tokens")};
-    graph.nodes.push_back(node);
-    return node.outputs[0];
+    const int rows = graph.addValue("image_tokens");
+    graph.add("Slice", {embedding.source, at(embedding.skipped), at(INT64_MAX), at(1)}, rows, {},
+              "image_tokens");
+    return rows;
 }
 
 void replaceBy(Graph& graph, int value, const Embedding& embedding) {
-    for (Node& node : graph.nodes) {
-        for (int& out : node.outputs) {
-            if (out == value) out = graph.addValue("unused");
-        }
-    }
-    Node node;
-    node.op = "MpmEmbed";
-    node.domain = "mpm";
-    node.name = "embed";
-    node.inputs = {withoutFirst(graph, embedding), graph.addConstant("embed.table", embedding.table)};
-    node.outputs = {value};
-    node.attributes["first"] = Attribute::of(embedding.first);
-    node.attributes["patches"] = Attribute::of(embedding.patches);
-    graph.nodes.push_back(node);
+    graph.release(value);
+    const int rows = withoutFirst(graph, embedding);
+    graph.add("MpmEmbed", {rows, graph.addConstant("embed.table", embedding.table)}, value, "mpm", "embed")
+        .set("first", embedding.first)
+        .set("patches", embedding.patches);
 }
 
 // The last value after a Concat that only adds constants to it.
@@ -183,7 +171,7 @@ void fusePatchProjections(State& state) {
         }
         embed.inputs = {conv.input(0), graph.addConstant("embed.table", table),
                         graph.addConstant("embed.weight", asMatrix(weight))};
-        embed.attributes["patch"] = Attribute::of(List<int64_t>{weight.dim(2), weight.dim(3)});
+        embed.set("patch", {weight.dim(2), weight.dim(3)});
     }
     graph.prune();
 }

@@ -9,11 +9,10 @@ namespace {
 
 class EncoderNode {
 public:
-    EncoderNode(Graph& graph, const EncoderSpec& encoder) : m_graph(graph), m_encoder(encoder) {
-        m_node.op = "MpmEncoder";
-        m_node.domain = "mpm";
-        m_node.name = encoder.decoder ? "decoder" : "encoder";
-    }
+    EncoderNode(Graph& graph, const EncoderSpec& encoder)
+        : m_graph(graph),
+          m_encoder(encoder),
+          m_node{"MpmEncoder", "mpm", encoder.decoder ? "decoder" : "encoder", {}, {}, {}} {}
 
     /// `map` is the one that the encoder starts with, kAbsent if it starts unmerged.
     Node build(int tokens, int map, const List<int>& outputs, const Merging& merging) {
@@ -31,8 +30,7 @@ public:
             addBlock(std::to_string(m_encoder.firstBlock + k) + ".", m_encoder.blocks[k]);
         addNorm("norm", m_encoder.norm);
         addAttributes(merging);
-        m_node.attributes["inputs"] = Attribute::of(m_names);
-        return m_node;
+        return m_node.set("inputs", m_names);
     }
 
 private:
@@ -115,57 +113,48 @@ private:
             add(prefix + "rope.cos", imageTable(own.cos, 1));
             add(prefix + "rope.sin", imageTable(own.sin, 0));
         }
-        m_node.attributes["rope"] = Attribute::of(std::string(first->interleaved ? "interleaved" : "half"));
+        m_node.set("rope", first->interleaved ? "interleaved" : "half");
     }
 
     void addAttributes(const Merging& merging) {
         const Block& first = m_encoder.blocks[0];
-        auto& a = m_node.attributes;
-        a["blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.blocks.size()));
-        a["heads"] = Attribute::of(static_cast<int64_t>(m_encoder.heads()));
+        m_node.set("blocks", m_encoder.blocks.size()).set("heads", m_encoder.heads());
         const Windows& windows = m_encoder.windows;
-        a["special_tokens"] =
-            Attribute::of(static_cast<int64_t>(windows.present() ? windows.special : m_encoder.special));
-        if (windows.present()) a["window"] = Attribute::of(List<int64_t>{windows.rows, windows.columns});
-        if (windows.padding) a["padding"] = Attribute::of(int64_t{1});
-        if (!windows.globalBlocks.empty())
-            a["global_blocks"] =
-                Attribute::of(List<int64_t>(windows.globalBlocks.begin(), windows.globalBlocks.end()));
+        m_node.set("special_tokens", windows.present() ? windows.special : m_encoder.special);
+        if (windows.present()) m_node.set("window", {windows.rows, windows.columns});
+        if (windows.padding) m_node.set("padding", 1);
+        const List<int64_t> global(windows.globalBlocks.begin(), windows.globalBlocks.end());
+        if (!global.empty()) m_node.set("global_blocks", global);
         addPlace();
         const NormRule& usual = first.attention.norm.rule;
         writeRule(m_node, "", usual, {});
         if (m_inner) writeRule(m_node, "inner_", *m_inner, usual);
         if (m_encoder.norm.present()) writeRule(m_node, "final_", m_encoder.norm.rule, usual);
-        if (first.parallel) a["parallel"] = Attribute::of(int64_t{1});
-        a["activation"] = Attribute::of(first.mlp.activation);
-        a["scale"] = Attribute::of(first.attention.scale);
-        a["role"] = Attribute::of(std::string(m_encoder.decoder ? "decoder" : "backbone"));
+        if (first.parallel) m_node.set("parallel", 1);
+        m_node.set("activation", first.mlp.activation).set("scale", first.attention.scale);
+        m_node.set("role", m_encoder.decoder ? "decoder" : "backbone");
         List<int64_t> taps, norms;
         for (const Tap& tap : m_encoder.taps) {
             taps.push_back(tap.block);
             norms.push_back(tap.normed);
         }
-        a["taps"] = Attribute::of(taps);
-        a["tap_norm"] = Attribute::of(norms);
-        if (m_encoder.gridRows > 0)
-            a["grid"] = Attribute::of(List<int64_t>{m_encoder.gridRows, m_encoder.gridColumns});
+        m_node.set("taps", taps).set("tap_norm", norms);
+        if (m_encoder.gridRows > 0) m_node.set("grid", {m_encoder.gridRows, m_encoder.gridColumns});
+        if (m_encoder.decoder) return;
         const List<int64_t> own =
             scheduleWithin(merging.schedule, m_encoder.firstBlock, m_encoder.endBlock());
-        if (m_encoder.decoder) return;
-        if (!own.empty()) a["schedule"] = Attribute::of(own);
-        if (merging.method != "mpm") a["method"] = Attribute::of(merging.method);
+        if (!own.empty()) m_node.set("schedule", own);
+        if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
     // Attributes of version 2; a file without them stays of version 1.
     void addPlace() {
-        auto& a = m_node.attributes;
-        if (m_encoder.trailing > 0)
-            a["trailing_tokens"] = Attribute::of(static_cast<int64_t>(m_encoder.trailing));
-        if (m_encoder.givesMap) a["map_output"] = Attribute::of(int64_t{1});
+        if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
+        if (m_encoder.givesMap) m_node.set("map_output", 1);
         if (m_encoder.chainBlocks == 0) return;
-        a["chain"] = Attribute::of(std::string("backbone"));
-        a["chain_blocks"] = Attribute::of(static_cast<int64_t>(m_encoder.chainBlocks));
-        a["first_block"] = Attribute::of(static_cast<int64_t>(m_encoder.firstBlock));
+        m_node.set("chain", "backbone")
+            .set("chain_blocks", m_encoder.chainBlocks)
+            .set("first_block", m_encoder.firstBlock);
     }
 
     Graph& m_graph;
@@ -215,22 +204,14 @@ public:
 
 private:
     int transpose(int from, int to) {
-        Node node;
-        node.op = "Transpose";
-        node.inputs = {from};
-        node.outputs = {to};
-        node.attributes["perm"] = Attribute::of(List<int64_t>{1, 0, 2});
-        m_graph.nodes.push_back(node);
+        m_graph.add("Transpose", {from}, to).set("perm", {1, 0, 2});
         return to;
     }
 
     int reshape(int from, const Shape& shape, int to) {
-        Node node;
-        node.op = "Reshape";
-        node.domain = "mpm.internal";  // in its final form
-        node.inputs = {from, m_graph.addConstant("shape", Tensor::vector(shape))};
-        node.outputs = {to};
-        m_graph.nodes.push_back(node);
+        // In its final form.
+        m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(shape))}, to,
+                    "mpm.internal");
         return to;
     }
 
@@ -266,12 +247,7 @@ void insertEncoders(State& state, const Merging& merging) {
         List<int> outputs;
         for (const Tap& tap : encoder.taps) {
             checkTime();
-            // The previous producer of the value gets an unused output, and is pruned.
-            for (Node& node : graph.nodes) {
-                for (int& out : node.outputs) {
-                    if (out == tap.value) out = graph.addValue("unused");
-                }
-            }
+            graph.release(tap.value);
         }
         for (const Tap& tap : encoder.taps)
             outputs.push_back(stream.leave(tap.value));

@@ -49,7 +49,7 @@ private:
                 last.op = "Gelu";
                 last.inputs = {input};
                 last.attributes.clear();
-                if (tanh) last.attributes["approximate"] = Attribute::of(std::string("tanh"));
+                if (tanh) last.set("approximate", "tanh");
                 m_rewriter.refresh();
                 return;
             }
@@ -167,7 +167,7 @@ private:
         };
         if (!turns(before, {0, 2, 3, 1}) || !turns(behind, {0, 3, 1, 2})) return;
         norm.inputs[0] = before->inputs[0];
-        norm.attributes["axis"] = Attribute::of(int64_t{1});
+        norm.set("axis", 1);
         takeOver(norm, *behind);
     }
 
@@ -176,7 +176,7 @@ private:
         if (!behind || behind->domain != "mpm" || behind->op != "MpmFunction") return;
         const std::string function = behind->getString("function", "");
         if (!isOneOf(function, {"gelu", "gelu_tanh", "silu"})) return;
-        convolution.attributes["activation"] = Attribute::of(function);
+        convolution.set("activation", function);
         takeOver(convolution, *behind);
     }
 

@@ -43,7 +43,7 @@ private:
         const Node* before = m_graph.nodeOf(convolution.inputs[0]);
         if (!before || !before->is("Relu") || m_rewriter.soleUser(before->outputs[0]) == kAbsent) return;
         convolution.inputs[0] = before->inputs[0];
-        convolution.attributes["input_activation"] = Attribute::of(std::string("relu"));
+        convolution.set("input_activation", "relu");
         m_rewriter.refresh();
     }
 
@@ -106,7 +106,7 @@ private:
         std::string function = behind.is("Relu") ? "relu" : "";
         if (behind.domain == "mpm" && behind.op == "MpmFunction") function = behind.getString("function", "");
         if (!isAmong(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
-        convolution.attributes["activation"] = Attribute::of(function);
+        convolution.set("activation", function);
         takeOver(convolution, behind);
         return true;
     }
@@ -123,7 +123,7 @@ private:
             if (last == kAbsent || std::count(users.begin(), users.end(), last) == 0) return false;
             Node& product = m_graph.nodes[last];
             if (!product.is("Mul") || Rewriter::otherOperand(product, x) != sigmoid.outputs[0]) return false;
-            convolution.attributes["activation"] = Attribute::of(std::string("silu"));
+            convolution.set("activation", "silu");
             sigmoid.inputs.clear();
             takeOver(convolution, product);
             return true;
@@ -137,8 +137,7 @@ private:
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
         if (other == kAbsent || other == convolution.outputs[0] || m_graph.isConstant(other)) return false;
         convolution.inputs.insert(convolution.inputs.begin() + 1, other);
-        const std::string place = convolution.has("activation") ? "last" : "first";
-        convolution.attributes["residual"] = Attribute::of(place);
+        convolution.set("residual", convolution.has("activation") ? "last" : "first");
         takeOver(convolution, sum);
         return true;
     }
@@ -160,7 +159,7 @@ private:
             if (at == kAbsent) continue;
             Node& node = m_graph.nodes[at];
             if (isOwnConvolution(node)) {
-                node.attributes["precision"] = Attribute::of(std::string("f32"));
+                node.set("precision", "f32");
                 if (!hasResidual(node, "none")) open.push_back(node.inputs[1]);
             } else if (!hasWeights(node)) {
                 open.insert(open.end(), node.inputs.begin(), node.inputs.end());

@@ -21,7 +21,7 @@ void cropWhileResizing(Graph& graph) {
     const Node* resize = graph.nodeOf(value);
     if (value == port.value || !resize || resize->op != "MpmResize") return;
     Node& node = graph.nodes[graph.values[value].producer];
-    node.attributes["crop"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
+    node.set("crop", {port.dims[2], port.dims[3]});
     graph.nodes[graph.values[port.value].producer].outputs[0] = graph.addValue("unused");
     node.outputs[0] = port.value;
     graph.sort();
@@ -33,17 +33,12 @@ void combineQueries(Graph& graph, const QueryOutputs& queries) {
     Port& masks = graph.outputs[queries.masks];
     const Shape& image = graph.inputs[0].dims;
     const Shape size{image[2], image[3]};
-    Node node;
-    node.op = "MpmMaskLabels";
-    node.domain = "mpm";
-    node.name = "labels";
-    node.inputs = {masks.value, graph.outputs[queries.classes].value};
-    node.outputs = {graph.addValue(masks.name + ".labels")};
-    node.attributes["size"] = Attribute::of(size);
-    masks.value = node.outputs[0];
+    const int labels = graph.addValue(masks.name + ".labels");
+    graph.add("MpmMaskLabels", {masks.value, graph.outputs[queries.classes].value}, labels, "mpm", "labels")
+        .set("size", size);
+    masks.value = labels;
     masks.dims = {masks.dims[0], 1, size[0], size[1]};
     masks.type = Type::Int;
-    graph.nodes.push_back(node);
     graph.sort();
 }
 
@@ -78,18 +73,13 @@ void outputLabels(Graph& graph) {
     const Node* last = graph.nodeOf(port.value);
     const bool resized = last && last->op == "MpmResize" && graph.users()[port.value].empty();
     if (resized) {
-        graph.nodes[graph.values[port.value].producer].attributes["argmax"] = Attribute::of(int64_t{1});
+        graph.nodes[graph.values[port.value].producer].set("argmax", 1);
     } else {
-        Node node;
-        node.op = "MpmResize";
-        node.domain = "mpm";
-        node.name = "labels";
-        node.inputs = {port.value};
-        node.outputs = {graph.addValue(port.name + ".labels")};
-        node.attributes["size"] = Attribute::of(List<int64_t>{port.dims[2], port.dims[3]});
-        node.attributes["argmax"] = Attribute::of(int64_t{1});
-        port.value = node.outputs[0];
-        graph.nodes.push_back(node);
+        const int labels = graph.addValue(port.name + ".labels");
+        graph.add("MpmResize", {port.value}, labels, "mpm", "labels")
+            .set("size", {port.dims[2], port.dims[3]})
+            .set("argmax", 1);
+        port.value = labels;
         graph.sort();
     }
     port.dims[1] = 1;

@@ -11,6 +11,14 @@
 #include "models/onnx/fused/lowering.hpp"
 
 namespace mpm::models {
+namespace {
+
+std::string lowerCase(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+}  // namespace
 
 void Lowering::rewrite(Method write) {
     List<Node> old;
@@ -139,14 +147,20 @@ const Tensor& Lowering::known(size_t k) const {
 }
 
 Node& Lowering::emit(const std::string& op, const std::string& domain, const List<int>& inputs, int output) {
-    Node node;
-    node.op = op;
-    node.domain = domain;
-    node.name = m_node->name;
-    node.inputs = inputs;
-    node.outputs = {output};
-    m_graph.nodes.push_back(std::move(node));
-    return m_graph.nodes.back();
+    return m_graph.add(op, inputs, output, domain, m_node->name);
+}
+
+Node& Lowering::compute(const std::string& operation, int a, int b, int output) {
+    return emit("MpmArithmetic", "mpm", {a, b}, output).set("operation", operation);
+}
+
+int Lowering::apply(const std::string& function, int a, int output) {
+    emit("MpmFunction", "mpm", {a}, output).set("function", function);
+    return output;
+}
+
+int Lowering::fresh(const char* part) {
+    return m_graph.addValue(m_graph.values[out()].name + part);
 }
 
 int Lowering::ints(const List<int64_t>& values) {
@@ -194,10 +208,10 @@ void Lowering::matMul() {
         const Tensor& v = m_graph.constant(b);
         b = m_graph.addConstant(m_graph.values[b].name + ".matrix",
                                 v.reshaped(reversed ? Shape{1, v.size()} : Shape{v.size(), 1}));
-        product = m_graph.addValue(m_graph.values[out()].name + ".matrix");
+        product = fresh(".matrix");
     }
     Node& node = emit("MpmMatMul", "mpm", {a, b}, product);
-    if (reversed) node.attributes["reversed"] = Attribute::of(int64_t{1});
+    if (reversed) node.set("reversed", 1);
     if (vector) reshapeLike(product, a);
 }
 
@@ -215,13 +229,9 @@ void Lowering::arithmetic() {
 }
 
 void Lowering::emitArithmetic(int a, int b, bool reversed) {
-    std::string operation = m_node->op;
-    std::transform(operation.begin(), operation.end(), operation.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
-    node.attributes["operation"] = Attribute::of(operation);
-    if (reversed && operation != "add" && operation != "mul")
-        node.attributes["reversed"] = Attribute::of(int64_t{1});
+    const std::string operation = lowerCase(m_node->op);
+    Node& node = compute(operation, a, b, out());
+    if (reversed && operation != "add" && operation != "mul") node.set("reversed", 1);
 }
 
 int Lowering::ranked(int constant, size_t rank) {
@@ -234,10 +244,8 @@ int Lowering::ranked(int constant, size_t rank) {
 
 void Lowering::function() {
     if (m_node->is("Floor")) needSelection();
-    std::string name = m_node->op;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (m_node->is("Gelu") && m_node->getString("approximate", "none") == "tanh") name = "gelu_tanh";
-    emit("MpmFunction", "mpm", {in(0)}, out()).attributes["function"] = Attribute::of(name);
+    const bool byTanh = m_node->is("Gelu") && m_node->getString("approximate", "none") == "tanh";
+    apply(byTanh ? "gelu_tanh" : lowerCase(m_node->op), in(0), out());
 }
 
 void Lowering::layerNorm() {
@@ -254,12 +262,11 @@ List<int64_t> Lowering::listOf(size_t input, const char* attribute) const {
 }
 
 void Lowering::softmax() {
-    const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
+    const size_t rank = shapeOf(in(0)).size();
     const bool flat = m_graph.opset < 13;
-    int64_t axis = m_node->getInt("axis", flat ? 1 : -1);
-    if (axis < 0) axis += rank;
-    if (flat && axis != rank - 1) fail("runs over several axes");
-    emit("Softmax", "", {in(0)}, out()).attributes["axis"] = Attribute::of(axis);
+    const int64_t axis = m_node->axis(flat ? 1 : -1, rank);
+    if (flat && axis != static_cast<int64_t>(rank) - 1) fail("runs over several axes");
+    emit("Softmax", "", {in(0)}, out()).set("axis", axis);
 }
 
 // In detectors, whose queries attend to each other in many rows: OpenCV's own runs on one thread.
@@ -287,44 +294,36 @@ void Lowering::resize() {
     const bool smaller = image && (to[2] < from[2] || to[3] < from[3]);
     if (m_node->getInt("antialias", 0) && smaller) fail("reduces its input with antialiasing");
     if (image && mode == "linear" && (halfPixel || coordinates == "align_corners")) {
-        Node& node = emit("MpmResize", "mpm", {in(0)}, out());
-        node.attributes["size"] = Attribute::of(List<int64_t>{to[2], to[3]});
-        if (!halfPixel) node.attributes["align_corners"] = Attribute::of(int64_t{1});
+        Node& node = emit("MpmResize", "mpm", {in(0)}, out()).set("size", {to[2], to[3]});
+        if (!halfPixel) node.set("align_corners", 1);
         return;
     }
     const bool whole = image && from[2] > 0 && from[3] > 0 && to[2] % from[2] == 0 && to[3] % from[3] == 0;
     if (mode != "nearest" || !whole)
         fail("(" + mode + ", " + coordinates + ") is not available in OpenCV 4.6");
     const List<float> scales{1, 1, static_cast<float>(to[2] / from[2]), static_cast<float>(to[3] / from[3])};
-    Node& node = emit("Resize", "",
-                      {in(0), kAbsent, m_graph.addConstant("scales", Tensor::floats({4}, scales))}, out());
-    node.attributes["mode"] = Attribute::of(std::string("nearest"));
-    node.attributes["coordinate_transformation_mode"] = Attribute::of(std::string("asymmetric"));
-    node.attributes["nearest_mode"] = Attribute::of(std::string("floor"));
+    emit("Resize", "", {in(0), kAbsent, m_graph.addConstant("scales", Tensor::floats({4}, scales))}, out())
+        .set("mode", "nearest")
+        .set("coordinate_transformation_mode", "asymmetric")
+        .set("nearest_mode", "floor");
 }
 
 void Lowering::gridSample() {
     Node& node = emit("MpmGridSample", "mpm", {in(0), in(1)}, out());
     for (const char* name : {"mode", "padding_mode"})
-        if (m_node->has(name)) node.attributes[name] = Attribute::of(m_node->getString(name, ""));
-    if (m_node->getInt("align_corners", 0)) node.attributes["align_corners"] = Attribute::of(int64_t{1});
+        if (m_node->has(name)) node.set(name, m_node->getString(name, ""));
+    if (m_node->getInt("align_corners", 0)) node.set("align_corners", 1);
 }
 
 void Lowering::clip() {
-    int value = in(0);
-    const std::pair<const char*, float> limits[] = {
-        {"max", m_node->input(1) != kAbsent ? static_cast<float>(known(1).at(0))
-                                            : m_node->getFloat("min", -3.4e38f)},
-        {"min", m_node->input(2) != kAbsent ? static_cast<float>(known(2).at(0))
-                                            : m_node->getFloat("max", 3.4e38f)}};
-    for (int k = 0; k < 2; ++k) {
-        const int next = k == 1 ? out() : m_graph.addValue(m_graph.values[out()].name + ".low");
-        const Shape ones(shapeOf(out()).size(), 1);
-        const int limit = m_graph.addConstant("limit", Tensor::floats(ones, limits[k].second));
-        emit("MpmArithmetic", "mpm", {value, limit}, next).attributes["operation"] =
-            Attribute::of(std::string(limits[k].first));
-        value = next;
-    }
+    const auto limit = [&](size_t k, const char* name, float usual) {
+        const float given =
+            m_node->input(k) == kAbsent ? m_node->getFloat(name, usual) : static_cast<float>(known(k).at(0));
+        return m_graph.addConstant("limit", Tensor::floats(Shape(shapeOf(out()).size(), 1), given));
+    };
+    const int least = limit(1, "min", -3.4e38f), most = limit(2, "max", 3.4e38f), low = fresh(".low");
+    compute("max", in(0), least, low);
+    compute("min", low, most, out());
 }
 
 void Lowering::reduce() {
@@ -341,15 +340,13 @@ void Lowering::reduce() {
     if (rank == 2 && axes == List<int64_t>{1}) {
         // OpenCV 4.6 keeps the batch of the import if the value is a matrix, not if it has more
         // axes.
-        value = m_graph.addValue(m_graph.values[out()].name + ".rows");
+        value = fresh(".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};
     }
     // With kept axes all versions of OpenCV agree; the reshape removes the axes.
-    const int kept = m_graph.addValue(m_graph.values[out()].name + ".kept");
-    Node& node = emit(m_node->op, "", {value}, kept);
-    node.attributes["axes"] = Attribute::of(axes);
-    node.attributes["keepdims"] = Attribute::of(int64_t{1});
+    const int kept = fresh(".kept");
+    emit(m_node->op, "", {value}, kept).set("axes", axes).set("keepdims", 1);
     reshapeLike(kept, in(0));
 }
 

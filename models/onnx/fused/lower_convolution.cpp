@@ -54,21 +54,19 @@ void Lowering::ownConvolution() {
     Node& node = emit("MpmConv", "mpm", inputs, out());
     const auto set = [&](const char* name, const char* from, const List<int64_t>& usual) {
         const List<int64_t> values = listOr(old, from, usual);
-        if (values != usual) node.attributes[name] = Attribute::of(values);
+        if (values != usual) node.set(name, values);
     };
     set("stride", "strides", {1, 1});
     set("padding", "pads", {0, 0, 0, 0});
     set("dilation", "dilations", {1, 1});
-    if (old.getInt("group", 1) > 1) node.attributes["groups"] = Attribute::of(old.getInt("group", 1));
+    if (old.getInt("group", 1) > 1) node.set("groups", old.getInt("group", 1));
 }
 
 void Lowering::convolution() {
     const Tensor& weight = known(1);
     if (takesOwnConvolution(weight)) return ownConvolution();
-    Node node = *m_node;
-    node.attributes["kernel_shape"] =
-        Attribute::of(List<int64_t>(weight.shape().begin() + 2, weight.shape().end()));
-    m_graph.nodes.push_back(node);
+    m_node->set("kernel_shape", {weight.shape().begin() + 2, weight.shape().end()});
+    keep();
 }
 
 namespace {
@@ -105,8 +103,7 @@ void Lowering::convTranspose() {
         known(2);
         inputs.push_back(in(2));
     }
-    Node& node = emit("MpmConvTranspose", "mpm", inputs, out());
-    node.attributes["window"] = Attribute::of(List<int64_t>{weight.dim(2), weight.dim(3)});
+    emit("MpmConvTranspose", "mpm", inputs, out()).set("window", {weight.dim(2), weight.dim(3)});
 }
 
 }  // namespace mpm::models

@@ -39,7 +39,7 @@ void Lowering::transpose() {
         for (size_t k = shapeOf(in(0)).size(); k-- > 0;)
             order.push_back(static_cast<int64_t>(k));
     }
-    emit("Transpose", "", {in(0)}, out()).attributes["perm"] = Attribute::of(order);
+    emit("Transpose", "", {in(0)}, out()).set("perm", order);
 }
 
 void Lowering::ownTranspose() {
@@ -108,7 +108,6 @@ void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
         if (m_shapes.isBatch(in(0), k)) cut[k] = -1;
     cut[axis] = count;
     cut.insert(cut.begin() + axis + 1, step);
-    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
     const int apart = fresh(".apart"), one = fresh(".one");
     emit("Reshape", "", {in(0), ints(cut)}, apart);
     emit("Slice", "", {apart, ints({start}), ints({start + 1}), ints({axis + 1})}, one);
@@ -116,8 +115,7 @@ void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
 }
 
 void Lowering::split() {
-    const int64_t given = m_node->getInt("axis", 0);
-    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shapeOf(in(0)).size()) : given;
+    const int64_t axis = m_node->axis(0, shapeOf(in(0)).size());
     int64_t position = 0;
     for (int part : m_node->outputs) {
         const int64_t size = shapeOf(part)[axis];
@@ -129,12 +127,10 @@ void Lowering::split() {
 // A zero for every image: the first pixel of each, times 0.
 int Lowering::batchOfZeros(size_t axis, size_t rank) {
     const int image = m_graph.inputs[0].value;
-    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
     const int pixel = fresh(".pixel"), zero = fresh(".zero"), zeros = fresh(".zeros");
     emit("Slice", "", {image, ints({0, 0, 0}), ints({1, 1, 1}), ints({1, 2, 3})}, pixel);
     const int nothing = m_graph.addConstant("nothing", Tensor::floats({1, 1, 1, 1}));
-    emit("MpmArithmetic", "mpm", {pixel, nothing}, zero).attributes["operation"] =
-        Attribute::of(std::string("mul"));
+    compute("mul", pixel, nothing, zero);
     List<int64_t> target(rank, 1);
     target[axis] = -1;
     emit("Reshape", "", {zero, ints(target)}, zeros);
@@ -155,14 +151,13 @@ void Lowering::expand() {
         shape[k] = 1;
     }
     const int zeros = ranked(m_graph.addConstant("zeros", Tensor::floats(shape)), shape.size());
-    const auto add = [&](int a, int b, int to) {
-        emit("MpmArithmetic", "mpm", {a, b}, to).attributes["operation"] = Attribute::of(std::string("add"));
-    };
-    if (repeated == shape.size()) return add(in(0), zeros, out());
-    const int batch = batchOfZeros(repeated, shape.size());
-    const int wide = m_graph.addValue(m_graph.values[out()].name + ".wide");
-    add(batch, zeros, wide);
-    add(wide, m_graph.isConstant(in(0)) ? ranked(in(0), shape.size()) : in(0), out());
+    if (repeated == shape.size()) {
+        compute("add", in(0), zeros, out());
+        return;
+    }
+    const int batch = batchOfZeros(repeated, shape.size()), wide = fresh(".wide");
+    compute("add", batch, zeros, wide);
+    compute("add", wide, m_graph.isConstant(in(0)) ? ranked(in(0), shape.size()) : in(0), out());
 }
 
 void Lowering::pad() {
@@ -171,8 +166,7 @@ void Lowering::pad() {
         inputs.push_back(
             m_graph.addConstant("fill", Tensor::floats({1}, static_cast<float>(known(2).at(0)))));
     if (m_node->input(3) != kAbsent) fail("pads chosen axes");
-    Node& node = emit("Pad", "", inputs, out());
-    node.attributes["mode"] = Attribute::of(m_node->getString("mode", "constant"));
+    emit("Pad", "", inputs, out()).set("mode", m_node->getString("mode", "constant"));
 }
 
 }  // namespace mpm::models

@@ -20,13 +20,12 @@ void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& i
         emit("Slice", "", {from, ints({index[first]}), ints({index[end - 1] + 1}), ints({axis})},
              parts.back());
     }
-    if (parts.size() > 1) emit("Concat", "", parts, to).attributes["axis"] = Attribute::of(axis);
+    if (parts.size() > 1) emit("Concat", "", parts, to).set("axis", axis);
 }
 
 void Lowering::gather() {
     const Shape& shape = shapeOf(in(0));
-    const int64_t given = m_node->getInt("axis", 0);
-    const int64_t axis = given < 0 ? given + static_cast<int64_t>(shape.size()) : given;
+    const int64_t axis = m_node->axis(0, shape.size());
     if (isTable(shapeOf(in(1)))) return lookUp();
     List<int64_t> index = known(1).toInts();
     for (int64_t& i : index)
@@ -79,10 +78,10 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
                 target.push_back(!m_shapes.isBatch(in(0), k) ? shape[k] : k < axis ? 0 : -1);
             }
         }
-        from = m_graph.addValue(m_graph.values[out()].name + ".joined");
+        from = fresh(".joined");
         emit("Reshape", "", {in(0), ints(target)}, from);
     }
-    const int cut = m_graph.addValue(m_graph.values[out()].name + ".cut");
+    const int cut = fresh(".cut");
     emitPicked(from, cut, axis, places);
     // The slice keeps the axis that the gather may remove.
     const Shape& target = shapeOf(out());
@@ -107,62 +106,49 @@ bool Lowering::isTable(const Shape& picked) const {
 void Lowering::lookUp() {
     const Tensor table = m_graph.constant(in(0));
     const float last = static_cast<float>(table.size() - 1);
-    const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[out()].name + part); };
-    const auto compute = [&](int a, const char* operation, const Tensor& b, const char* part) {
-        const int to = fresh(part);
-        emit("MpmArithmetic", "mpm", {a, m_graph.addConstant("number", b)}, to).attributes["operation"] =
-            Attribute::of(std::string(operation));
-        return to;
+    const auto computed = [&](int a, const char* operation, const Tensor& b, const char* part) {
+        return compute(operation, a, m_graph.addConstant("number", b), part);
     };
     const auto number = [](float value) { return Tensor::floats({1, 1, 1, 1}, value); };
     const int numbers = fresh(".numbers"), index = fresh(".index"), first = fresh(".first"),
               places = fresh(".places"), picked = fresh(".picked"), shaped = fresh(".shaped");
-    emit("Cast", "", {in(1)}, numbers).attributes["to"] = Attribute::of(int64_t{1});
+    emit("Cast", "", {in(1)}, numbers).set("to", 1);
     emit("Reshape", "", {numbers, ints({1, 1, -1, 1})}, index);
     emit("Slice", "", {index, ints({0}), ints({1}), ints({2})}, first);
     // OpenCV takes no constant for the image, so that it is added to a computed 0.
-    const int row = compute(compute(first, "mul", number(0), ".zero"), "add",
-                            Tensor::floats({1, 1, 1, table.size()}, table.toFloats()), ".row");
+    const int row = computed(computed(first, "mul", number(0), ".zero"), "add",
+                             Tensor::floats({1, 1, 1, table.size()}, table.toFloats()), ".row");
     const int x =
-        compute(compute(index, "mul", number(last > 0 ? 2 / last : 0), ".scaled"), "sub", number(1), ".x");
-    const int y = compute(index, "mul", number(0), ".y");
-    emit("Concat", "", {x, y}, places).attributes["axis"] = Attribute::of(int64_t{3});
-    Node& sample = emit("MpmGridSample", "mpm", {row, places}, picked);
-    sample.attributes["mode"] = Attribute::of(std::string("nearest"));
-    sample.attributes["padding_mode"] = Attribute::of(std::string("border"));
-    sample.attributes["align_corners"] = Attribute::of(int64_t{1});
+        computed(computed(index, "mul", number(last > 0 ? 2 / last : 0), ".scaled"), "sub", number(1), ".x");
+    const int y = computed(index, "mul", number(0), ".y");
+    emit("Concat", "", {x, y}, places).set("axis", 3);
+    emit("MpmGridSample", "mpm", {row, places}, picked)
+        .set("mode", "nearest")
+        .set("padding_mode", "border")
+        .set("align_corners", 1);
     List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
     for (size_t k = 0; k < sizes.size(); ++k)
         if (m_shapes.isBatch(out(), k)) sizes[k] = -1;
     if (sizes.empty()) fail("computes a scalar, which OpenCV does not have");
     const bool isFloat = table.isFloat();
     emit("Reshape", "", {picked, ints(sizes)}, isFloat ? out() : shaped);
-    if (!isFloat) emit("Cast", "", {shaped}, out()).attributes["to"] = Attribute::of(int64_t{7});
+    if (!isFloat) emit("Cast", "", {shaped}, out()).set("to", 7);
 }
 
 // The largest (or smallest) value and its index, or several of them in their order.
 void Lowering::topK() {
-    const int64_t rank = static_cast<int64_t>(shapeOf(in(0)).size());
-    const int64_t given = m_node->getInt("axis", -1), axis = given < 0 ? given + rank : given;
+    const int64_t axis = m_node->axis(-1, shapeOf(in(0)).size());
     const bool largest = m_node->getInt("largest", 1) != 0;
     const List<int> outputs = m_node->outputs;
     const bool isOld = m_node->inputs.size() < 2;  // k was an attribute before opset 10
     const List<int64_t> k = isOld ? List<int64_t>{m_node->getInt("k", 0)} : known(1).toInts();
     if (k != List<int64_t>{1}) return bestOf(axis, largest, k.at(0));
     const auto isUsed = [&](size_t n) { return n < outputs.size() && outputs[n] != kAbsent; };
-    if (isUsed(1)) {
-        Node& best = emit(largest ? "ArgMax" : "ArgMin", "", {in(0)}, outputs[1]);
-        best.attributes["axis"] = Attribute::of(axis);
-        best.attributes["keepdims"] = Attribute::of(int64_t{1});
-    }
+    if (isUsed(1))
+        emit(largest ? "ArgMax" : "ArgMin", "", {in(0)}, outputs[1]).set("axis", axis).set("keepdims", 1);
     if (!isUsed(0)) return;
-    Node value;
-    value.op = largest ? "ReduceMax" : "ReduceMin";
-    value.name = m_node->name;
-    value.inputs = {in(0)};
-    value.outputs = {outputs[0]};
-    value.attributes["axes"] = Attribute::of(List<int64_t>{axis});
-    m_node = &value;
+    Node value{largest ? "ReduceMax" : "ReduceMin", "", m_node->name, {in(0)}, {outputs[0]}, {}};
+    m_node = &value.set("axes", {axis});
     reduce();
 }
 

@@ -26,13 +26,8 @@ List<int64_t> Lowering::openBatch(const Shape& shape, int source) const {
 }
 
 int Lowering::compute(const std::string& operation, int a, int b, const char* part) {
-    const int to = m_graph.addValue(m_graph.values[out()].name + part);
-    emit("MpmArithmetic", "mpm", {a, b}, to).attributes["operation"] = Attribute::of(operation);
-    return to;
-}
-
-int Lowering::apply(const std::string& function, int a, int to) {
-    emit("MpmFunction", "mpm", {a}, to).attributes["function"] = Attribute::of(function);
+    const int to = fresh(part);
+    compute(operation, a, b, to);
     return to;
 }
 
@@ -48,7 +43,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     int scores = in(0);
     if (axis != rank - 1) {
         const int turned = fresh(".turned");
-        emit("Transpose", "", {scores}, turned).attributes["perm"] = Attribute::of(order);
+        emit("Transpose", "", {scores}, turned).set("perm", order);
         scores = turned;
     }
     if (!largest) scores = apply("neg", scores, fresh(".negated"));
@@ -64,11 +59,9 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
         scores = matrix;
     }
     const int values = fresh(".best"), indices = fresh(".places"), numbers = fresh(".numbers");
-    Node& node = emit("MpmTopK", "mpm", {scores}, values);
-    node.attributes["k"] = Attribute::of(count);
-    node.outputs.push_back(indices);
+    emit("MpmTopK", "mpm", {scores}, values).set("k", count).outputs.push_back(indices);
     // The engine's whole numbers, as f32.
-    emit("Cast", "", {indices}, numbers).attributes["to"] = Attribute::of(int64_t{1});
+    emit("Cast", "", {indices}, numbers).set("to", 1);
     const int positive = largest ? values : apply("neg", values, fresh(".values"));
     turned.back() = count;
     List<int64_t> back(order.size());
@@ -79,8 +72,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
         const int found = k == 0 ? positive : numbers;
         const int shaped = axis == rank - 1 ? outputs[k] : fresh(".shaped");
         emit("Reshape", "", {found, ints(openBatch(turned, in(0)))}, shaped);
-        if (axis != rank - 1)
-            emit("Transpose", "", {shaped}, outputs[k]).attributes["perm"] = Attribute::of(back);
+        if (axis != rank - 1) emit("Transpose", "", {shaped}, outputs[k]).set("perm", back);
     }
 }
 
@@ -119,11 +111,8 @@ void Lowering::integerQuotient(int a, int b) {
         return;
     }
     const bool truncates = m_node->getInt("fmod", 0) != 0;
-    const int whole = apply(truncates ? "trunc" : "floor", quotient,
-                            m_graph.addValue(m_graph.values[out()].name + ".whole"));
-    const int product = compute("mul", whole, b, ".product");
-    emit("MpmArithmetic", "mpm", {a, product}, out()).attributes["operation"] =
-        Attribute::of(std::string("sub"));
+    const int whole = apply(truncates ? "trunc" : "floor", quotient, fresh(".whole"));
+    compute("sub", a, compute("mul", whole, b, ".product"), out());
 }
 
 // A sum along the last axis as a product: OpenCV 4.6 keeps the first axis of a reduction that the model was
@@ -133,7 +122,7 @@ bool Lowering::sumsRows() {
     const int64_t width = shapeOf(in(0)).back();
     if ((!mean && !m_node->is("ReduceSum")) || width < 1) return false;
     const Tensor ones = Tensor::floats({width, 1}, mean ? 1 / static_cast<float>(width) : 1);
-    const int sums = m_graph.addValue(m_graph.values[out()].name + ".sums");
+    const int sums = fresh(".sums");
     emit("MpmMatMul", "mpm", {in(0), m_graph.addConstant("ones", ones)}, sums);
     reshapeLike(sums, in(0));
     return true;
@@ -150,9 +139,9 @@ void Lowering::tile() {
     for (size_t k = 0; k < from.size(); ++k) {
         if (from[k] == to[k]) continue;
         if (from[k] < 1 || m_shapes.isBatch(in(0), k)) fail("repeats the batch");
-        const int next = m_graph.addValue(m_graph.values[out()].name + ".tiled");
+        const int next = fresh(".tiled");
         const List<int> copies(static_cast<size_t>(to[k] / from[k]), value);
-        emit("Concat", "", copies, next).attributes["axis"] = Attribute::of(static_cast<int64_t>(k));
+        emit("Concat", "", copies, next).set("axis", k);
         value = next;
     }
     emit("Reshape", "", {value, ints(List<int64_t>(to.size(), 0))}, out());
@@ -184,22 +173,15 @@ void Lowering::compareNumbers() {
     const bool inverse = m_node->is("Less") || m_node->is("Greater");
     const int a = asNumbers(in(turned ? 1 : 0)), b = asNumbers(in(turned ? 0 : 1));
     const bool reversed = m_graph.isConstant(a);
-    const int difference = m_graph.addValue(m_graph.values[out()].name + ".difference");
-    Node& node = emit("MpmArithmetic", "mpm", {reversed ? b : a, reversed ? a : b}, difference);
-    node.attributes["operation"] = Attribute::of(std::string("sub"));
-    if (reversed) node.attributes["reversed"] = Attribute::of(int64_t{1});
-    const int whole = apply("floor", difference, m_graph.addValue(m_graph.values[out()].name + ".whole"));
+    const int difference = fresh(".difference");
+    Node& node = compute("sub", reversed ? b : a, reversed ? a : b, difference);
+    if (reversed) node.set("reversed", 1);
+    const int whole = apply("floor", difference, fresh(".whole"));
     const int next = compute("add", whole, numbered(1), ".next"),
               low = compute("max", next, numbered(0), ".low");
-    if (!inverse) {
-        emit("MpmArithmetic", "mpm", {low, numbered(1)}, out()).attributes["operation"] =
-            Attribute::of(std::string("min"));
-        return;
-    }
-    const int held = compute("min", low, numbered(1), ".held");
-    Node& inverted = emit("MpmArithmetic", "mpm", {held, numbered(1)}, out());
-    inverted.attributes["operation"] = Attribute::of(std::string("sub"));
-    inverted.attributes["reversed"] = Attribute::of(int64_t{1});
+    const int held = inverse ? fresh(".held") : out();
+    compute("min", low, numbered(1), held);
+    if (inverse) compute("sub", held, numbered(1), out()).set("reversed", 1);
 }
 
 void Lowering::combineConditions() {
@@ -207,11 +189,8 @@ void Lowering::combineConditions() {
     const bool isNot = m_node->is("Not");
     int a = asNumbers(in(0)), b = isNot ? numbered(1) : asNumbers(in(1));
     if (m_graph.isConstant(a)) std::swap(a, b);
-    Node& node = emit("MpmArithmetic", "mpm", {a, b}, out());
-    node.attributes["operation"] = Attribute::of(std::string(isNot               ? "sub"
-                                                             : m_node->is("And") ? "mul"
-                                                                                 : "max"));
-    if (isNot) node.attributes["reversed"] = Attribute::of(int64_t{1});
+    Node& node = compute(isNot ? "sub" : m_node->is("And") ? "mul" : "max", a, b, out());
+    if (isNot) node.set("reversed", 1);
 }
 
 // x * condition + y * (1 - condition). What a constant condition drops of a constant branch is 0.
@@ -222,10 +201,8 @@ void Lowering::where() {
     const auto weights = [&](bool first) {
         if (!known && first) return in(0);
         if (!known) {
-            const int other = m_graph.addValue(m_graph.values[out()].name + ".other");
-            Node& node = emit("MpmArithmetic", "mpm", {in(0), numbered(1)}, other);
-            node.attributes["operation"] = Attribute::of(std::string("sub"));
-            node.attributes["reversed"] = Attribute::of(int64_t{1});
+            const int other = fresh(".other");
+            compute("sub", in(0), numbered(1), other).set("reversed", 1);
             return other;
         }
         const Tensor& c = m_graph.constant(condition);
@@ -261,8 +238,7 @@ void Lowering::where() {
         }
         parts[1] = ranked(parts[1], shapeOf(out()).size());
     }
-    emit("MpmArithmetic", "mpm", {parts[0], parts[1]}, out()).attributes["operation"] =
-        Attribute::of(std::string("add"));
+    compute("add", parts[0], parts[1], out());
 }
 
 // OpenCV joins no parts without elements.
@@ -282,13 +258,7 @@ void Lowering::takeSizesAsFloats() {
     for (Port& port : m_graph.inputs) {
         if (port.type != Type::Int) continue;
         const int given = m_graph.addValue(m_graph.values[port.value].name);
-        Node cast;
-        cast.op = "Cast";
-        cast.domain = "mpm.internal";  // in its final form
-        cast.inputs = {given};
-        cast.outputs = {port.value};
-        cast.attributes["to"] = Attribute::of(int64_t{1});
-        m_graph.nodes.push_back(cast);
+        m_graph.add("Cast", {given}, port.value, "mpm.internal").set("to", 1);  // in its final form
         port.value = given;
     }
 }
@@ -297,12 +267,7 @@ void Lowering::giveIntegers() {
     for (Port& port : m_graph.outputs) {
         if (port.type != Type::Int || m_graph.isConstant(port.value)) continue;
         const int given = m_graph.addValue(m_graph.values[port.value].name + ".integers");
-        Node cast;
-        cast.op = "Cast";
-        cast.inputs = {port.value};
-        cast.outputs = {given};
-        cast.attributes["to"] = Attribute::of(int64_t{7});
-        m_graph.nodes.push_back(cast);
+        m_graph.add("Cast", {port.value}, given).set("to", 7);
         port.value = given;
     }
 }

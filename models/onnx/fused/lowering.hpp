@@ -93,8 +93,11 @@ private:
     void concat();
     // Computes a / b, the integer part towards zero, or the remainder.
     void integerQuotient(int a, int b);
+    /// The result is `output`, or a new value named after the node's output.
+    Node& compute(const std::string& operation, int a, int b, int output);
     int compute(const std::string& operation, int a, int b, const char* part);
-    int apply(const std::string& function, int a, int to);
+    int apply(const std::string& function, int a, int output);  ///< returns `output`
+    int fresh(const char* part);                                ///< a value named after the node's output
 
     // In a graph that selects by score, the integers that it computes are f32 between the operators.
     void takeSizesAsFloats();

@@ -116,7 +116,7 @@ private:
     bool gatherElements(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &picked = shapeOf(node.inputs[1]);
         const auto rank = static_cast<int64_t>(data.size());
-        const int64_t given = node.getInt("axis", 0), axis = given < 0 ? given + rank : given;
+        const int64_t axis = node.axis(0, data.size());
         for (int64_t d = 0; d < rank; ++d)
             if (d != axis && data[d] != picked[d]) return false;
         const Index index = indexOf(node.inputs[1]);
@@ -139,7 +139,7 @@ private:
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const auto rank = static_cast<int64_t>(data.size());
-        const int64_t given = node.getInt("axis", 0), axis = given < 0 ? given + rank : given;
+        const int64_t axis = node.axis(0, data.size());
         if (m_shapes.dynamic || elementCount(Shape(data.begin(), data.begin() + axis)) != 1) return false;
         List<int64_t> order(static_cast<size_t>(rank - axis));
         std::iota(order.begin(), order.end(), axis);
@@ -181,24 +181,15 @@ private:
         return m_graph.addValue(m_graph.values[node.outputs[0]].name + part);
     }
 
-    void add(const char* op, const char* domain, const List<int>& inputs, int output) {
-        Node node;
-        node.op = op;
-        node.domain = domain;
-        node.inputs = inputs;
-        node.outputs = {output};
-        m_graph.nodes.push_back(node);
-    }
-
-    // A shape whose axis 0 is open if it is the batch of images.
-    int target(List<int64_t> sizes, bool open) {
-        if (open) sizes[0] = -1;
-        return m_graph.addConstant("shape", Tensor::vector(sizes));
+    // Axis 0 is open if it is the batch of images.
+    void reshape(int from, List<int64_t> sizes, int to) {
+        if (m_shapes.dynamic) sizes[0] = -1;
+        m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(sizes))}, to,
+                    "mpm.internal");
     }
 
     void turn(int from, int to, const List<int64_t>& order) {
-        add("MpmTranspose", "mpm", {from}, to);
-        m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+        m_graph.add("MpmTranspose", {from}, to, "mpm").set("perm", order);
     }
 
     static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
@@ -221,7 +212,6 @@ private:
     // `order`: axes of the data as batch (the first `batches`), places and columns.
     void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
         const Shape& data = shapeOf(node.inputs[0]);
-        const bool open = m_shapes.dynamic;
         int64_t batch = 1, columns = 1;
         for (size_t k = 0; k < order.size(); ++k) {
             if (k < batches) batch = checkedProduct<int64_t>(batch, data[order[k]]);
@@ -238,28 +228,25 @@ private:
                 from = turned;
             }
             const int rows = fresh(node, ".rows");
-            add("Reshape", "mpm.internal", {from, target({batch, places, columns}, open)}, rows);
+            reshape(from, {batch, places, columns}, rows);
             from = rows;
         }
         const int index = fresh(node, ".index"), best = fresh(node, ".picked");
-        add("Reshape", "mpm.internal", {root, target({batch, picked}, open)}, index);
-        add("MpmGatherRows", "mpm", {from, index}, best);
-        finish(node, best, order, batches);
+        reshape(root, {batch, picked}, index);
+        m_graph.add("MpmGatherRows", {from, index}, best, "mpm");
+        finish(node, best, order);
     }
 
-    void finish(const Node& node, int best, const List<int64_t>& order, size_t batches) {
+    void finish(const Node& node, int best, const List<int64_t>& order) {
         const Shape& out = shapeOf(node.outputs[0]);
-        const bool open = m_shapes.dynamic;
-        if (node.is("Gather") || isStraight(order))
-            return add("Reshape", "mpm.internal", {best, target(out, open)}, node.outputs[0]);
+        if (node.is("Gather") || isStraight(order)) return reshape(best, out, node.outputs[0]);
         List<int64_t> sizes, back(order.size());
         for (size_t k = 0; k < order.size(); ++k) {
             sizes.push_back(out[order[k]]);
             back[order[k]] = static_cast<int64_t>(k);
         }
-        static_cast<void>(batches);
         const int shaped = fresh(node, ".shaped");
-        add("Reshape", "mpm.internal", {best, target(sizes, open)}, shaped);
+        reshape(best, sizes, shaped);
         turn(shaped, node.outputs[0], back);
     }
 

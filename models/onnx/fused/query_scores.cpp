@@ -22,18 +22,13 @@ public:
 
     void replace() {
         Port& port = m_graph.outputs[0];
-        Node node;
-        node.op = "MpmMaskLabels";
-        node.domain = "mpm";
-        node.name = "labels";
-        node.inputs = {m_masks, m_classes};
-        node.outputs = {m_graph.addValue(port.name + ".labels")};
-        node.attributes["size"] = Attribute::of(m_size);
-        if (m_sigmoidFirst) node.attributes["sigmoid_first"] = Attribute::of(int64_t{1});
-        port.value = node.outputs[0];
+        const int labels = m_graph.addValue(port.name + ".labels");
+        Node& node = m_graph.add("MpmMaskLabels", {m_masks, m_classes}, labels, "mpm", "labels");
+        node.set("size", m_size);
+        if (m_sigmoidFirst) node.set("sigmoid_first", 1);
+        port.value = labels;
         port.dims[1] = 1;
         port.type = Type::Int;
-        m_graph.nodes.push_back(node);
         m_graph.sort();
         m_graph.prune();
     }

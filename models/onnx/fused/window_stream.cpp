@@ -13,12 +13,7 @@ WindowStream::WindowStream(Graph& graph, const Shapes& shapes, const EncoderSpec
     : m_graph(graph), m_shapes(shapes), m_encoder(encoder), m_windows(encoder.windows) {}
 
 int WindowStream::add(const char* op, const List<int>& inputs, int to) {
-    Node node;
-    node.op = op;
-    node.domain = "mpm.internal";  // in its final form
-    node.inputs = inputs;
-    node.outputs = {to};
-    m_graph.nodes.push_back(node);
+    m_graph.add(op, inputs, to, "mpm.internal");  // in its final form
     return to;
 }
 
@@ -30,9 +25,7 @@ int WindowStream::reshape(int from, const Shape& shape, bool open, int to) {
 }
 
 int WindowStream::transpose(int from, const List<int64_t>& order, int to) {
-    add("MpmTranspose", {from}, to);
-    m_graph.nodes.back().domain = "mpm";
-    m_graph.nodes.back().attributes["perm"] = Attribute::of(order);
+    m_graph.add("MpmTranspose", {from}, to, "mpm").set("perm", order);
     return to;
 }
 
@@ -44,24 +37,15 @@ int WindowStream::enter() {
                          m_graph.addValue("patches"));
     }
     int tokens = m_graph.addValue("tokens");
-    Node embed;
-    embed.op = "MpmEmbed";
-    embed.domain = "mpm";
-    embed.name = "embed";
-    embed.inputs = {source, m_graph.addConstant("embed.table", m_windows.table)};
-    embed.outputs = {tokens};
-    embed.attributes["first"] = Attribute::of(static_cast<int64_t>(m_encoder.special));
-    embed.attributes["patches"] = Attribute::of(m_encoder.imageTokens());
-    m_graph.nodes.push_back(embed);
+    const int table = m_graph.addConstant("embed.table", m_windows.table);
+    m_graph.add("MpmEmbed", {source, table}, tokens, "mpm", "embed")
+        .set("first", m_encoder.special)
+        .set("patches", m_encoder.imageTokens());
     for (const Norm& norm : m_windows.norms) {
-        Node node;
-        node.op = "MpmLayerNorm";
-        node.domain = "mpm";
-        node.inputs = {tokens, m_graph.addConstant("norm.weight", norm.weight)};
-        if (norm.bias.known()) node.inputs.push_back(m_graph.addConstant("norm.bias", norm.bias));
-        writeRule(node, "", norm.rule, {});
-        node.outputs = {tokens = m_graph.addValue("tokens.normed")};
-        m_graph.nodes.push_back(node);
+        List<int> inputs{tokens, m_graph.addConstant("norm.weight", norm.weight)};
+        if (norm.bias.known()) inputs.push_back(m_graph.addConstant("norm.bias", norm.bias));
+        tokens = m_graph.addValue("tokens.normed");
+        writeRule(m_graph.add("MpmLayerNorm", inputs, tokens, "mpm"), "", norm.rule, {});
     }
     return tokens;
 }
@@ -97,13 +81,6 @@ WindowStream::Order WindowStream::orderOf(int value, int tap) const {
     return fits(true) ? Order::ChannelsLast : fits(false) ? Order::ChannelsFirst : Order::Other;
 }
 
-// The previous producer of the value gets an unused output, and is pruned.
-void WindowStream::release(int value) {
-    for (Node& node : m_graph.nodes)
-        for (int& out : node.outputs)
-            if (out == value) out = m_graph.addValue("unused");
-}
-
 int WindowStream::imageRows(int tokens) {
     if (m_encoder.special == 0) return tokens;
     int& rows = m_imageRows[tokens];
@@ -114,7 +91,7 @@ int WindowStream::imageRows(int tokens) {
 }
 
 void WindowStream::replace(int value, int tokens, Order order) {
-    release(value);
+    m_graph.release(value);
     int rows = imageRows(tokens);
     if (order == Order::ChannelsFirst) rows = transpose(rows, {0, 2, 1}, m_graph.addValue("tokens.turned"));
     reshape(rows, m_shapes.of(value), true, value);
@@ -183,7 +160,7 @@ bool WindowStream::isByWindow() const {
 }
 
 void WindowStream::restore(int tap, int tokens) {
-    release(tap);
+    m_graph.release(tap);
     const Shape& shape = m_shapes.of(tap);
     if (isRaster()) {
         reshape(tokens, shape, true, tap);
@@ -212,9 +189,9 @@ int WindowStream::joinSpecial(int images, int tokens) {
     const int64_t each = m_windows.special, count = m_encoder.special / each;
     const Shape windows{checkedProduct<int64_t>(m_encoder.blocks[0].batch, count), each, m_encoder.dim};
     const int shaped = reshape(special, windows, true, m_graph.addValue("tokens.special"));
-    add("Concat", {shaped, images}, m_graph.addValue("tokens.joined"));
-    m_graph.nodes.back().attributes["axis"] = Attribute::of(int64_t{1});
-    return m_graph.nodes.back().outputs[0];
+    const int joined = add("Concat", {shaped, images}, m_graph.addValue("tokens.joined"));
+    m_graph.nodes.back().set("axis", 1);
+    return joined;
 }
 
 }  // namespace mpm::models
