@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/printable.hpp"
 #include "models/onnx/eval/call.hpp"
 
 namespace mpm::models {
