@@ -35,8 +35,7 @@ int Call::axis(int64_t axis, int rank) const {
 }
 
 Tensor& Call::make(size_t k, Type type, const Shape& shape) {
-    if (k >= out.size()) out.resize(k + 1);
-    out[k] = Tensor(type, shape);
+    this->shape(k, type, shape);
     out[k].allocate();
     return out[k];
 }

@@ -2,6 +2,7 @@
 // the same code serves shape inference, folding and the evaluation that verifies converted models.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 
@@ -52,6 +53,19 @@ Shape broadcast(const Shape& a, const Shape& b);
 List<int64_t> stridesOf(const Shape& shape);
 /// Strides of `shape` seen as the larger `target`: zero along broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
+
+/// The offsets, one for each list of steps, of a position counted over the first `axes` axes of a shape.
+template <typename... Steps>
+inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
+                                                       const Steps&... steps) {
+    std::array<int64_t, sizeof...(Steps)> offsets{};
+    for (int64_t d = axes; d-- > 0; position /= shape[d]) {
+        const int64_t index = position % shape[d];
+        size_t k = 0;
+        ((offsets[k++] += index * steps[d]), ...);
+    }
+    return offsets;
+}
 
 /// The product of the extents from axis `begin` to `end`.
 int64_t extentOf(const Shape& shape, size_t begin, size_t end);

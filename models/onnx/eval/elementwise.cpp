@@ -48,13 +48,7 @@ void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const Elemen
     const int64_t ib = rank ? sb[rank - 1] : 0;
     parallel(count / inner, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
-            int64_t rest = row, pa = 0, pb = 0;
-            for (int k = rank - 2; k >= 0; --k) {
-                const int64_t index = rest % shape[k];
-                rest /= shape[k];
-                pa += index * sa[k];
-                pb += index * sb[k];
-            }
+            const auto [pa, pb] = offsetsAt(row, shape, rank - 1, sa, sb);
             Y* to = out + row * inner;
             const X *left = x + pa, *right = y + pb;
             for (int64_t k = 0; k < inner; ++k)
@@ -214,14 +208,7 @@ void where(Call& c) {
     const auto sc = broadcastStrides(condition.shape(), shape), sa = broadcastStrides(a.shape(), shape),
                sb = broadcastStrides(b.shape(), shape);
     for (int64_t k = 0; k < y.size(); ++k) {
-        int64_t rest = k, pc = 0, pa = 0, pb = 0;
-        for (int d = static_cast<int>(shape.size()) - 1; d >= 0; --d) {
-            const int64_t index = rest % shape[d];
-            rest /= shape[d];
-            pc += index * sc[d];
-            pa += index * sa[d];
-            pb += index * sb[d];
-        }
+        const auto [pc, pa, pb] = offsetsAt(k, shape, static_cast<int64_t>(shape.size()), sc, sa, sb);
         const bool first = condition.i()[pc] != 0;
         if (a.isFloat()) {
             y.writeF()[k] = first ? a.f()[pa] : b.f()[pb];

@@ -43,6 +43,18 @@ void gather(Call& c) {
     });
 }
 
+// The element of a tensor of this shape that entry k of the indices names.
+int64_t elementAt(const Tensor& indices, int64_t k, int axis, const Shape& shape,
+                  const List<int64_t>& steps) {
+    int64_t rest = k, position = 0;
+    for (int d = indices.rank() - 1; d >= 0; --d) {
+        const int64_t index = d == axis ? indices.i()[k] : rest % indices.shape()[d];
+        position += wrapped(index, shape[d]) * steps[d];
+        rest /= indices.shape()[d];
+    }
+    return position;
+}
+
 void gatherElements(Call& c) {
     const Tensor x = c.input(0), at = c.input(1);
     const int axis = c.axis(c.node.getInt("axis", 0), x.rank());
@@ -53,15 +65,8 @@ void gatherElements(Call& c) {
     Tensor& y = c.make(0, x.type(), at.shape());
     const List<int64_t> steps = stridesOf(x.shape());
     withData(x, y, [&](const auto* from, auto* to) {
-        for (int64_t k = 0; k < at.size(); ++k) {
-            int64_t rest = k, position = 0;
-            for (int d = x.rank() - 1; d >= 0; --d) {
-                const int64_t index = d == axis ? wrapped(at.i()[k], x.shape()[d]) : rest % at.shape()[d];
-                position += wrapped(index, x.shape()[d]) * steps[d];
-                rest /= at.shape()[d];
-            }
-            to[k] = from[position];
-        }
+        for (int64_t k = 0; k < at.size(); ++k)
+            to[k] = from[elementAt(at, k, axis, x.shape(), steps)];
     });
 }
 
@@ -157,12 +162,7 @@ void scatterElements(Call& c) {
     const List<int64_t> steps = stridesOf(x.shape());
     withData(updates, y, [&](const auto* from, auto* to) {
         for (int64_t k = 0; k < at.size(); ++k) {
-            int64_t rest = k, position = 0;
-            for (int d = x.rank() - 1; d >= 0; --d) {
-                const int64_t index = d == axis ? at.i()[k] : rest % at.shape()[d];
-                position += wrapped(index, x.shape()[d]) * steps[d];
-                rest /= at.shape()[d];
-            }
+            const int64_t position = elementAt(at, k, axis, x.shape(), steps);
             to[position] = reduction == "none" ? from[k] : sumOf(to[position], from[k]);
         }
     });

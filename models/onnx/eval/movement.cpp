@@ -19,11 +19,7 @@ void copyStrided(const Tensor& x, Tensor& y, int64_t start, const List<int64_t>&
     const auto run = [&](const auto* from, auto* to) {
         parallel(y.size() / inner, std::max<int64_t>(1, (1 << 15) / inner), [&](int64_t begin, int64_t end) {
             for (int64_t row = begin; row < end; ++row) {
-                int64_t rest = row, position = start;
-                for (int k = rank - 2; k >= 0; --k) {
-                    position += rest % shape[k] * steps[k];
-                    rest /= shape[k];
-                }
+                const int64_t position = start + offsetsAt(row, shape, rank - 1, steps)[0];
                 for (int64_t k = 0; k < inner; ++k)
                     to[row * inner + k] = from[position + k * step];
             }

@@ -40,12 +40,7 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
         "a matrix product");
     parallel(count, 1, [&](int64_t begin, int64_t end) {
         for (int64_t g = begin; g < end && !deadline.isOver(); ++g) {
-            int64_t rest = g, pa = 0, pb = 0;
-            for (size_t d = lead.size(); d-- > 0;) {
-                pa += rest % lead[d] * sa[d];
-                pb += rest % lead[d] * sb[d];
-                rest /= lead[d];
-            }
+            const auto [pa, pb] = offsetsAt(g, lead, static_cast<int64_t>(lead.size()), sa, sb);
             gemm(m, n, k, a.f() + pa * m * k, b.f() + pb * k * n, y.writeF() + g * m * n, deadline,
                  count == 1);
         }
@@ -193,13 +188,8 @@ struct Loop {
     List<int64_t> steps[2];
 
     // The offsets in both operands at a position counted over all letters.
-    void locate(int64_t position, int64_t (&at)[2]) const {
-        at[0] = at[1] = 0;
-        for (size_t d = extents.size(); d-- > 0;) {
-            at[0] += position % extents[d] * steps[0][d];
-            at[1] += position % extents[d] * steps[1][d];
-            position /= extents[d];
-        }
+    std::array<int64_t, 2> at(int64_t position) const {
+        return offsetsAt(position, extents, static_cast<int64_t>(extents.size()), steps[0], steps[1]);
     }
 };
 
@@ -260,15 +250,15 @@ void einsum(Call& c) {
     const Deadline deadline;
     constexpr int64_t kUnchecked = 1 << 22;  // products between two looks at the clock
     parallel(y.size() / width, std::max<int64_t>(1, (1 << 15) / work), [&](int64_t begin, int64_t end) {
-        int64_t row[2], place[2], left = 0;
+        int64_t left = 0;
         for (int64_t k = begin; k < end; ++k) {
-            outer.locate(k, row);
+            const auto row = outer.at(k);
             float* to = results + k * width;
             for (int64_t d = 0; d < depth; ++d) {
                 if (left <= 0 && deadline.isOver()) return;
                 if (left <= 0) left = kUnchecked;
                 left -= width;
-                summed.locate(d, place);
+                const auto place = summed.at(d);
                 const float* x = a + row[0] + place[0];
                 const float* other = b + row[1] + place[1];
                 for (int64_t e = 0; e < width; ++e, x += steps[0], other += steps[1])

@@ -47,11 +47,7 @@ Operator reduce(double start, Add add, Finish finish) {
         std::vector<double> sums(static_cast<size_t>(results), start);
         const int64_t width = x.rank() > 0 ? x.dim(-1) : 1, step = x.rank() > 0 ? r.keptStrides.back() : 0;
         for (int64_t first = 0; first < x.size(); first += width) {
-            int64_t rest = first / width, position = 0;
-            for (int d = x.rank() - 2; d >= 0; --d) {
-                position += rest % x.shape()[d] * r.keptStrides[d];
-                rest /= x.shape()[d];
-            }
+            const int64_t position = offsetsAt(first / width, x.shape(), x.rank() - 1, r.keptStrides)[0];
             double* sum = &sums[static_cast<size_t>(position)];
             for (int64_t k = first; k < first + width; ++k, sum += step)
                 *sum = add(*sum, x.at(k));

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/checked.hpp"
+#include "models/onnx/eval/call.hpp"
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/fused/insert.hpp"
 #include "models/onnx/ir/job.hpp"
@@ -89,9 +89,7 @@ private:
     List<char> varyingAxes(int64_t axis) const {
         const Shape& shape = m_spread.shape();
         List<char> varies(shape.size(), 0);
-        List<int64_t> step(shape.size(), 1);
-        for (size_t d = shape.size(); d-- > 1;)
-            step[d - 1] = step[d] * shape[d];
+        const List<int64_t> step = stridesOf(shape);
         for (size_t d = 0; d < shape.size(); ++d)
             varies[d] =
                 static_cast<int64_t>(d) == axis || (shape[d] > 1 && m_spread.at(step[d]) != m_spread.at(0));

@@ -4,8 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/checked.hpp"
-#include "models/onnx/ir/job.hpp"
+#include "models/onnx/eval/call.hpp"
 
 namespace mpm::models {
 namespace {
@@ -108,14 +107,7 @@ private:
         const Shape& own = shapeOf(value);
         if (own == shape) return terms;
         if (own.size() > shape.size()) throw Refusal("shapes do not fit: the file is damaged");
-        const size_t skip = shape.size() - own.size();
-        List<int64_t> step(shape.size(), 0);
-        int64_t size = 1;
-        for (size_t d = own.size(); d-- > 0;) {
-            if (own[d] != 1) step[skip + d] = size;
-            size = checkedProduct<int64_t>(size, own[d]);
-        }
-        return terms.picked(walk(shape, 0, step));
+        return terms.picked(walk(shape, 0, broadcastStrides(own, shape)));
     }
 
     bool sum(const Node& node) {
@@ -183,9 +175,8 @@ private:
     List<int32_t> steps(const Node& node) const {
         const Shape& in = shapeOf(node.inputs[0]);
         const Shape& out = shapeOf(node.outputs[0]);
-        List<int64_t> step(in.size(), 1), stride(in.size(), 1);
-        for (size_t d = in.size(); d-- > 1;)
-            stride[d - 1] = checkedProduct<int64_t>(stride[d], in[d]);
+        const List<int64_t> stride = stridesOf(in);
+        List<int64_t> step = stride;
         int64_t start = 0;
         if (node.op == "Transpose") {
             const List<int64_t> order = node.getInts("perm");
@@ -194,7 +185,6 @@ private:
                 step[d] = stride[axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis];
             }
         } else {
-            step = stride;
             const List<int64_t> starts = listOf(node, 1, "starts");
             const List<int64_t> axes = listOf(node, 3, "axes"), by = listOf(node, 4, "steps");
             for (size_t k = 0; k < starts.size(); ++k) {
@@ -218,17 +208,12 @@ private:
 
     // Seen as outer x axis x inner.
     struct Axis {
-        int64_t outer = 1, extent = 1, inner = 1;
+        int64_t outer, extent, inner;
     };
 
     static Axis axisOf(const Shape& shape, int64_t axis) {
-        Axis a;
-        if (axis < 0) axis += static_cast<int64_t>(shape.size());
-        for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-            int64_t& part = d < axis ? a.outer : d == axis ? a.extent : a.inner;
-            part = checkedProduct<int64_t>(part, shape[d]);
-        }
-        return a;
+        const size_t rank = shape.size(), at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+        return {extentOf(shape, 0, at), shape[at], extentOf(shape, at + 1, rank)};
     }
 
     // The inputs in order, and then rows of each in turn.
