@@ -96,7 +96,7 @@ Tensor rowsOf(const Tensor& weight) {
 }  // namespace
 
 void Lowering::convTranspose() {
-    const Tensor& weight = known(1);
+    const Tensor weight = known(1);  // a copy: constants are added
     if (!isUpscaling(*m_node, weight)) return convolution();
     List<int> inputs{in(0), m_graph.addConstant(m_graph.values[in(1)].name + ".rows", rowsOf(weight))};
     if (m_node->input(2) != kAbsent) {
