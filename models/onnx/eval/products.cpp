@@ -8,17 +8,6 @@
 namespace mpm::models {
 namespace {
 
-std::vector<float> transposed(const Tensor& matrix) {
-    const int64_t rows = matrix.dim(0), columns = matrix.dim(1);
-    const float* x = matrix.f();
-    std::vector<float> y(static_cast<size_t>(matrix.size()));
-    for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t k = 0; k < columns; ++k)
-            y[k * rows + r] = x[r * columns + k];
-    }
-    return y;
-}
-
 /// Many products of matrices, the leading axes broadcast against one another.
 Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     Tensor y(Type::Float, shape);
@@ -120,12 +109,9 @@ void gemmNode(Call& c) {
     if (b.shape()[tb ? 1 : 0] != k)
         throw Refusal("matrices " + toString(a.shape()) + " and " + toString(b.shape()) + " do not fit");
     if (!c.known()) return c.shape(0, a.type(), {m, n});
-    const Held held(checkedProduct<int64_t>(checkedSum<int64_t>(a.size(), b.size()), 4), "its matrices");
-    std::vector<float> at, bt;
-    if (ta) at = transposed(a);
-    if (tb) bt = transposed(b);
+    const Tensor left = ta ? a.transposed() : a, right = tb ? b.transposed() : b;
     Tensor& y = c.make(0, Type::Float, {m, n});
-    gemm(m, n, k, ta ? at.data() : a.f().data(), tb ? bt.data() : b.f().data(), y.writeF());
+    gemm(m, n, k, left.f(), right.f(), y.writeF());
     const float alpha = c.node.getFloat("alpha", 1), beta = c.node.getFloat("beta", 1);
     const Tensor bias = c.has(2) ? c.input(2) : Tensor::scalar(0);
     const auto steps = broadcastStrides(bias.shape(), broadcast({m, n}, bias.shape()));

@@ -130,18 +130,6 @@ bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewri
            all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
 }
 
-/// [D, C, rows, columns] as [C * rows * columns, D].
-Tensor asMatrix(const Tensor& weight) {
-    const int64_t dim = weight.dim(0), depth = weight.size() / dim;
-    const List<float> from = weight.toFloats();
-    List<float> matrix(from.size());
-    for (int64_t d = 0; d < dim; ++d) {
-        for (int64_t k = 0; k < depth; ++k)
-            matrix[k * dim + d] = from[d * depth + k];
-    }
-    return Tensor::floats({depth, dim}, matrix);
-}
-
 /// The table with `bias` on the rows of patches.
 Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
     List<float> values = table.toFloats();
@@ -170,7 +158,7 @@ void fusePatchProjections(State& state) {
                              elementCount({grid[2], grid[3]}));
         }
         embed.inputs = {conv.input(0), graph.addConstant("embed.table", table),
-                        graph.addConstant("embed.weight", asMatrix(weight))};
+                        graph.addConstant("embed.weight", weight.transposed())};
         embed.set("patch", {weight.dim(2), weight.dim(3)});
     }
     graph.prune();

@@ -83,22 +83,13 @@ bool isUpscaling(const Node& node, const Tensor& weight) {
            node.getString("auto_pad", "NOTSET") == "NOTSET";
 }
 
-// [C, D, rows, columns] to [D * rows * columns, C]
-Tensor rowsOf(const Tensor& weight) {
-    const int64_t depth = weight.dim(0), rows = weight.size() / std::max<int64_t>(1, depth);
-    Tensor turned(Type::Float, {rows, depth});
-    turned.allocate();
-    for (int64_t k = 0; k < weight.size(); ++k)
-        turned.writeF()[k % rows * depth + k / rows] = weight.f()[k];
-    return turned;
-}
-
 }  // namespace
 
 void Lowering::convTranspose() {
     const Tensor weight = known(1);  // a copy: constants are added
     if (!isUpscaling(*m_node, weight)) return convolution();
-    List<int> inputs{in(0), m_graph.addConstant(m_graph.values[in(1)].name + ".rows", rowsOf(weight))};
+    // [C, D, rows, columns] to [D * rows * columns, C]
+    List<int> inputs{in(0), m_graph.addConstant(m_graph.values[in(1)].name + ".rows", weight.transposed())};
     if (m_node->input(2) != kAbsent) {
         known(2);
         inputs.push_back(in(2));

@@ -27,13 +27,9 @@ std::optional<TableAxes> axesOf(const Shape& shape, int64_t width, const PatchGr
 
 // [patches, width]
 List<float> rowsOf(const Tensor& table, const TableAxes& axes) {
+    const int64_t width = table.shape()[axes.width];
     const bool widthLast = axes.width > axes.rows;
-    if (widthLast) return table.toFloats();
-    const int64_t width = table.shape()[axes.width], patches = table.size() / width;
-    List<float> rows(static_cast<size_t>(table.size()));
-    for (int64_t k = 0; k < table.size(); ++k)
-        rows[k % patches * width + k / patches] = table.f()[k];
-    return rows;
+    return (widthLast ? table : table.reshaped({width, table.size() / width}).transposed()).toFloats();
 }
 
 // What is added to each column of `found` to give `rows`; empty if there is no such number.

@@ -96,6 +96,19 @@ Tensor Tensor::reshaped(Shape shape) const {
     return {m_type, std::move(shape), m_data};
 }
 
+Tensor Tensor::transposed() const {
+    const int64_t rows = dim(0), columns = m_count / std::max<int64_t>(1, rows);
+    Tensor turned(Type::Float, {columns, rows});
+    turned.allocate();
+    const float* from = f();
+    float* to = turned.writeF();
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c)
+            to[c * rows + r] = from[r * columns + c];
+    }
+    return turned;
+}
+
 List<int64_t> Tensor::toInts() const {
     if (!known()) return {};
     checkRoom(8 * m_count, "a tensor of shape " + toString(m_shape) + " as integers");

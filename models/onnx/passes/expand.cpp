@@ -89,14 +89,9 @@ private:
     // A constant operand is transposed here, so that it becomes a weight.
     int swapLastAxes(int value) {
         const size_t rank = shapeOf(value).size();
-        if (m_graph.isConstant(value) && rank == 2) {
-            const Tensor x = m_graph.constant(value);
-            Tensor y(Type::Float, {x.dim(1), x.dim(0)});
-            y.allocate();
-            for (int64_t k = 0; k < x.size(); ++k)
-                y.writeF()[k % x.dim(1) * x.dim(0) + k / x.dim(1)] = x.f()[k];
-            return m_graph.addConstant(m_graph.values[value].name + ".t", y);
-        }
+        if (m_graph.isConstant(value) && rank == 2)
+            return m_graph.addConstant(m_graph.values[value].name + ".t",
+                                       m_graph.constant(value).transposed());
         List<int64_t> order(rank);
         std::iota(order.begin(), order.end(), 0);
         std::swap(order[rank - 1], order[rank - 2]);

@@ -59,16 +59,6 @@ void dropIdle(Graph& graph, const Inferred& inferred) {
     graph.prune();
 }
 
-Tensor transposed(const Tensor& x, float factor) {
-    Tensor y(Type::Float, {x.dim(1), x.dim(0)});
-    y.allocate();
-    for (int64_t r = 0; r < x.dim(0); ++r) {
-        for (int64_t c = 0; c < x.dim(1); ++c)
-            y.writeF()[c * x.dim(0) + r] = factor * x.f()[r * x.dim(1) + c];
-    }
-    return y;
-}
-
 Tensor scaled(const Tensor& x, float factor, const Shape& shape) {
     if (factor == 1) return x.reshaped(shape);
     List<float> values = x.toFloats();
@@ -130,12 +120,11 @@ private:
             return;
         if (bias != kAbsent && !m_graph.isConstant(bias)) return;
         const float alpha = node.getFloat("alpha", 1), beta = node.getFloat("beta", 1);
-        const Tensor w = m_graph.constant(weight);
         const bool turn = node.getInt("transB", 0) != 0;
-        const int64_t columns = turn ? w.dim(0) : w.dim(1);
-        const int newWeight =
-            turn ? m_graph.addConstant(m_graph.values[weight].name + ".t", transposed(w, alpha))
-                 : m_graph.addConstant(m_graph.values[weight].name, scaled(w, alpha, w.shape()));
+        const Tensor w = turn ? m_graph.constant(weight).transposed() : m_graph.constant(weight);
+        const int64_t columns = w.dim(1);
+        const int newWeight = m_graph.addConstant(m_graph.values[weight].name + (turn ? ".t" : ""),
+                                                  scaled(w, alpha, w.shape()));
         int newBias = kAbsent;
         if (bias != kAbsent) {
             const Tensor b = m_graph.constant(bias);
