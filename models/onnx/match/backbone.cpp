@@ -161,23 +161,15 @@ private:
         findGrid(encoder);
     }
 
-    List<Tensor> streamFor(const EncoderSpec& encoder, float seed) const {
+    List<Tensor> streamFor(const EncoderSpec& encoder, float scale) const {
         Graph part = graph();
         Port port;
         port.value = encoder.input();
         part.outputs = {port};
         part.prune();
         List<Tensor> inputs;
-        for (const Port& in : part.inputs) {
-            Tensor x = m_rows.inferred().values[in.value];
-            x.allocate();
-            uint32_t state = 12345;
-            for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
-                state = state * 1664525 + 1013904223;
-                x.writeF()[k] = seed * (static_cast<float>(state >> 8) / 8388608.f - 1);
-            }
-            inputs.push_back(x);
-        }
+        for (const Port& in : part.inputs)
+            inputs.push_back(noiseLike(m_rows.inferred().values[in.value], 12345, scale));
         return evaluate(part, inputs);
     }
 

@@ -34,8 +34,7 @@ private:
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {
             const Node& node = m_rows.graph().nodes[n];
-            if (!canFollow(m_rows.graph(), m_rows.inferred(), node, Follow::Affine))
-                return RowMatcher::Step::Skip;
+            if (!canFollow(m_rows.inferred(), node, Follow::Affine)) return RowMatcher::Step::Skip;
             m_carriers.insert(node.outputs.begin(), node.outputs.end());
             return RowMatcher::Step::Follow;
         });

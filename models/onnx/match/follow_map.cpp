@@ -30,7 +30,7 @@ public:
         m_part.release(m_source);
         m_part.prune();
         for (const Port& port : m_part.inputs)
-            m_inputs.push_back(filled(state.shapes.at.values[port.value], 1));
+            m_inputs.push_back(noiseLike(state.shapes.at.values[port.value], 1));
     }
 
     std::optional<OtherRows> find() {
@@ -64,22 +64,11 @@ private:
         return true;
     }
 
-    static Tensor filled(const Tensor& shape, uint32_t seed) {
-        Tensor x = shape.withoutData();
-        x.allocate();
-        uint32_t state = seed;
-        for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
-            state = state * 1664525 + 1013904223;
-            x.writeF()[k] = static_cast<float>(state >> 8) / 8388608.f - 1;
-        }
-        return x;
-    }
-
     Tensor run(const Test& replaced) const {
         List<Tensor> inputs = m_inputs;
         for (size_t k = 0; k < inputs.size(); ++k) {
             if (m_part.inputs[k].value != m_source) continue;
-            const Tensor other = filled(inputs[k], 2);
+            const Tensor other = noiseLike(inputs[k], 2);
             Tensor mixed = inputs[k].withoutData();
             mixed.allocate();
             std::copy(inputs[k].f() + 0, inputs[k].f() + inputs[k].size(), mixed.writeF() + 0);

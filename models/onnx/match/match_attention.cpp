@@ -161,18 +161,10 @@ private:
 
     Rope sameRope(const List<int64_t>& groups) const {
         const Rope rope = ropeOf(m_q, groups), other = ropeOf(m_k, groups);
-        const bool same = rope.interleaved == other.interleaved && sameTable(rope.cos, other.cos) &&
-                          sameTable(rope.sin, other.sin);
+        const bool same =
+            rope.interleaved == other.interleaved && close(rope.cos, other.cos) && close(rope.sin, other.sin);
         if (!same) fail("queries and keys are rotated differently");
         return rope;
-    }
-
-    static bool sameTable(const Tensor& a, const Tensor& b) {
-        if (a.shape() != b.shape()) return false;
-        for (int64_t k = 0; k < a.size(); ++k) {
-            if (!close(a.f()[k], b.f()[k])) return false;
-        }
-        return true;
     }
 
     // Every image must be treated like the first one.
@@ -218,7 +210,7 @@ private:
             if (m_rows.isLinear(&user)) return RowMatcher::Step::Found;
             if (m_rows.isNorm(&user)) {
                 m_inner = n;
-            } else if (!canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine)) {
+            } else if (!canFollow(m_rows.inferred(), user, Follow::Affine)) {
                 fail("its result goes into " + m_rows.graph().describe(user) + " instead of a projection");
             }
             return RowMatcher::Step::Follow;

@@ -112,7 +112,7 @@ private:
                 });
             if (shifted && feedOf(value)) {
                 found.push_back(value);
-            } else if (canFollow(graph, inferred, *node, Follow::Dependence)) {
+            } else if (canFollow(inferred, *node, Follow::Dependence)) {
                 for (int in : node->inputs)
                     if (in != kAbsent) open.push_back(in);
             }

@@ -13,6 +13,23 @@ bool close(float a, float b) {
     return std::abs(a - b) <= 2e-6f * std::max({1.f, std::abs(a), std::abs(b)});
 }
 
+bool close(const Tensor& a, const Tensor& b) {
+    if (a.shape() != b.shape()) return false;
+    for (int64_t k = 0; k < a.size(); ++k)
+        if (!close(a.f()[k], b.f()[k])) return false;
+    return true;
+}
+
+Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale) {
+    Tensor x = shape.withoutData();
+    x.allocate();
+    for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
+        seed = seed * 1664525 + 1013904223;
+        x.writeF()[k] = scale * (static_cast<float>(seed >> 8) / 8388608.f - 1);
+    }
+    return x;
+}
+
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
     // Nodes that only read a shape read no row.

@@ -77,6 +77,10 @@ private:
 };
 
 bool close(float a, float b);  ///< equal up to rounding of f32
+bool close(const Tensor& a, const Tensor& b);
+
+/// Noise from -scale to scale in the shape of a tensor; zeros if it has integers.
+Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
 /// The backbone is the longest of the encoders that read the image and no other encoder; with `chains` also
 /// those that continue its tokens. All others decode. Throws Refusal if merging would stop half way.

@@ -20,8 +20,7 @@ public:
                 const size_t ours = reached.count(user.inputs[0]) ? 0 : 1;
                 if (joins(user, user.inputs[ours], user.inputs[1 - ours])) return RowMatcher::Step::Found;
             }
-            if (!canFollow(m_rows.graph(), m_rows.inferred(), user, Follow::Affine))
-                return RowMatcher::Step::Skip;
+            if (!canFollow(m_rows.inferred(), user, Follow::Affine)) return RowMatcher::Step::Skip;
             reached.insert(user.outputs.begin(), user.outputs.end());
             return RowMatcher::Step::Follow;
         });

@@ -229,13 +229,6 @@ private:
                     fail("have special tokens that are rotated");
     }
 
-    static bool isSame(const Tensor& a, const Tensor& b) {
-        if (a.shape() != b.shape()) return false;
-        for (int64_t k = 0; k < a.size(); ++k)
-            if (!close(a.f()[k], b.f()[k])) return false;
-        return true;
-    }
-
     // One table for every window if they are equal, else one for the image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
@@ -245,7 +238,7 @@ private:
             ropes[window] = ropeAt(block.ropes[w], rows, m_found[window].tokens);
         }
         const bool same = std::all_of(ropes.begin(), ropes.end(), [&](const Rope& rope) {
-            return isSame(rope.cos, ropes[0].cos) && isSame(rope.sin, ropes[0].sin);
+            return close(rope.cos, ropes[0].cos) && close(rope.sin, ropes[0].sin);
         });
         block.attention.rope = ropes[0];
         if (same) return;

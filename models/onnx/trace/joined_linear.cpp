@@ -23,7 +23,7 @@ public:
             if (!seen.insert(open[k]).second) continue;
             if (Joined found = of(open[k], 0)) return found;
             const Node* node = m_graph.nodeOf(open[k]);
-            if (!node || !canFollow(m_graph, m_inferred, *node, Follow::Affine)) continue;
+            if (!node || !canFollow(m_inferred, *node, Follow::Affine)) continue;
             for (int in : node->inputs)
                 if (in != kAbsent && !isKnown(in)) open.push_back(in);
         }

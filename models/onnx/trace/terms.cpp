@@ -8,8 +8,6 @@
 namespace mpm::models {
 namespace {
 
-constexpr const char* kPurpose = "following single elements";
-
 /// Charged as long as it exists.
 template <typename T>
 std::shared_ptr<const List<T>> column(List<T> values) {
@@ -171,18 +169,6 @@ Terms Terms::scaled(const Terms& by, bool divide) const {
         for (float& f : all[k].factor)
             f *= factor;
         all[k].constant *= factor;
-    }
-    return from(all);
-}
-
-Terms Terms::negated() const {
-    const Held held = roomFor(m_count);
-    List<Term> all(m_count);
-    for (size_t k = 0; k < m_count; ++k) {
-        all[k] = (*this)[k];
-        for (float& f : all[k].factor)
-            f = -f;
-        all[k].constant = -all[k].constant;
     }
     return from(all);
 }

@@ -71,7 +71,7 @@ private:
             if (seen.size() % 1024 == 0) checkTime();
             if (!seen.insert(value).second || isKnown(value)) continue;
             const Node* node = m_graph.nodeOf(value);
-            if (!node || m_stop.count(value) || !canFollow(m_graph, m_inferred, *node, m_follow)) {
+            if (!node || m_stop.count(value) || !canFollow(m_inferred, *node, m_follow)) {
                 m_sources.push_back(value);  // once: it is seen once
                 continue;
             }
@@ -95,7 +95,10 @@ private:
         if (node.op == "Add" || node.op == "Sub") return sum(node);
         if (m_follow == Follow::Affine && (node.op == "Mul" || node.op == "Div")) return scale(node);
         if (m_follow == Follow::Affine) {
-            m_terms[node.outputs[0]] = operand(node.inputs[0]).negated();
+            const Terms terms = operand(node.inputs[0]);
+            const List<float> minus(terms.size(), -1.f);
+            m_terms[node.outputs[0]] =
+                terms.scaled(Terms::constants(minus.data(), static_cast<int64_t>(minus.size())), false);
             return true;
         }
         return depend(node);
@@ -330,7 +333,7 @@ std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int val
     return Tracer(graph, inferred, follow, stop).run(value);
 }
 
-bool canFollow(const Graph&, const Inferred& inferred, const Node& node, Follow follow) {
+bool canFollow(const Inferred& inferred, const Node& node, Follow follow) {
     if (!node.domain.empty() && node.op != "Select") return false;
     for (int out : node.outputs) {
         if (out == kAbsent) continue;

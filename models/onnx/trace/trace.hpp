@@ -42,7 +42,6 @@ public:
     Terms picked(const List<int32_t>& order) const;
     static Terms joined(const List<Terms>& parts);
     Terms scaled(const Terms& by, bool divide) const;  ///< `by` constants
-    Terms negated() const;
     /// False if an element would depend on more than two.
     static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
     /// The same for dependence: only `at` is meaningful.
@@ -78,7 +77,7 @@ std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int val
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 
 /// The nodes a trace of this kind can pass.
-bool canFollow(const Graph& graph, const Inferred& inferred, const Node& node, Follow follow);
+bool canFollow(const Inferred& inferred, const Node& node, Follow follow);
 
 constexpr const char* kPurpose = "following single elements";  ///< of their memory
 
