@@ -8,19 +8,12 @@ namespace mpm::models {
 namespace {
 
 bool reshapes(const Node& node) {
-    for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Cast"})
-        if (node.is(op)) return true;
-    return false;
+    return node.isAny({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Cast"});
 }
 
 bool isKnown(const Inferred& inferred, int value) {
     return value != kAbsent && static_cast<size_t>(value) < inferred.values.size() &&
            inferred.values[value].known();
-}
-
-List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, const char* attribute) {
-    const int value = node.input(input);
-    return value == kAbsent ? node.getInts(attribute) : inferred.values[value].toInts();
 }
 
 // Axes of 1 element are repeated, and no others.

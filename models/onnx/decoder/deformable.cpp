@@ -32,7 +32,7 @@ public:
 
     /// `sum` is a ReduceSum over the samples.
     bool match(const Node& sum) {
-        const Node* product = overLastAxis(sum) ? m_graph.nodeOf(sum.inputs[0]) : nullptr;
+        const Node* product = reducesLastAxis(m_inferred, sum) ? m_graph.nodeOf(sum.inputs[0]) : nullptr;
         if (!product || !product->is("Mul")) return false;
         for (size_t k : {0, 1}) {
             const int samples = product->inputs[k], weights = product->inputs[1 - k];
@@ -94,14 +94,6 @@ public:
 private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
-
-    bool overLastAxis(const Node& node) const {
-        const int value = node.input(1);
-        if (value != kAbsent && !of(value).known()) return false;
-        const List<int64_t> axes = value == kAbsent ? node.getInts("axes") : of(value).toInts();
-        const int64_t rank = of(node.inputs[0]).rank();
-        return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1);
-    }
 
     // The product is [image * head, channel, query, level * point]. The samples come from GridSamples.
     bool findLevels(int samples, int product) {

@@ -164,7 +164,7 @@ private:
                 const auto [root, flipped] = rootOf(node->inputs[0]);
                 const auto [maskRoot, maskFlipped] = rootOf(mask.value);
                 const bool same = root == maskRoot && of(root).type() == Type::Bool;
-                if (!same || !overLastAxis(*node)) return std::nullopt;
+                if (!same || !reducesLastAxis(m_inferred, *node)) return std::nullopt;
                 const bool hidden = mask.hides == (flipped == maskFlipped);
                 const double keys = static_cast<double>(shapeOf(mask.value).back());
                 if (total) return hidden ? RowSums{keys, 0, keys - 1} : RowSums{0, 1, keys};
@@ -189,13 +189,6 @@ private:
         return {value, flipped};
     }
 
-    bool overLastAxis(const Node& node) const {
-        const int value = node.input(1);
-        if (value != kAbsent && !of(value).known()) return false;
-        const List<int64_t> axes = value == kAbsent ? node.getInts("axes") : of(value).toInts();
-        return axes.size() == 1 && (axes[0] == -1 || axes[0] == of(node.inputs[0]).rank() - 1);
-    }
-
     const Graph& m_graph;
     const Inferred& m_inferred;
 };
@@ -211,10 +204,8 @@ bool isUniform(const Tensor& t, double& number) {
 }
 
 bool isMove(const Node& node) {
-    for (const char* op :
-         {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Transpose", "Expand", "Tile"})
-        if (node.is(op)) return true;
-    return false;
+    return node.isAny(
+        {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Transpose", "Expand", "Tile"});
 }
 
 int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides) {

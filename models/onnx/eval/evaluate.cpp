@@ -133,6 +133,16 @@ Inferred infer(const Graph& graph, const List<Tensor>& inputs) {
     return result;
 }
 
+List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, const char* attribute) {
+    const int value = node.input(input);
+    return value == kAbsent ? node.getInts(attribute) : inferred.values[value].toInts();
+}
+
+bool reducesLastAxis(const Inferred& inferred, const Node& node) {
+    const List<int64_t> axes = listOf(inferred, node, 1, "axes");
+    return axes.size() == 1 && (axes[0] == -1 || axes[0] == inferred.values[node.inputs[0]].rank() - 1);
+}
+
 int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
     const List<int> last = lastUses(graph);
     const auto bytesOf = [&](int value) {

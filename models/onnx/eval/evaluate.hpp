@@ -20,6 +20,12 @@ struct Inferred {
 };
 Inferred infer(const Graph& graph, const List<Tensor>& inputs);
 
+/// A list of integers that is an input of a node, or an attribute in older opsets.
+List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, const char* attribute);
+
+/// Whether a reduction runs over the last axis alone.
+bool reducesLastAxis(const Inferred& inferred, const Node& node);
+
 /// The largest memory that the values of the graph need at a time when it runs from front to back, without
 /// constants.
 int64_t peakBytes(const Graph& graph, const Inferred& inferred);

@@ -248,8 +248,7 @@ private:
 
     bool padsNothing(const Node& node) const {
         if (!node.is("Pad")) return false;
-        const int pads = node.input(1);
-        const List<int64_t> sizes = pads == kAbsent ? node.getInts("pads") : m_inferred.values[pads].toInts();
+        const List<int64_t> sizes = listOf(m_inferred, node, 1, "pads");
         return !sizes.empty() &&
                std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
     }

@@ -25,6 +25,46 @@ const std::set<std::string>& elementwise() {
     return ops;
 }
 
+// The input is read from `start` in steps along every axis of the output.
+List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
+    const int64_t count = elementCount(out);
+    checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
+    List<int32_t> order(static_cast<size_t>(count));
+    List<int64_t> index(out.size(), 0);
+    int64_t position = start;
+    for (int32_t& at : order) {
+        at = static_cast<int32_t>(position);
+        for (size_t d = out.size(); d-- > 0;) {
+            position += step[d];
+            if (++index[d] < out[d]) break;
+            position -= step[d] * out[d];
+            index[d] = 0;
+        }
+    }
+    return order;
+}
+
+// `indexAt` gives the index of the input along an axis; if the index is outside, the element is the index
+// behind the last.
+List<int32_t> placed(const Shape& in, const Shape& out,
+                     const std::function<int64_t(size_t, int64_t)>& indexAt) {
+    const int64_t count = elementCount(out), last = elementCount(in);
+    checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
+    List<int32_t> order(static_cast<size_t>(count));
+    for (int64_t k = 0; k < count; ++k) {
+        int64_t rest = k, at = 0, step = 1;
+        bool inside = true;
+        for (size_t d = in.size(); d-- > 0; rest /= out[d]) {
+            const int64_t index = indexAt(d, rest % out[d]);
+            inside &= index >= 0 && index < in[d];
+            at += index * step;
+            step *= in[d];
+        }
+        order[k] = static_cast<int32_t>(inside ? at : last);
+    }
+    return order;
+}
+
 class Tracer {
 public:
     Tracer(const Graph& graph, const Inferred& inferred, Follow follow, const List<int>& stop)
@@ -188,8 +228,9 @@ private:
                 step[d] = stride[axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis];
             }
         } else {
-            const List<int64_t> starts = listOf(node, 1, "starts");
-            const List<int64_t> axes = listOf(node, 3, "axes"), by = listOf(node, 4, "steps");
+            const List<int64_t> starts = listOf(m_inferred, node, 1, "starts"),
+                                axes = listOf(m_inferred, node, 3, "axes"),
+                                by = listOf(m_inferred, node, 4, "steps");
             for (size_t k = 0; k < starts.size(); ++k) {
                 const int64_t given = axes.empty() ? static_cast<int64_t>(k) : axes[k];
                 const size_t axis =
@@ -202,11 +243,6 @@ private:
             }
         }
         return walk(out, start, step);
-    }
-
-    List<int64_t> listOf(const Node& node, size_t input, const char* attribute) const {
-        const int value = node.input(input);
-        return value == kAbsent ? node.getInts(attribute) : m_inferred.values[value].toInts();
     }
 
     // Seen as outer x axis x inner.
@@ -287,7 +323,7 @@ private:
     // The operand's elements, and the fill behind them as one more.
     bool pad(const Node& node) {
         const Shape& in = shapeOf(node.inputs[0]);
-        const List<int64_t> pads = listOf(node, 1, "pads");
+        const List<int64_t> pads = listOf(m_inferred, node, 1, "pads");
         const int value = node.input(2);
         const auto fill =
             static_cast<float>(value == kAbsent ? node.getFloat("value", 0) : m_inferred.values[value].at(0));

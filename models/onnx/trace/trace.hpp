@@ -81,14 +81,6 @@ bool canFollow(const Inferred& inferred, const Node& node, Follow follow);
 
 constexpr const char* kPurpose = "following single elements";  ///< of their memory
 
-/// The input is read from `start` in steps along every axis of the output.
-List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step);
-
-/// `indexAt` gives the index of the input along an axis; if the index is outside, the element is the index
-/// behind the last.
-List<int32_t> placed(const Shape& in, const Shape& out,
-                     const std::function<int64_t(size_t axis, int64_t index)>& indexAt);
-
 bool isLinear(const Node* node);  ///< as normalise() writes them; false for nullptr
 Dense denseOf(const Graph& graph, const Node& linear);
 
