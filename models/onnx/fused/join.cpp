@@ -14,10 +14,6 @@
 namespace mpm::models {
 namespace {
 
-bool isOneOf(const std::string& text, std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
-}
-
 // Nodes that compute element by element from a single value.
 class Activations {
 public:
@@ -35,8 +31,8 @@ private:
     static constexpr int kSteps = 6;  // from the curve back to the input, and on to the result
 
     bool byElement(const Node& node) const {
-        return node.domain.empty() && node.outputs.size() == 1 &&
-               isOneOf(node.op, {"Add", "Div", "Erf", "Mul", "Neg", "Pow", "Sub", "Tanh"});
+        return node.outputs.size() == 1 &&
+               node.isAny({"Add", "Div", "Erf", "Mul", "Neg", "Pow", "Sub", "Tanh"});
     }
 
     void joinAround(int curve) {

@@ -10,10 +10,6 @@
 namespace mpm::models {
 namespace {
 
-bool isAmong(const std::string& text, std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
-}
-
 bool isOwnConvolution(const Node& node) {
     return node.domain == "mpm" && node.op == "MpmConv";
 }
@@ -105,7 +101,7 @@ private:
         if (!mayActivate(convolution)) return false;
         std::string function = behind.is("Relu") ? "relu" : "";
         if (behind.domain == "mpm" && behind.op == "MpmFunction") function = behind.getString("function", "");
-        if (!isAmong(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
+        if (!isOneOf(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
         convolution.set("activation", function);
         takeOver(convolution, behind);
         return true;
@@ -149,7 +145,7 @@ private:
         for (const Port& port : m_graph.outputs)
             open.push_back(port.value);
         for (const Node& node : m_graph.nodes)
-            if (isAmong(node.op, {"MpmTopK", "TopK", "ArgMax"})) open.push_back(node.inputs[0]);
+            if (isOneOf(node.op, {"MpmTopK", "TopK", "ArgMax"})) open.push_back(node.inputs[0]);
         std::set<int> seen;
         while (!open.empty()) {
             const int value = open.back();
@@ -168,7 +164,7 @@ private:
     }
 
     bool hasWeights(const Node& node) const {
-        if (isAmong(node.op, {"Conv", "ConvTranspose", "MpmConvTranspose", "MpmDeformable", "MpmEmbed",
+        if (isOneOf(node.op, {"Conv", "ConvTranspose", "MpmConvTranspose", "MpmDeformable", "MpmEmbed",
                               "MpmEncoder", "MpmLinear"}))
             return true;
         return node.op == "MpmMatMul" && std::any_of(node.inputs.begin(), node.inputs.end(),

@@ -20,10 +20,9 @@ bool takesMap(const Node& encoder) {
 // Version 1 is complete: operators and attributes that it does not have are of version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
-    for (const char* op : {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",
-                           "MpmMaskedSoftmax", "MpmShare", "MpmTranspose"}) {
-        if (node.op == op) return true;
-    }
+    if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",
+                          "MpmMaskedSoftmax", "MpmShare", "MpmTranspose"}))
+        return true;
     static const std::map<std::string, std::set<std::string>> kAttributes{
         {"MpmEncoder",
          {"activation", "blocks", "dim", "epsilon", "final_epsilon", "first_block", "grid", "heads",
@@ -38,7 +37,7 @@ bool isOfVersion2(const Node& node) {
 
 bool isOfVersion3(const Node& node) {
     if (node.domain != "mpm") return false;
-    if (node.op == "MpmConv" || node.op == "MpmTopK" || node.op == "MpmGatherRows") return true;
+    if (isOneOf(node.op, {"MpmConv", "MpmTopK", "MpmGatherRows"})) return true;
     if (node.op == "MpmMaskedSoftmax") return node.input(1) == kAbsent;
     return node.op == "MpmEncoder" && (node.has("window") || node.has("method"));
 }

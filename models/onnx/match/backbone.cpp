@@ -227,10 +227,9 @@ bool isAttention(const RowMatcher& rows, int probabilities) {
     const auto visit = [&](int n) {
         const Node& node = rows.graph().nodes[n];
         if (node.op == "MatMul" || node.op == "MpmMatMul") return RowMatcher::Step::Found;
-        for (const char* op :
-             {"Reshape", "Transpose", "MpmTranspose", "Squeeze", "Unsqueeze", "Where", "Identity", "Cast"})
-            if (node.op == op) return RowMatcher::Step::Follow;
-        return RowMatcher::Step::Skip;
+        const bool passes = isOneOf(node.op, {"Reshape", "Transpose", "MpmTranspose", "Squeeze", "Unsqueeze",
+                                              "Where", "Identity", "Cast"});
+        return passes ? RowMatcher::Step::Follow : RowMatcher::Step::Skip;
     };
     return rows.downstream(probabilities, visit) != kAbsent;
 }

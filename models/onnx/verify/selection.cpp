@@ -10,19 +10,10 @@
 namespace mpm::models {
 namespace {
 
-bool isOneOf(const std::string& op, std::initializer_list<const char*> all) {
-    return std::any_of(all.begin(), all.end(), [&](const char* each) { return op == each; });
-}
-
 // Moves and computes indices.
 bool keepsIndices(const Node& node) {
-    return node.domain.empty() && isOneOf(node.op, {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand",
-                                                    "Tile", "Cast", "Identity", "Concat", "Slice",
-                                                    "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
-}
-
-bool picksRows(const Node& node) {
-    return node.domain.empty() && isOneOf(node.op, {"GatherElements", "GatherND", "Gather"});
+    return node.isAny({"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Tile", "Cast", "Identity",
+                       "Concat", "Slice", "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
 }
 
 bool choosesPlaces(const Node& node, const List<List<int>>& users) {
@@ -72,8 +63,8 @@ void Selections::addPickedFrom(const Graph& graph, int indices) {
                                        [&](int in) { return in != kAbsent && reached.count(in) != 0; });
         if (!reads) continue;
         if (keepsIndices(node)) reached.insert(node.outputs.begin(), node.outputs.end());
-        const bool picks =
-            picksRows(node) && reached.count(node.input(1)) && !graph.isConstant(node.inputs[0]);
+        const bool picks = node.isAny({"GatherElements", "GatherND", "Gather"}) &&
+                           reached.count(node.input(1)) && !graph.isConstant(node.inputs[0]);
         const auto known = [&](const Value& row) { return row.id == node.inputs[0]; };
         if (picks && std::none_of(m_rows.begin(), m_rows.end(), known))
             m_rows.push_back({graph.values[node.inputs[0]].name, node.inputs[0]});
