@@ -223,13 +223,10 @@ private:
 
 void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& merging) {
     Graph& graph = state.graph;
-    WindowStream stream(graph, state.shapes, encoder);
     List<int> outputs;
-    for (const Tap& tap : encoder.taps) {
+    for (size_t k = 0; k < encoder.taps.size(); ++k)
         outputs.push_back(graph.addValue("tokens.restored"));
-        stream.leave(tap.value, outputs.back());
-    }
-    const int tokens = stream.enter();
+    const int tokens = connectWindows(state, encoder, outputs);
     graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, kAbsent, outputs, merging));
 }
 
