@@ -1,8 +1,13 @@
 #include "models/onnx/inspect.hpp"
 
+#include <unistd.h>
+
+#include "base/pending_file.hpp"
 #include "models/onnx/bind.hpp"
 #include "models/onnx/io/read.hpp"
+#include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "models/onnx/ir/rewrite.hpp"
 #include "models/onnx/match/match.hpp"
 #include "models/onnx/match/state.hpp"
 #include "models/onnx/metadata.hpp"
@@ -70,6 +75,28 @@ Inspection inspectModel(const std::string& path) {
 Inspection inspectModel(const void* bytes, size_t size) {
     const Job job({});
     return refusing([&] { return inspect(readModel(bytes, size)); });
+}
+
+bool canStoreMerging(const std::string& path) {
+    try {
+        PendingFile beside(path, Access::Umask);
+        return access(path.c_str(), W_OK) == 0;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+void storeMerging(const std::string& path, const Merging& merging) {
+    const Job job({});
+    refusing([&] {
+        Graph graph = readModel(path);
+        if (!isFused(graph))
+            throw Refusal(
+                "the model has no MpmEncoder whose method could be stored: convert it with --form "
+                "fused");
+        setMerging(graph, merging);
+        replaceMerging(path, merging, domainVersion(graph));
+    });
 }
 
 }  // namespace mpm::models

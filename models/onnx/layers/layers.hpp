@@ -8,10 +8,6 @@ namespace mpm::models {
 /// Batch 1. Throws Refusal if the form cannot express the model.
 void writeLayers(State& state, const List<int>& schedule);
 
-/// Every encoder's blocks are written anew without a fixed number of tokens; MpmMerge precedes the blocks of
-/// the schedule, MpmRestore follows at the exits of the backbone.
-void writeBlocks(State& state, const List<int>& schedule);
-
 /// The rest of the graph in standard operators of opset 18.
 void standardise(State& state);
 

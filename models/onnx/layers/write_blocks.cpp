@@ -244,8 +244,8 @@ private:
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
-}  // namespace
-
+// Every encoder's blocks are written anew without a fixed number of tokens; MpmMerge precedes the blocks of
+// the schedule, MpmRestore follows at the exits of the backbone.
 void writeBlocks(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
     for (const EncoderSpec& encoder : state.match.encoders) {
@@ -258,6 +258,14 @@ void writeBlocks(State& state, const List<int>& schedule) {
     }
     graph.sort();
     graph.prune();
+}
+
+}  // namespace
+
+void writeLayers(State& state, const List<int>& schedule) {
+    writeBlocks(state, schedule);
+    declarePorts(state.graph, state.shapes, state.binding);
+    standardise(state);
 }
 
 }  // namespace mpm::models
