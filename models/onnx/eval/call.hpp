@@ -49,6 +49,16 @@ void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
 void addOwn(OperatorTable& table);  ///< shapes of domain mpm, under names prefixed with the domain
 
+/// Integers wrap around, as in every engine; C++ allows that for unsigned ones only.
+template <class Operation>
+struct Wrapping {
+    float operator()(float a, float b) const { return Operation()(a, b); }
+    int64_t operator()(int64_t a, int64_t b) const {
+        return static_cast<int64_t>(Operation()(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+    }
+};
+using Plus = Wrapping<std::plus<>>;
+
 Shape broadcast(const Shape& a, const Shape& b);
 List<int64_t> stridesOf(const Shape& shape);
 /// Strides of `shape` seen as the larger `target`: zero along broadcast axes.

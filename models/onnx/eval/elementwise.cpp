@@ -99,27 +99,8 @@ Operator variadic(F f) {
     };
 }
 
-// Integers wrap around, as in every engine; C++ allows that for unsigned ones only.
-struct Plus {
-    float operator()(float a, float b) const { return a + b; }
-    int64_t operator()(int64_t a, int64_t b) const {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    }
-};
-
-struct Minus {
-    float operator()(float a, float b) const { return a - b; }
-    int64_t operator()(int64_t a, int64_t b) const {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-    }
-};
-
-struct Times {
-    float operator()(float a, float b) const { return a * b; }
-    int64_t operator()(int64_t a, int64_t b) const {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    }
-};
+using Minus = Wrapping<std::minus<>>;
+using Times = Wrapping<std::multiplies<>>;
 
 struct Power {
     float operator()(float a, float b) const {

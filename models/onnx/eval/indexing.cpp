@@ -142,13 +142,6 @@ void scatterND(Call& c) {
     c.out.assign(1, y);
 }
 
-float sumOf(float a, float b) {
-    return a + b;
-}
-int64_t sumOf(int64_t a, int64_t b) {  // wraps around
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-
 void scatterElements(Call& c) {
     const Tensor x = c.input(0);
     if (!c.known() || !c.has(1) || !c.has(2)) return c.shape(0, x.type(), x.shape());
@@ -163,7 +156,7 @@ void scatterElements(Call& c) {
     withData(updates, y, [&](const auto* from, auto* to) {
         for (int64_t k = 0; k < at.size(); ++k) {
             const int64_t position = elementAt(at, k, axis, x.shape(), steps);
-            to[position] = reduction == "none" ? from[k] : sumOf(to[position], from[k]);
+            to[position] = reduction == "none" ? from[k] : Plus()(to[position], from[k]);
         }
     });
     c.out.assign(1, y);
@@ -179,7 +172,7 @@ void cumSum(Call& c) {
     const int64_t step = stridesOf(x.shape())[axis];
     withData(x, y, [&](const auto*, auto* to) {
         for (int64_t k = 0; k < x.size(); ++k) {
-            if (k / step % x.shape()[axis] != 0) to[k] = sumOf(to[k], to[k - step]);
+            if (k / step % x.shape()[axis] != 0) to[k] = Plus()(to[k], to[k - step]);
         }
     });
     c.out.assign(1, y);

@@ -152,10 +152,7 @@ void slice(Call& c) {
     const List<int64_t> ends = asInputs ? c.knownInput(2).toInts() : c.node.getInts("ends");
     List<int64_t> axes = asInputs && c.has(3) ? c.knownInput(3).toInts() : c.node.getInts("axes");
     List<int64_t> by = asInputs && c.has(4) ? c.knownInput(4).toInts() : List<int64_t>{};
-    if (axes.empty()) {
-        for (size_t k = 0; k < starts.size(); ++k)
-            axes.push_back(static_cast<int64_t>(k));
-    }
+    if (axes.empty()) axes = counted(starts.size());
     if (by.empty()) by.assign(starts.size(), 1);
     if (ends.size() != starts.size() || axes.size() != starts.size() || by.size() != starts.size()) {
         throw Refusal("its starts, ends, axes and steps differ in number");
@@ -301,10 +298,7 @@ void pad(Call& c) {
     const Tensor x = c.input(0);
     const List<int64_t> pads = c.has(1) ? c.knownInput(1).toInts() : c.node.getInts("pads");
     List<int64_t> axes = c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
-    if (axes.empty()) {
-        for (int k = 0; k < x.rank(); ++k)
-            axes.push_back(k);
-    }
+    if (axes.empty()) axes = counted(x.shape().size());
     if (pads.size() != 2 * axes.size()) throw Refusal("its pads do not fit " + toString(x.shape()));
     const std::string mode = c.node.getString("mode", "constant");
     if (mode != "constant" && mode != "edge" && mode != "reflect")

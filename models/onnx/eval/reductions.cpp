@@ -17,12 +17,7 @@ Reduction plan(Call& c) {
     const Tensor& x = c.input(0);
     List<int64_t> axes = c.axes(1);
     Reduction r;
-    if (axes.empty() && c.node.getInt("noop_with_empty_axes", 0))
-        axes = {};
-    else if (axes.empty()) {
-        for (int k = 0; k < x.rank(); ++k)
-            axes.push_back(k);
-    }
+    if (axes.empty() && !c.node.getInt("noop_with_empty_axes", 0)) axes = counted(x.shape().size());
     std::vector<char> gone(x.rank(), 0);
     for (int64_t axis : axes)
         gone[c.axis(axis, x.rank())] = 1;

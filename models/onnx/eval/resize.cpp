@@ -103,10 +103,7 @@ void resize(Call& c) {
     std::vector<float> scales = c.has(scalesAt) ? c.knownInput(scalesAt).toFloats() : std::vector<float>{};
     List<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};
     List<int64_t> axes = c.node.getInts("axes");
-    if (axes.empty()) {
-        for (int k = 0; k < x.rank(); ++k)
-            axes.push_back(k);
-    }
+    if (axes.empty()) axes = counted(x.shape().size());
     if (c.node.getString("keep_aspect_ratio_policy", "stretch") != "stretch")
         throw Refusal("keeping the aspect ratio is not supported");
     if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())

@@ -64,8 +64,7 @@ void Lowering::slice() {
     const Shape& shape = shapeOf(in(0));
     const List<int64_t> starts = listOf(1, "starts"), ends = listOf(2, "ends"), by = listOf(4, "steps");
     List<int64_t> axes = listOf(3, "axes"), newStarts, newEnds, newAxes;
-    for (size_t k = 0; axes.size() < starts.size(); ++k)
-        axes.push_back(static_cast<int64_t>(k));
+    if (axes.empty()) axes = counted(starts.size());
     for (size_t k = 0; k < starts.size(); ++k) {
         const int64_t axis = axes[k] < 0 ? axes[k] + static_cast<int64_t>(shape.size()) : axes[k];
         const int64_t extent = shape[axis];

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "models/onnx/ir/job.hpp"
 
@@ -50,10 +49,7 @@ List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const P
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();
     List<int64_t> listed = table.node.getInts("axes");
-    if (listed.empty()) {
-        listed.resize(in.size());
-        std::iota(listed.begin(), listed.end(), 0);
-    }
+    if (listed.empty()) listed = counted(in.size());
     const bool bySizes = inputs.size() > 3 && inputs[3].known();
     const size_t at = bySizes ? 3 : table.opset < 11 || table.node.is("Upsample") ? 1 : 2;
     List<int64_t> sizes = bySizes ? inputs[3].toInts() : List<int64_t>();

@@ -1,6 +1,5 @@
 // Rows that the model itself chooses, as a detector the boxes of the best scores.
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "models/onnx/eval/call.hpp"
@@ -72,9 +71,8 @@ private:
             chain.push_back(node);
             index.root = node->inputs[0];
         }
-        List<int64_t> numbers(static_cast<size_t>(tensorOf(index.root).size()));
-        std::iota(numbers.begin(), numbers.end(), int64_t{0});
-        Tensor spread = Tensor::vector(numbers).reshaped(shapeOf(index.root));
+        const auto count = static_cast<size_t>(tensorOf(index.root).size());
+        Tensor spread = Tensor::vector(counted(count)).reshaped(shapeOf(index.root));
         for (size_t k = chain.size(); k-- > 0;) {
             List<Tensor> inputs{spread};
             for (size_t n = 1; n < chain[k]->inputs.size(); ++n)
@@ -136,14 +134,9 @@ private:
     // The same places for every image.
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
-        const auto rank = static_cast<int64_t>(data.size());
         const int64_t axis = node.axis(0, data.size());
         if (m_shapes.dynamic || elementCount(Shape(data.begin(), data.begin() + axis)) != 1) return false;
-        List<int64_t> order(static_cast<size_t>(rank - axis));
-        std::iota(order.begin(), order.end(), axis);
-        for (int64_t d = 0; d < axis; ++d)
-            order.insert(order.begin() + d, d);
-        write(node, node.inputs[1], order, static_cast<size_t>(axis), elementCount(index));
+        write(node, node.inputs[1], counted(data.size()), static_cast<size_t>(axis), elementCount(index));
         return true;
     }
 
@@ -160,9 +153,7 @@ private:
         const Index places = indexOf(pairs ? joined->inputs[1] : node.inputs[1]);
         for (int64_t k = 0; k < m_spread.size(); ++k)
             if (m_spread.at(k) != static_cast<double>(k)) return false;
-        List<int64_t> order(data.size());
-        std::iota(order.begin(), order.end(), int64_t{0});
-        write(node, places.root, order, 1, index[1]);
+        write(node, places.root, counted(data.size()), 1, index[1]);
         return true;
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -51,6 +52,13 @@ private:
         return at;
     }
 };
+
+/// 0, 1 ... count - 1
+inline List<std::int64_t> counted(std::size_t count) {
+    List<std::int64_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+    return numbers;
+}
 
 /// The elements of a tensor. An index out of range throws Refusal; the pointer is for inner loops whose
 /// bounds are known.

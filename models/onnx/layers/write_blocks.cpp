@@ -140,12 +140,9 @@ private:
         const int found = add("NonZero", {add("Less", {seen, scalar(0.5f)})});
         const int first = add("Squeeze", {found, constant(Tensor::vector({0}))});
         const int shifted = add("Add", {first, constant(Tensor::vector({m_encoder.special}))});
-        List<int64_t> special(m_encoder.special);
-        for (int k = 0; k < m_encoder.special; ++k)
-            special[k] = k;
         int rows = shifted;
         if (m_encoder.special > 0) {
-            rows = add("Concat", {constant(Tensor::vector(special)), shifted});
+            rows = add("Concat", {constant(Tensor::vector(counted(m_encoder.special))), shifted});
             last().set("axis", 0);
         }
         m_cos = gather(m_cos, rows, 1);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 namespace mpm::models {
@@ -92,8 +91,7 @@ private:
         if (m_graph.isConstant(value) && rank == 2)
             return m_graph.addConstant(m_graph.values[value].name + ".t",
                                        m_graph.constant(value).transposed());
-        List<int64_t> order(rank);
-        std::iota(order.begin(), order.end(), 0);
+        List<int64_t> order = counted(rank);
         std::swap(order[rank - 1], order[rank - 2]);
         return transpose(value, order);
     }
@@ -105,8 +103,7 @@ private:
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
         const bool batch = node.getInt(k == 0 ? "transBatchA" : "transBatchB", 0) != 0;
         if (!batch || shapeOf(value).size() < 3) return matrix ? swapLastAxes(value) : value;
-        List<int64_t> order(shapeOf(value).size());
-        std::iota(order.begin(), order.end(), 0);
+        List<int64_t> order = counted(shapeOf(value).size());
         std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
         if (matrix) std::swap(order[order.size() - 1], order[order.size() - 2]);
         return transpose(value, order);
@@ -149,10 +146,7 @@ private:
         List<int64_t> perm;
         for (char c : order)
             perm.push_back(static_cast<int64_t>(names.find(c)));
-        bool straight = true;
-        for (size_t k = 0; k < perm.size(); ++k)
-            straight &= perm[k] == static_cast<int64_t>(k);
-        const int moved = straight ? value : transpose(value, perm);
+        const int moved = perm == counted(perm.size()) ? value : transpose(value, perm);
         if (joined < 2) return moved;
         List<int64_t> shape(order.size() - joined, 0);
         shape.push_back(-1);
