@@ -42,31 +42,18 @@ public:
         return *this;
     }
 
-    Body& with(const std::string& name, int64_t value) {
-        auto* attribute = m_last->add_attribute();
-        attribute->set_name(name);
-        attribute->set_type(onnx::AttributeProto::INT);
-        attribute->set_i(value);
+    Body& with(const std::string& name, const Attribute& value) {
+        writeAttribute(name, value, *m_last->add_attribute());
         return *this;
     }
+    Body& with(const std::string& name, int64_t value) { return with(name, Attribute::of(value)); }
 
-    void ints(const std::string& name, const std::vector<int64_t>& values) {
-        node("Constant", {}, name);
-        auto* attribute = m_last->add_attribute();
-        attribute->set_name("value_ints");
-        attribute->set_type(onnx::AttributeProto::INTS);
-        for (int64_t value : values)
-            attribute->add_ints(value);
+    void ints(const std::string& name, const List<int64_t>& values) {
+        node("Constant", {}, name).with("value_ints", Attribute::of(values));
     }
-
     void number(const std::string& name, float value) {
-        node("Constant", {}, name);
-        auto* attribute = m_last->add_attribute();
-        attribute->set_name("value_float");
-        attribute->set_type(onnx::AttributeProto::FLOAT);
-        attribute->set_f(value);
+        node("Constant", {}, name).with("value_float", Attribute::of(value));
     }
-
     void integer(const std::string& name, int64_t value) {
         node("Constant", {}, name).with("value_int", value);
     }

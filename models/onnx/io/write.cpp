@@ -37,7 +37,9 @@ void fill(const Tensor& tensor, Proto& proto) {
     proto.set_raw_data(tensor.identity(), static_cast<size_t>(tensor.size()) * (tensor.isFloat() ? 4 : 8));
 }
 
-void fill(const std::string& name, const Attribute& a, onnx::AttributeProto& proto) {
+}  // namespace
+
+void writeAttribute(const std::string& name, const Attribute& a, onnx::AttributeProto& proto) {
     using P = onnx::AttributeProto;
     proto.set_name(name);
     switch (a.kind) {
@@ -74,6 +76,8 @@ void fill(const std::string& name, const Attribute& a, onnx::AttributeProto& pro
             break;
     }
 }
+
+namespace {
 
 class Writer {
 public:
@@ -168,7 +172,7 @@ private:
         for (int out : node.outputs)
             proto.add_output(out == kAbsent ? "" : nameOf(out));
         for (const auto& [key, attribute] : node.attributes)
-            fill(key, attribute, *proto.add_attribute());
+            writeAttribute(key, attribute, *proto.add_attribute());
     }
 
     void addConstant(int value, onnx::GraphProto& graph) {
