@@ -20,15 +20,12 @@ void shapeOf(Call& c) {
 
 void constantOfShape(Call& c) {
     const Shape shape = c.knownInput(0).toInts();
-    const auto value = c.node.attributes.find("value");
-    if (value == c.node.attributes.end()) {
-        c.out.assign(1, Tensor::floats(shape));
-    } else if (value->second.t.size() != 1) {
-        throw Refusal("its value is not one number");
-    } else if (value->second.t.isFloat()) {
-        c.out.assign(1, Tensor::floats(shape, value->second.t.f()[0]));
+    const Tensor value = c.node.has("value") ? c.node.attributes.at("value").as<Tensor>() : Tensor::scalar(0);
+    if (value.size() != 1) throw Refusal("its value is not one number");
+    if (value.isFloat()) {
+        c.out.assign(1, Tensor::floats(shape, value.f()[0]));
     } else {
-        c.out.assign(1, Tensor::ints(shape, value->second.t.i()[0], value->second.t.type()));
+        c.out.assign(1, Tensor::ints(shape, value.i()[0], value.type()));
     }
 }
 

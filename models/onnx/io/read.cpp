@@ -251,12 +251,12 @@ private:
         const int value = valueOf(proto.output(0), names);
         for (const auto& [key, a] : node.attributes) {
             Tensor tensor;
-            if (key == "value") tensor = a.t;
-            if (key == "value_float") tensor = Tensor::scalar(a.f);
-            if (key == "value_floats")
-                tensor = Tensor::floats({static_cast<int64_t>(a.floats.size())}, a.floats);
-            if (key == "value_int") tensor = Tensor::ints({}, a.i);
-            if (key == "value_ints") tensor = Tensor::vector(a.ints);
+            const List<float> floats = a.as<List<float>>();
+            if (key == "value") tensor = a.as<Tensor>();
+            if (key == "value_float") tensor = Tensor::scalar(a.as<float>());
+            if (key == "value_floats") tensor = Tensor::floats({static_cast<int64_t>(floats.size())}, floats);
+            if (key == "value_int") tensor = Tensor::ints({}, a.as<int64_t>());
+            if (key == "value_ints") tensor = Tensor::vector(a.as<List<int64_t>>());
             if (tensor.known()) m_graph.values[value].constant = tensor;
         }
         if (!m_graph.values[value].constant.known()) {

@@ -237,32 +237,25 @@ bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<cons
     using P = onnx::AttributeProto;
     switch (proto.type()) {
         case P::FLOAT:
-            a.kind = Attribute::Kind::Float;
-            a.f = proto.f();
+            a.value = proto.f();
             return true;
         case P::INT:
-            a.kind = Attribute::Kind::Int;
-            a.i = proto.i();
+            a.value = int64_t{proto.i()};
             return true;
         case P::STRING:
-            a.kind = Attribute::Kind::String;
-            a.s = proto.s();
+            a.value = proto.s();
             return true;
         case P::TENSOR:
-            a.kind = Attribute::Kind::Tensor;
-            a.t = readTensor(proto.t(), owner, model);
+            a.value = readTensor(proto.t(), owner, model);
             return true;
         case P::FLOATS:
-            a.kind = Attribute::Kind::Floats;
-            a.floats.assign(proto.floats().begin(), proto.floats().end());
+            a.value = List<float>(proto.floats().begin(), proto.floats().end());
             return true;
         case P::INTS:
-            a.kind = Attribute::Kind::Ints;
-            a.ints.assign(proto.ints().begin(), proto.ints().end());
+            a.value = List<int64_t>(proto.ints().begin(), proto.ints().end());
             return true;
         case P::STRINGS:
-            a.kind = Attribute::Kind::Strings;
-            a.strings.assign(proto.strings().begin(), proto.strings().end());
+            a.value = List<std::string>(proto.strings().begin(), proto.strings().end());
             return true;
         default:
             return false;

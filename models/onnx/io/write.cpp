@@ -37,44 +37,34 @@ void fill(const Tensor& tensor, Proto& proto) {
     proto.set_raw_data(tensor.identity(), static_cast<size_t>(tensor.size()) * (tensor.isFloat() ? 4 : 8));
 }
 
+struct ValueWriter {
+    onnx::AttributeProto& proto;
+
+    void operator()(int64_t value) const { proto.set_i(value); }
+    void operator()(float value) const { proto.set_f(value); }
+    void operator()(const std::string& value) const { proto.set_s(value); }
+    void operator()(const Tensor& value) const { fill(value, *proto.mutable_t()); }
+    void operator()(const List<float>& values) const {
+        proto.mutable_floats()->Add(values.begin(), values.end());
+    }
+    void operator()(const List<int64_t>& values) const {
+        proto.mutable_ints()->Add(values.begin(), values.end());
+    }
+    void operator()(const List<std::string>& values) const {
+        proto.mutable_strings()->Add(values.begin(), values.end());
+    }
+};
+
 }  // namespace
 
 void writeAttribute(const std::string& name, const Attribute& a, onnx::AttributeProto& proto) {
     using P = onnx::AttributeProto;
+    // By the kinds of Attribute::value.
+    constexpr P::AttributeType kTypes[] = {P::INT,    P::FLOAT, P::STRING, P::TENSOR,
+                                           P::FLOATS, P::INTS,  P::STRINGS};
     proto.set_name(name);
-    switch (a.kind) {
-        case Attribute::Kind::Float:
-            proto.set_type(P::FLOAT);
-            proto.set_f(a.f);
-            break;
-        case Attribute::Kind::Int:
-            proto.set_type(P::INT);
-            proto.set_i(a.i);
-            break;
-        case Attribute::Kind::String:
-            proto.set_type(P::STRING);
-            proto.set_s(a.s);
-            break;
-        case Attribute::Kind::Tensor:
-            proto.set_type(P::TENSOR);
-            fill(a.t, *proto.mutable_t());
-            break;
-        case Attribute::Kind::Floats:
-            proto.set_type(P::FLOATS);
-            for (float value : a.floats)
-                proto.add_floats(value);
-            break;
-        case Attribute::Kind::Ints:
-            proto.set_type(P::INTS);
-            for (int64_t value : a.ints)
-                proto.add_ints(value);
-            break;
-        case Attribute::Kind::Strings:
-            proto.set_type(P::STRINGS);
-            for (const std::string& value : a.strings)
-                proto.add_strings(value);
-            break;
-    }
+    proto.set_type(kTypes[a.value.index()]);
+    std::visit(ValueWriter{proto}, a.value);
 }
 
 namespace {

@@ -10,52 +10,24 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-Attribute Attribute::of(float value) {
-    Attribute a;
-    a.kind = Kind::Float;
-    a.f = value;
-    return a;
-}
-
-Attribute Attribute::of(int64_t value) {
-    Attribute a;
-    a.kind = Kind::Int;
-    a.i = value;
-    return a;
-}
-
-Attribute Attribute::of(const std::string& value) {
-    Attribute a;
-    a.kind = Kind::String;
-    a.s = value;
-    return a;
-}
-
-Attribute Attribute::of(const List<int64_t>& values) {
-    Attribute a;
-    a.kind = Kind::Ints;
-    a.ints = values;
-    return a;
-}
-
 int64_t Node::getInt(const std::string& key, int64_t fallback) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? fallback : found->second.i;
+    return found == attributes.end() ? fallback : found->second.as<int64_t>();
 }
 
 float Node::getFloat(const std::string& key, float fallback) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? fallback : found->second.f;
+    return found == attributes.end() ? fallback : found->second.as<float>();
 }
 
 std::string Node::getString(const std::string& key, const std::string& fallback) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? fallback : found->second.s;
+    return found == attributes.end() ? fallback : found->second.as<std::string>();
 }
 
 List<int64_t> Node::getInts(const std::string& key) const {
     const auto found = attributes.find(key);
-    return found == attributes.end() ? List<int64_t>{} : List<int64_t>(found->second.ints);
+    return found == attributes.end() ? List<int64_t>{} : found->second.as<List<int64_t>>();
 }
 
 int64_t Node::axis(int64_t fallback, size_t rank) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "models/onnx/ir/tensor.hpp"
@@ -13,20 +14,19 @@
 namespace mpm::models {
 
 struct Attribute {
-    enum class Kind { Float, Int, String, Tensor, Floats, Ints, Strings };
-    Kind kind = Kind::Int;
-    float f = 0;
-    int64_t i = 0;
-    std::string s;
-    Tensor t;
-    List<float> floats;
-    List<int64_t> ints;
-    List<std::string> strings;
+    std::variant<int64_t, float, std::string, Tensor, List<float>, List<int64_t>, List<std::string>> value;
 
-    static Attribute of(float value);
-    static Attribute of(int64_t value);
-    static Attribute of(const std::string& value);
-    static Attribute of(const List<int64_t>& values);
+    static Attribute of(float value) { return {value}; }
+    static Attribute of(int64_t value) { return {value}; }
+    static Attribute of(const std::string& value) { return {value}; }
+    static Attribute of(const List<int64_t>& values) { return {values}; }
+
+    /// The value; 0, or an empty one, if the attribute is of another kind.
+    template <class Value>
+    Value as() const {
+        const Value* found = std::get_if<Value>(&value);
+        return found ? *found : Value();
+    }
 };
 
 constexpr int kAbsent = -1;
