@@ -22,7 +22,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override {}
 
 private:
     const QStringList m_files;

@@ -70,9 +70,7 @@ void CaptureWorker::setRule(const pipeline::DayNightRule& rule) {
 
 void CaptureWorker::setPaused(bool paused) {
     if (m_is.seekable) return command([paused](pipeline::Reader& reader) { reader.setHeld(paused); });
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_paused = paused;
-    m_changed.notify_all();
+    change([&] { m_paused = paused; });
 }
 
 void CaptureWorker::seek(std::int64_t frame) {
@@ -109,11 +107,6 @@ void CaptureWorker::control(pipeline::Reader& reader) {
 void CaptureWorker::setMasks(const std::vector<pipeline::Polygon>& masks) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_masks = masks;
-}
-
-void CaptureWorker::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
 }
 
 void CaptureWorker::work() {

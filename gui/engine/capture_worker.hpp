@@ -1,9 +1,7 @@
 // Reads one source and delivers each frame to the window and to the network, without waiting for either.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 
 #include "gui/engine/analysis.hpp"
 #include "gui/engine/mailbox.hpp"
@@ -49,7 +47,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     void deliver(pipeline::Frame frame);
@@ -68,8 +65,6 @@ private:
     const int m_generation;
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     bool m_paused = false;
     std::vector<std::function<void(pipeline::Reader&)>> m_commands;  // guarded by m_mutex: for the thread
     std::vector<pipeline::Polygon> m_masks;                          // guarded by m_mutex

@@ -58,22 +58,17 @@ void InferenceWorker::removeChannel(const InferenceChannelPtr& channel) {
 }
 
 void InferenceWorker::setAnalyser(std::unique_ptr<Analyser> analyser) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_newAnalyser = std::move(analyser);
-    m_newFacts.reset();
-    for (const InferenceChannelPtr& channel : m_channels)
-        channel->m_turn.settingsChanged(Steady::now());
-    m_changed.notify_all();
+    change([&] {
+        m_newAnalyser = std::move(analyser);
+        m_newFacts.reset();
+        for (const InferenceChannelPtr& channel : m_channels)
+            channel->m_turn.settingsChanged(Steady::now());
+    });
 }
 
 void InferenceWorker::setFacts(const ModelFactsPtr& facts) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_newFacts = facts;
-}
-
-void InferenceWorker::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
 }
 
 /// Of the sources that are due, the source that has waited longest. If none is due, `next` is the time of the

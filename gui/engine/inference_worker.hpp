@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -115,7 +113,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     friend class InferenceChannel;
@@ -132,8 +129,6 @@ private:
     void run(const Job& job);
     bool overtaken(const InferenceChannel& channel);
 
-    mutable std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
     std::unique_ptr<Analyser> m_newAnalyser;      // likewise
     ModelFactsPtr m_newFacts;                     // likewise

@@ -13,14 +13,7 @@ ModelLoader::~ModelLoader() {
 }
 
 void ModelLoader::load(const QString& model) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_wanted = model;
-    m_changed.notify_all();
-}
-
-void ModelLoader::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
+    change([&] { m_wanted = model; });
 }
 
 void ModelLoader::work() {

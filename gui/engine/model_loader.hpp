@@ -1,9 +1,7 @@
 // Loads a model beside the one that runs.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "gui/engine/analyser.hpp"
@@ -29,11 +27,8 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::optional<QString> m_wanted;
     Mailbox<std::unique_ptr<Analyser>> m_outbox;
 };

@@ -36,7 +36,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override {}
 
 private:
     const pipeline::Address m_address;

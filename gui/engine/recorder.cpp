@@ -57,12 +57,19 @@ Recorder::~Recorder() {
     finish();
 }
 
+template <typename Add>
+void Recorder::addSoon(const Add& add) {
+    change([&] {
+        add();
+        m_hurry = true;
+    });
+}
+
 void Recorder::setSource(const QString& source) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_waiting.emplace_back();
-    m_waiting.back().source = source;
-    m_hurry = true;
-    m_changed.notify_all();
+    addSoon([&] {
+        m_waiting.emplace_back();
+        m_waiting.back().source = source;
+    });
 }
 
 void Recorder::add(pipeline::Measurement measurement) {
@@ -81,32 +88,20 @@ void Recorder::addEvent(pipeline::Event event) {
 }
 
 void Recorder::loadHistory() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_waiting.back().history = true;
-    m_hurry = true;
-    m_changed.notify_all();
+    addSoon([&] { m_waiting.back().history = true; });
 }
 
 void Recorder::compare(const pipeline::Setup& setup, pipeline::Millis from) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_compareWanted = Comparing{setup, from, {}, std::make_shared<StoredComparison>()};
-    m_hurry = true;
-    m_changed.notify_all();
+    addSoon([&] { m_compareWanted = Comparing{setup, from, {}, std::make_shared<StoredComparison>()}; });
 }
 
 void Recorder::ask(Question question) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_questions.push_back(std::move(question));
-    m_hurry = true;
-    m_changed.notify_all();
+    addSoon([&] { m_questions.push_back(std::move(question)); });
 }
 
 void Recorder::removeEvents(const std::vector<std::int64_t>& ids) {
     if (readOnly()) return;
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_unwanted.insert(m_unwanted.end(), ids.begin(), ids.end());
-    m_hurry = true;
-    m_changed.notify_all();
+    addSoon([&] { m_unwanted.insert(m_unwanted.end(), ids.begin(), ids.end()); });
 }
 
 void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects) {
@@ -153,15 +148,7 @@ void Recorder::answer() {
 
 void Recorder::exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                         const std::vector<std::string>& classes) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_waiting.back().wanted = Export{file, from, to, classes};
-    m_hurry = true;
-    m_changed.notify_all();
-}
-
-void Recorder::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
+    addSoon([&] { m_waiting.back().wanted = Export{file, from, to, classes}; });
 }
 
 std::deque<Recorder::Batch> Recorder::waitForBatches() {

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -82,7 +80,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     struct Export {
@@ -99,6 +96,9 @@ private:
         bool history = false;  ///< wanted, after everything above
         bool empty() const { return measurements.empty() && events.empty() && !wanted && !history; }
     };
+    /// To be done at once, not with the next second's readings.
+    template <typename Add>
+    void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
     void putBack(std::deque<Batch> batches);
     void store(std::deque<Batch> batches);
@@ -119,8 +119,6 @@ private:
 
     const QString m_path;
     const pipeline::Store::Access m_access;
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last one is being filled
     bool m_hurry = false;               // likewise
     std::vector<Question> m_questions;  // likewise

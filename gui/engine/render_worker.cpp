@@ -125,21 +125,15 @@ RenderWorker::~RenderWorker() {
 }
 
 void RenderWorker::show(AnalysisPtr analysis) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_todo.analysis = std::move(analysis);
-    m_changed.notify_all();
+    change([&] { m_todo.analysis = std::move(analysis); });
 }
 
 void RenderWorker::show(ComparisonPtr comparison) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_todo.comparison = std::move(comparison);
-    m_changed.notify_all();
+    change([&] { m_todo.comparison = std::move(comparison); });
 }
 
 void RenderWorker::show(NightPairPtr pair) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_todo.night = std::move(pair);
-    m_changed.notify_all();
+    change([&] { m_todo.night = std::move(pair); });
 }
 
 void RenderWorker::setStyle(const RenderStyle& style) {
@@ -159,11 +153,6 @@ void RenderWorker::forget() {
     m_frames.take();
     m_comparisons.take();
     m_nights.take();
-}
-
-void RenderWorker::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
 }
 
 void RenderWorker::work() {

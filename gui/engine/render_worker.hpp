@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "gui/engine/analysis.hpp"
 #include "gui/engine/feature_painter.hpp"
@@ -70,7 +68,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     struct Todo {
@@ -86,8 +83,6 @@ private:
     RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style);
     RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style);
 
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     RenderStyle m_style;
     Todo m_todo;     // not drawn yet
     Todo m_current;  // drawn; again when the style changes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -31,8 +32,21 @@ signals:
 
 protected:
     virtual void work() = 0;  ///< runs in the thread until stopping()
-    virtual void wake() = 0;  ///< makes a waiting work() look at stopping()
+    /// Makes a waiting work() look at stopping().
+    virtual void wake() {
+        change([] {});
+    }
     bool stopping() const { return m_stopping; }
+
+    /// Changes the state that work() waits for.
+    template <typename Body>
+    void change(const Body& body) {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        body();
+        m_changed.notify_all();
+    }
+    mutable std::mutex m_mutex;  // guards the state that subclasses share with their thread
+    std::condition_variable m_changed;
 
     /// For the thread: runs `message`, which usually emits a signal, in the thread of this object. Messages
     /// keep their order; the destructor drops those that have not run.

@@ -1,8 +1,6 @@
 // Converts a raw ONNX export in the background, in a process of its own: the file is not trusted.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "gui/engine/worker.hpp"
@@ -46,8 +44,6 @@ private:
                 const models::ContainedLimits& limits);
     static QString messageFor(const models::Contained& result, const models::ContainedLimits& limits);
 
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::optional<Wanted> m_wanted;                    // guarded by m_mutex
     models::ContainedConversion* m_running = nullptr;  // likewise
     const std::string m_program;

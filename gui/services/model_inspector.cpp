@@ -58,11 +58,6 @@ void ModelInspector::want(const Wanted& wanted) {
     m_changed.notify_all();
 }
 
-void ModelInspector::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
-}
-
 void ModelInspector::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);

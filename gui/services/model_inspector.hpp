@@ -1,8 +1,6 @@
 // Describes a model file in the background: a large one takes seconds.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "gui/engine/worker.hpp"
@@ -28,11 +26,8 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     struct Wanted {
         QString path;
         bool judge = false;

@@ -123,11 +123,6 @@ MqttPublisher::~MqttPublisher() {
     finish();
 }
 
-void MqttPublisher::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
-}
-
 void MqttPublisher::work() {
     while (!stopping()) {
         connectAndLoop();

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include <QElapsedTimer>
 
@@ -48,7 +46,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     QString titleOf(const QString& source) const;
@@ -73,8 +70,6 @@ private:
     const QString m_profile;
     std::unique_ptr<mosquitto, Close> m_client;
     std::atomic<bool> m_connected{false};
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // of the thread alone
     QString m_told;

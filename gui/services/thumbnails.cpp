@@ -28,10 +28,10 @@ Thumbnails::~Thumbnails() {
 }
 
 void Thumbnails::setSettings(const ThumbnailSettings& settings) {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_settings = settings;
-    m_limited = true;
-    m_changed.notify_all();
+    change([&] {
+        m_settings = settings;
+        m_limited = true;
+    });
 }
 
 void Thumbnails::noteEvent(const QString& source) {
@@ -76,11 +76,6 @@ std::optional<qint64> Thumbnails::beside(const QString& source, qint64 time, int
 
 QString Thumbnails::fileOf(const QString& name, qint64 time) const {
     return QStringLiteral("%1/%2/%3.jpg").arg(m_folder, name).arg(time);
-}
-
-void Thumbnails::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
 }
 
 void Thumbnails::work() {

@@ -1,10 +1,8 @@
 // Small images over weeks: one a minute and one for each event, so that the timeline can show a moment.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include <QImage>
@@ -38,7 +36,6 @@ public:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     struct Task {
@@ -57,8 +54,6 @@ private:
     QString fileOf(const QString& name, qint64 time) const;
 
     const QString m_folder;
-    mutable std::mutex m_mutex;
-    std::condition_variable m_changed;
     ThumbnailSettings m_settings;  // guarded by m_mutex, as all below
     bool m_limited = false;        // the user's settings are known: nothing is removed before
     std::deque<Task> m_tasks;

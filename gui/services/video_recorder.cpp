@@ -192,11 +192,6 @@ void VideoRecorder::forget() {
     m_kept.clear();
 }
 
-void VideoRecorder::wake() {
-    const std::lock_guard<std::mutex> lock(m_mutex);
-    m_changed.notify_all();
-}
-
 void VideoRecorder::work() {
     std::unique_ptr<Film> film;
     const auto close = [&] {

@@ -1,9 +1,7 @@
 // Annotated video: by hand, and around alerts with the seconds before them.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 
 #include <QDateTime>
 #include <QImage>
@@ -43,7 +41,6 @@ signals:
 
 protected:
     void work() override;
-    void wake() override;
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -64,8 +61,6 @@ private:
     void trim(Clock::time_point now);
     void stopIfDue(Clock::time_point now);
 
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
     std::deque<Still> m_kept;  // guarded by m_mutex, as all below
     std::deque<Task> m_tasks;
     bool m_recording = false;
