@@ -30,8 +30,8 @@ QString dateText(qint64 time) {
 
 }  // namespace
 
-EventModel::EventModel(FindImage image, Title title, const QStringList& rules, QObject* parent)
-    : QAbstractTableModel(parent), m_image(std::move(image)), m_title(std::move(title)), m_rules(rules) {}
+EventModel::EventModel(FindImage image, Title title, const QStringList& rules)
+    : m_image(std::move(image)), m_title(std::move(title)), m_rules(rules) {}
 
 void EventModel::setEvents(const std::vector<pipeline::StoredEvent>& events,
                            const std::vector<Recording>& recordings) {

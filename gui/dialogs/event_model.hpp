@@ -21,7 +21,7 @@ public:
     /// `rules`: names of the present rules.
     using FindImage = std::function<QString(const QString& source, qint64 time)>;
     using Title = std::function<QString(const QString& source)>;
-    EventModel(FindImage image, Title title, const QStringList& rules, QObject* parent = nullptr);
+    EventModel(FindImage image, Title title, const QStringList& rules);
 
     void setEvents(const std::vector<pipeline::StoredEvent>& events,
                    const std::vector<Recording>& recordings);

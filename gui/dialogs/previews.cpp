@@ -10,13 +10,6 @@ constexpr std::chrono::milliseconds kPoll{100}, kPatience{3'000};
 
 }  // namespace
 
-Previews::Previews(QStringList files, QObject* parent)
-    : Worker("previews", parent), m_files(std::move(files)) {}
-
-Previews::~Previews() {
-    finish();
-}
-
 void Previews::work() {
     for (const QString& file : m_files) {
         pipeline::Reader reader(pipeline::Address(file.toStdString()), pipeline::ReaderOptions());

@@ -11,8 +11,8 @@ namespace mpm::gui {
 class Previews : public Worker {
     Q_OBJECT
 public:
-    explicit Previews(QStringList files, QObject* parent = nullptr);
-    ~Previews() override;
+    explicit Previews(QStringList files) : Worker("previews"), m_files(std::move(files)) {}
+    ~Previews() override { finish(); }
 
     static constexpr int kWidth = 96;
 

@@ -41,10 +41,6 @@ CaptureWorker::CaptureWorker(pipeline::Address address, QString name, int genera
       m_dayNight(ruleFor(m_kind)),
       m_ruleOfScene(m_is.scene) {}
 
-CaptureWorker::~CaptureWorker() {
-    finish();
-}
-
 pipeline::ReaderOptions CaptureWorker::readerOptions() {
     pipeline::ReaderOptions options;
     options.loop = true;

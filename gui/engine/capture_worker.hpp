@@ -19,7 +19,7 @@ public:
     /// `deliver` is called by the capture thread and must return at once.
     CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
                   const pipeline::SceneOptions& scene);
-    ~CaptureWorker() override;
+    ~CaptureWorker() override { finish(); }
 
     /// For the window: the newest frame that was not taken yet.
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }

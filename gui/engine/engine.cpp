@@ -42,10 +42,8 @@ pipeline::Measurement readingOf(const Analysis& analysis, double drawMs, std::in
 
 }  // namespace
 
-Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store::Access access,
-               QObject* parent)
-    : QObject(parent),
-      m_recorder(storePath, access),
+Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store::Access access)
+    : m_recorder(storePath, access),
       m_ownNetwork(network == nullptr ? std::make_unique<SharedNetwork>() : nullptr),
       m_network(network == nullptr ? m_ownNetwork.get() : network),
       m_channel(m_network->worker().addChannel()) {

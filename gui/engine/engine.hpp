@@ -21,8 +21,7 @@ public:
     /// Measurements are kept in `storePath`. `network` is shared with other engines and must outlive this
     /// one; null: one of its own.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
-                    pipeline::Store::Access access = pipeline::Store::Access::ReadWrite,
-                    QObject* parent = nullptr);
+                    pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Stops every worker; waits until a read or a run of the network in progress ends.
     ~Engine() override;
 

@@ -39,12 +39,6 @@ void InferenceChannel::forgetFrames(int generation) {
     m_skipped = 0;
 }
 
-InferenceWorker::InferenceWorker(QObject* parent) : Worker("inference", parent) {}
-
-InferenceWorker::~InferenceWorker() {
-    finish();
-}
-
 InferenceChannelPtr InferenceWorker::addChannel() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_channels.emplace_back(new InferenceChannel(this));

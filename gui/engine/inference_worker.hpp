@@ -97,8 +97,8 @@ using InferenceChannelPtr = std::shared_ptr<InferenceChannel>;
 class InferenceWorker : public Worker {
     Q_OBJECT
 public:
-    explicit InferenceWorker(QObject* parent = nullptr);
-    ~InferenceWorker() override;
+    InferenceWorker() : Worker("inference") {}
+    ~InferenceWorker() override { finish(); }
 
     InferenceChannelPtr addChannel();
     /// Returns at once; the result of a run in progress is dropped.

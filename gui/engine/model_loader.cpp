@@ -6,12 +6,6 @@
 
 namespace mpm::gui {
 
-ModelLoader::ModelLoader(QObject* parent) : Worker("model loader", parent) {}
-
-ModelLoader::~ModelLoader() {
-    finish();
-}
-
 void ModelLoader::load(const QString& model) {
     change([&] { m_wanted = model; });
 }

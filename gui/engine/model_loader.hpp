@@ -13,8 +13,8 @@ namespace mpm::gui {
 class ModelLoader : public Worker {
     Q_OBJECT
 public:
-    explicit ModelLoader(QObject* parent = nullptr);
-    ~ModelLoader() override;
+    ModelLoader() : Worker("model loader") {}
+    ~ModelLoader() override { finish(); }
 
     /// Only the last model asked for is delivered.
     void load(const QString& model);

@@ -6,7 +6,7 @@
 
 namespace mpm::gui {
 
-SharedNetwork::SharedNetwork(QObject* parent) : QObject(parent) {
+SharedNetwork::SharedNetwork() {
     qRegisterMetaType<ModelFactsPtr>();
     connect(&m_worker, &InferenceWorker::failed, this, &SharedNetwork::networkFailed);
     connect(&m_loader, &ModelLoader::loaded, this, &SharedNetwork::onModel);

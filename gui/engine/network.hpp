@@ -12,7 +12,7 @@ namespace mpm::gui {
 class SharedNetwork : public QObject {
     Q_OBJECT
 public:
-    explicit SharedNetwork(QObject* parent = nullptr);
+    SharedNetwork();
     ~SharedNetwork() override;
 
     /// Returns at once.

@@ -24,10 +24,6 @@ Probe::Probe(pipeline::Address address, std::vector<pipeline::Polygon> masks)
     connect(this, &QThread::finished, this, &QObject::deleteLater);
 }
 
-Probe::~Probe() {
-    finish();
-}
-
 void Probe::abandon() {
     disconnect(this, &Probe::found, nullptr, nullptr);
     stop();

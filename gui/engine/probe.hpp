@@ -23,7 +23,7 @@ class Probe : public Worker {
     Q_OBJECT
 public:
     Probe(pipeline::Address address, std::vector<pipeline::Polygon> masks);
-    ~Probe() override;
+    ~Probe() override { finish(); }
 
     /// Nothing is reported any more.
     void abandon();

@@ -47,14 +47,10 @@ std::int64_t keepNewest(std::vector<T>& waiting) {
 
 }  // namespace
 
-Recorder::Recorder(const QString& path, pipeline::Store::Access access, QObject* parent)
-    : Worker("recorder", parent), m_path(path), m_access(access) {
+Recorder::Recorder(const QString& path, pipeline::Store::Access access)
+    : Worker("recorder"), m_path(path), m_access(access) {
     qRegisterMetaType<HistoryPtr>();
     qRegisterMetaType<StoredComparisonPtr>();
-}
-
-Recorder::~Recorder() {
-    finish();
 }
 
 template <typename Add>

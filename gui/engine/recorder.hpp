@@ -34,10 +34,9 @@ class Recorder : public Worker {
 public:
     /// ReadOnly: history and exports only; measurements and events are dropped.
     explicit Recorder(const QString& path,
-                      pipeline::Store::Access access = pipeline::Store::Access::ReadWrite,
-                      QObject* parent = nullptr);
+                      pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Writes what is still waiting, then ends.
-    ~Recorder() override;
+    ~Recorder() override { finish(); }
 
     /// All return at once. `source` must hold no password.
     void setSource(const QString& source);

@@ -118,12 +118,6 @@ RenderedNight RenderWorker::drawNight(const NightPairPtr& pair, const RenderStyl
     }
 }
 
-RenderWorker::RenderWorker(QObject* parent) : Worker("render", parent, 0) {}
-
-RenderWorker::~RenderWorker() {
-    finish();
-}
-
 void RenderWorker::show(AnalysisPtr analysis) {
     change([&] { m_todo.analysis = std::move(analysis); });
 }

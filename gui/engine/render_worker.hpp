@@ -45,8 +45,8 @@ struct RenderedNight {
 class RenderWorker : public Worker {
     Q_OBJECT
 public:
-    explicit RenderWorker(QObject* parent = nullptr);
-    ~RenderWorker() override;
+    RenderWorker() : Worker("render", 0) {}
+    ~RenderWorker() override { finish(); }
 
     void show(AnalysisPtr analysis);
     void show(ComparisonPtr comparison);

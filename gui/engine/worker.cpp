@@ -10,7 +10,7 @@
 
 namespace mpm::gui {
 
-Worker::Worker(const char* name, QObject* parent, int niceness) : QThread(parent), m_niceness(niceness) {
+Worker::Worker(const char* name, int niceness) : m_niceness(niceness) {
     setObjectName(QLatin1String(name));
     connect(this, &Worker::posted, this, &Worker::runNext, Qt::QueuedConnection);
 }

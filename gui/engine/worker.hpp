@@ -15,7 +15,7 @@ class Worker : public QThread {
     Q_OBJECT
 public:
     /// @param niceness a thread that computes for long lets the window and its images come first
-    explicit Worker(const char* name, QObject* parent = nullptr, int niceness = 5);
+    explicit Worker(const char* name, int niceness = 5);
     ~Worker() override;
 
     /// Asks the thread to stop, without waiting for it.

@@ -23,7 +23,7 @@ void log(const QString& text) {
 
 }  // namespace
 
-Headless::Headless(const Options& options, QObject* parent) : QObject(parent), m_session(options) {
+Headless::Headless(const Options& options) : m_session(options) {
     if (!m_session.readOnlyReason().isEmpty()) throw ProfileInUse(m_session.readOnlyReason().toStdString());
     connect(&m_session, &Session::messagePosted, this, [](const QString& text) { log(text); });
     connect(&m_session.services(), &Services::alerted, this, [](const AlertNotice& notice) {

@@ -19,7 +19,7 @@ class Headless : public QObject {
 public:
     /// Throws ProfileInUse, and WatchError where the profile's watch file is damaged: without its masks no
     /// source is opened.
-    explicit Headless(const Options& options, QObject* parent = nullptr);
+    explicit Headless(const Options& options);
     ~Headless() override;
 
     Session& session() { return m_session; }

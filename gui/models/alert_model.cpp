@@ -4,8 +4,6 @@
 
 namespace mpm::gui {
 
-AlertModel::AlertModel(QObject* parent) : QAbstractTableModel(parent) {}
-
 int AlertModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(m_notices.size());
 }

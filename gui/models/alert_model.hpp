@@ -15,8 +15,6 @@ public:
     enum Column { Time, What, Columns };
     static constexpr int kMost = 200;
 
-    explicit AlertModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

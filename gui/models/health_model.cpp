@@ -63,7 +63,7 @@ HealthModel::Level sourceLevel(const SourceReport& report) {
     }
 }
 
-HealthModel::HealthModel(QObject* parent) : QAbstractListModel(parent) {
+HealthModel::HealthModel() {
     for (Entry& entry : m_entries)
         entry.text = QStringLiteral("–");
 }

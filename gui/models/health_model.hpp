@@ -36,7 +36,7 @@ public:
     enum Role { ValueRole = Qt::UserRole, MillisecondsRole, LevelRole };
     enum Level { Good, Warning, Bad };
 
-    explicit HealthModel(QObject* parent = nullptr);
+    HealthModel();
 
     int rowCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

@@ -8,8 +8,6 @@
 
 namespace mpm::gui {
 
-LegendModel::LegendModel(QObject* parent) : QAbstractTableModel(parent) {}
-
 int LegendModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(m_classes.size());
 }

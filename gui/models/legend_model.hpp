@@ -16,8 +16,6 @@ public:
     enum Column { Name, Share, Columns };
     enum Role { ShareRole = Qt::UserRole, ColourRole };
 
-    explicit LegendModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

@@ -25,8 +25,6 @@ QString stateText(const pipeline::TrackedObject& object) {
 
 }  // namespace
 
-ObjectModel::ObjectModel(QObject* parent) : QAbstractTableModel(parent) {}
-
 int ObjectModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
 }

@@ -14,8 +14,6 @@ public:
     static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970: when it came
     static constexpr std::size_t kMost = 200;        ///< rows: a crowd is counted, not read
 
-    explicit ObjectModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

@@ -4,8 +4,6 @@
 
 namespace mpm::gui {
 
-RegionModel::RegionModel(QObject* parent) : QAbstractTableModel(parent) {}
-
 int RegionModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
 }

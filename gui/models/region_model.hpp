@@ -12,8 +12,6 @@ class RegionModel : public QAbstractTableModel {
 public:
     enum Column { Name, Tokens, Class, Columns };
 
-    explicit RegionModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

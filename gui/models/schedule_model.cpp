@@ -2,8 +2,6 @@
 
 namespace mpm::gui {
 
-ScheduleModel::ScheduleModel(QObject* parent) : QAbstractListModel(parent) {}
-
 int ScheduleModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(m_merges.size());
 }

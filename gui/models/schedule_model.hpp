@@ -13,8 +13,6 @@ class ScheduleModel : public QAbstractListModel {
 public:
     enum Role { TokensRole = Qt::UserRole, TokensInRole };
 
-    explicit ScheduleModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;

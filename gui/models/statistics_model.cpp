@@ -31,8 +31,6 @@ QString signedNumber(double value, int digits) {
 
 }  // namespace
 
-StatisticsModel::StatisticsModel(QObject* parent) : QAbstractTableModel(parent) {}
-
 int StatisticsModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : Rows;
 }

@@ -13,8 +13,6 @@ public:
     enum Column { Day, Night, Difference, Columns };
     enum Row { Kept, Merged, Luminance, Latency, Frames, Rows };
 
-    explicit StatisticsModel(QObject* parent = nullptr);
-
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

@@ -45,8 +45,6 @@ void insertByTime(Deque& deque, Item item) {
 
 }  // namespace
 
-TimelineData::TimelineData(QObject* parent) : QObject(parent) {}
-
 void TimelineData::clear() {
     for (auto& [quantity, series] : m_series)
         series = {};

@@ -51,8 +51,6 @@ class TimelineData : public QObject {
 public:
     using Time = std::int64_t;  ///< milliseconds since 1970, UTC
 
-    explicit TimelineData(QObject* parent = nullptr);
-
     void clear();
     void setHistory(const History& history);
     void add(const pipeline::Measurement& measurement);

@@ -114,7 +114,7 @@ void notifyDesktop(const QString& title, const QString& text) {
     });
 }
 
-AlertCenter::AlertCenter(Engine& engine, QObject* parent) : QObject(parent), m_engine(engine) {
+AlertCenter::AlertCenter(Engine& engine) : m_engine(engine) {
     qRegisterMetaType<AlertNotice>();
     connect(&engine, &Engine::measured, this, &AlertCenter::onMeasured);
     connect(&m_clock, &QTimer::timeout, this, &AlertCenter::onClock);

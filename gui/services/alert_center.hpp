@@ -16,7 +16,7 @@ namespace mpm::gui {
 class AlertCenter : public QObject {
     Q_OBJECT
 public:
-    explicit AlertCenter(Engine& engine, QObject* parent = nullptr);
+    explicit AlertCenter(Engine& engine);
 
     void setRules(const std::vector<pipeline::AlertRule>& rules);
 

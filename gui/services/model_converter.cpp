@@ -27,12 +27,7 @@ void reportMissing(const std::vector<std::string>& missing) {
 
 }  // namespace
 
-ModelConverter::ModelConverter(QObject* parent)
-    : Worker("converter", parent), m_program(converterProgram()) {}
-
-ModelConverter::~ModelConverter() {
-    finish();
-}
+ModelConverter::ModelConverter() : Worker("converter"), m_program(converterProgram()) {}
 
 void ModelConverter::setProgram(const QString& program) {
     converterProgram() = program.toStdString();

@@ -11,9 +11,9 @@ namespace mpm::gui {
 class ModelConverter : public Worker {
     Q_OBJECT
 public:
-    explicit ModelConverter(QObject* parent = nullptr);
+    ModelConverter();
     /// Ends a conversion in progress.
-    ~ModelConverter() override;
+    ~ModelConverter() override { finish(); }
 
     /// Makes FOLDER/NAME-mpm.onnx. Returns at once; only the last one asked for counts.
     void convert(const QString& file, const QString& folder);

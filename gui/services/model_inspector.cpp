@@ -37,12 +37,6 @@ QString problemOf(const std::string& path) {
 
 }  // namespace
 
-ModelInspector::ModelInspector(QObject* parent) : Worker("inspector", parent) {}
-
-ModelInspector::~ModelInspector() {
-    finish();
-}
-
 void ModelInspector::inspect(const QString& path) {
     want({path, false});
 }

@@ -10,8 +10,8 @@ namespace mpm::gui {
 class ModelInspector : public Worker {
     Q_OBJECT
 public:
-    explicit ModelInspector(QObject* parent = nullptr);
-    ~ModelInspector() override;
+    ModelInspector() : Worker("inspector") {}
+    ~ModelInspector() override { finish(); }
 
     /// Returns at once; only the last one asked for counts.
     void inspect(const QString& path);

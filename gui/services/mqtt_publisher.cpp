@@ -99,9 +99,8 @@ void MqttPublisher::Close::operator()(mosquitto* client) const {
     mosquitto_destroy(client);
 }
 
-MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
-                             QObject* parent)
-    : Worker("mqtt", parent), m_settings(settings), m_profile(topicWord(profile)) {
+MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile)
+    : Worker("mqtt"), m_settings(settings), m_profile(topicWord(profile)) {
     initLibrary();
     m_client.reset(mosquitto_new(nullptr, true, this));
     mosquitto* client = m_client.get();

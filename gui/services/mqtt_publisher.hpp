@@ -22,8 +22,7 @@ class MqttPublisher : public Worker {
     Q_OBJECT
 public:
     /// `profile` distinguishes two monitors at one broker.
-    MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile,
-                  QObject* parent = nullptr);
+    MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile);
     ~MqttPublisher() override;
 
     bool connected() const { return m_connected; }

@@ -24,9 +24,8 @@ QString captionOf(const RenderedFrame& drawn) {
 
 }  // namespace
 
-Services::Services(const QString& profile, const QString& videos, QObject* parent)
-    : QObject(parent),
-      m_profile(profile),
+Services::Services(const QString& profile, const QString& videos)
+    : m_profile(profile),
       m_videos(videos),
       m_thumbnails(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile +
                    QStringLiteral("-thumbnails")),

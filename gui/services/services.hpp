@@ -18,7 +18,7 @@ class Services : public QObject {
 public:
     /// `videos`: folder of recordings where the settings name none.
     /// Small images are kept beside them.
-    Services(const QString& profile, const QString& videos, QObject* parent = nullptr);
+    Services(const QString& profile, const QString& videos);
     ~Services() override;
 
     /// Takes effect at once; parts without a change continue undisturbed.

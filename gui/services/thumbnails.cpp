@@ -18,13 +18,8 @@ constexpr int kQuality = 80;
 
 }  // namespace
 
-Thumbnails::Thumbnails(const QString& folder, QObject* parent)
-    : Worker("thumbnails", parent), m_folder(folder) {
+Thumbnails::Thumbnails(const QString& folder) : Worker("thumbnails"), m_folder(folder) {
     start(QThread::LowPriority);
-}
-
-Thumbnails::~Thumbnails() {
-    finish();
 }
 
 void Thumbnails::setSettings(const ThumbnailSettings& settings) {

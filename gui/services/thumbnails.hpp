@@ -16,8 +16,8 @@ namespace mpm::gui {
 class Thumbnails : public Worker {
     Q_OBJECT
 public:
-    explicit Thumbnails(const QString& folder, QObject* parent = nullptr);
-    ~Thumbnails() override;
+    explicit Thumbnails(const QString& folder);
+    ~Thumbnails() override { finish(); }
 
     /// Times are milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);

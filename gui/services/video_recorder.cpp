@@ -108,8 +108,6 @@ private:
 
 }  // namespace
 
-VideoRecorder::VideoRecorder(QObject* parent) : Worker("video", parent) {}
-
 VideoRecorder::~VideoRecorder() {
     stopRecording();
     finish();

@@ -14,7 +14,7 @@ namespace mpm::gui {
 class VideoRecorder : public Worker {
     Q_OBJECT
 public:
-    explicit VideoRecorder(QObject* parent = nullptr);
+    VideoRecorder() : Worker("video") {}
     /// Completes the file being written.
     ~VideoRecorder() override;
 

@@ -56,8 +56,6 @@ void addRows(std::vector<QRect>& places, int count, const Grid& grid, QPointF fr
 
 }  // namespace
 
-TileArea::TileArea(QWidget* parent) : QWidget(parent) {}
-
 void TileArea::setTiles(const std::vector<QWidget*>& tiles, int lead) {
     for (QWidget* old : m_tiles)
         old->hide();

@@ -11,8 +11,6 @@ namespace mpm::gui {
 class TileArea : public QWidget {
     Q_OBJECT
 public:
-    explicit TileArea(QWidget* parent = nullptr);
-
     /// `lead`: the tile that may be larger than the others; -1: the first.
     void setTiles(const std::vector<QWidget*>& tiles, int lead = -1);
     /// Width over height of the images, of all tiles or of one.
