@@ -69,34 +69,18 @@ void CaptureWorker::setPaused(bool paused) {
     change([&] { m_paused = paused; });
 }
 
-void CaptureWorker::seek(std::int64_t frame) {
-    command([frame](pipeline::Reader& reader) { reader.seek(frame); });
-}
-
-void CaptureWorker::step(int direction) {
-    command([direction](pipeline::Reader& reader) { reader.step(direction); });
-}
-
-void CaptureWorker::setSpeed(double speed) {
-    command([speed](pipeline::Reader& reader) { reader.setSpeed(speed); });
-}
-
-void CaptureWorker::setLoop(bool loop) {
-    command([loop](pipeline::Reader& reader) { reader.setLoop(loop); });
-}
-
-void CaptureWorker::command(std::function<void(pipeline::Reader&)> command) {
+void CaptureWorker::command(Command command) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (m_is.seekable) m_commands.push_back(std::move(command));
 }
 
 void CaptureWorker::control(pipeline::Reader& reader) {
-    std::vector<std::function<void(pipeline::Reader&)>> commands;
+    std::vector<Command> commands;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         commands.swap(m_commands);
     }
-    for (const auto& command : commands)
+    for (const Command& command : commands)
         command(reader);
 }
 

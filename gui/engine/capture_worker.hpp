@@ -28,11 +28,9 @@ public:
     /// The default: by luminance; in the built-in street by its own sun and clock.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// Of a video; ignored by other sources. See pipeline::Reader.
-    void seek(std::int64_t frame);
-    void step(int direction);
-    void setSpeed(double speed);
-    void setLoop(bool loop);
+    /// How a video is played; ignored by other sources.
+    using Command = std::function<void(pipeline::Reader&)>;
+    void command(Command command);
     /// Masked before a frame reaches the network, the window, the store or a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
@@ -54,7 +52,6 @@ private:
     pipeline::SourceProblem safe(pipeline::SourceProblem problem) const;
     bool waitWhilePaused();
     void control(pipeline::Reader& reader);
-    void command(std::function<void(pipeline::Reader&)> command);
 
     const pipeline::Address m_address;
     const QString m_name;
@@ -66,10 +63,10 @@ private:
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;
     bool m_paused = false;
-    std::vector<std::function<void(pipeline::Reader&)>> m_commands;  // guarded by m_mutex: for the thread
-    std::vector<pipeline::Polygon> m_masks;                          // guarded by m_mutex
-    pipeline::DayNight m_dayNight;  // guarded by m_mutex: the rule may change while frames come
-    bool m_ruleOfScene;             // guarded by m_mutex: the built-in street's own rule is in force
+    std::vector<Command> m_commands;         // guarded by m_mutex: for the thread
+    std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
+    pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
+    bool m_ruleOfScene;                      // guarded by m_mutex: the built-in street's own rule is in force
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

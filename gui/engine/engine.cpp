@@ -207,20 +207,8 @@ void Engine::setPaused(bool paused) {
     if (m_capture != nullptr) m_capture->setPaused(paused);
 }
 
-void Engine::seek(qint64 frame) {
-    if (m_capture != nullptr) m_capture->seek(frame);
-}
-
-void Engine::step(int direction) {
-    if (m_capture != nullptr) m_capture->step(direction);
-}
-
-void Engine::setSpeed(double speed) {
-    if (m_capture != nullptr) m_capture->setSpeed(speed);
-}
-
-void Engine::setLoop(bool loop) {
-    if (m_capture != nullptr) m_capture->setLoop(loop);
+void Engine::command(const CaptureWorker::Command& command) {
+    if (m_capture != nullptr) m_capture->command(command);
 }
 
 void Engine::noteEvent(const QString& kind, const QString& text) {

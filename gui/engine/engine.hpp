@@ -40,11 +40,8 @@ public:
     /// The rule in force.
     pipeline::DayNightRule rule() const;
     void setPaused(bool paused);
-    /// Of a video; ignored by other sources.
-    void seek(qint64 frame);
-    void step(int direction);
-    void setSpeed(double speed);
-    void setLoop(bool loop);
+    /// How a video is played; ignored by other sources.
+    void command(const CaptureWorker::Command& command);
     void noteEvent(const QString& kind, const QString& text);
 
     Recorder& recorder() { return m_recorder; }

@@ -75,11 +75,15 @@ PlaybackBar::PlaybackBar(QWidget* parent)
     connect(m_position, &QSlider::valueChanged, this, [this](int frame) {
         m_sinceSeek.start();
         showTime(frame);
-        emit seekWanted(frame);
+        emit commanded([frame](pipeline::Reader& reader) { reader.seek(frame); });
     });
-    connect(m_speed, &QComboBox::activated, this,
-            [this] { emit speedChosen(m_speed->currentData().toDouble()); });
-    connect(m_loop, &QCheckBox::toggled, this, &PlaybackBar::loopChosen);
+    connect(m_speed, &QComboBox::activated, this, [this] {
+        const double speed = m_speed->currentData().toDouble();
+        emit commanded([speed](pipeline::Reader& reader) { reader.setSpeed(speed); });
+    });
+    connect(m_loop, &QCheckBox::toggled, this, [this](bool loop) {
+        emit commanded([loop](pipeline::Reader& reader) { reader.setLoop(loop); });
+    });
     hide();
 }
 

@@ -27,10 +27,9 @@ public:
 
 signals:
     void pauseWanted(bool paused);
-    void seekWanted(qint64 frame);
     void stepWanted(int direction);
-    void speedChosen(double speed);
-    void loopChosen(bool loop);
+    /// Another position, speed or repetition.
+    void commanded(const std::function<void(pipeline::Reader&)>& command);
 
 private:
     void showTime(qint64 frame);

@@ -126,10 +126,9 @@ void MainWindow::arrange() {
 void MainWindow::connectControls() {
     PlaybackBar* playback = m_parts.playback;
     connect(playback, &PlaybackBar::pauseWanted, m_front.get(), &FrontSource::setPaused);
-    connect(playback, &PlaybackBar::seekWanted, this, [this](qint64 frame) { engine().seek(frame); });
     connect(playback, &PlaybackBar::stepWanted, this, &MainWindow::step);
-    connect(playback, &PlaybackBar::speedChosen, this, [this](double speed) { engine().setSpeed(speed); });
-    connect(playback, &PlaybackBar::loopChosen, this, [this](bool loop) { engine().setLoop(loop); });
+    connect(playback, &PlaybackBar::commanded, this,
+            [this](const auto& command) { engine().command(command); });
     connect(m_tabs, &SourceTabs::sourcesChanged, this, [this] {
         m_watch->sourcesChanged();
         sendRequest();
@@ -251,7 +250,7 @@ void MainWindow::setInterval(int milliseconds) {
 
 void MainWindow::step(int direction) {
     if (!engine().paused()) m_front->setPaused(true);
-    engine().step(direction);
+    engine().command([direction](pipeline::Reader& reader) { reader.step(direction); });
 }
 
 void MainWindow::setReuse(bool on) {

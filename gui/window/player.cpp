@@ -32,13 +32,11 @@ Player::Player(const QString& file, const QString& title, QWidget* parent)
     });
     connect(&m_capture, &CaptureWorker::reported, this, &Player::onReport);
     connect(m_bar, &PlaybackBar::pauseWanted, this, &Player::setPaused);
-    connect(m_bar, &PlaybackBar::seekWanted, this, [this](qint64 frame) { m_capture.seek(frame); });
     connect(m_bar, &PlaybackBar::stepWanted, this, [this](int direction) {
         setPaused(true);
-        m_capture.step(direction);
+        m_capture.command([direction](pipeline::Reader& reader) { reader.step(direction); });
     });
-    connect(m_bar, &PlaybackBar::speedChosen, this, [this](double speed) { m_capture.setSpeed(speed); });
-    connect(m_bar, &PlaybackBar::loopChosen, this, [this](bool loop) { m_capture.setLoop(loop); });
+    connect(m_bar, &PlaybackBar::commanded, &m_capture, &CaptureWorker::command);
     addKeys();
     m_capture.start();
 }
