@@ -143,7 +143,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     live.captureMs = millisecondsSince(start);
     if (m_truth) live.truth = m_truth->of(frame.name);
     m_deliver(live);
-    if (m_outbox.put(std::move(live)) == Mailbox<LiveFrame>::Put::First) emit frameReady();
+    if (m_outbox.put(std::move(live))) emit frameReady();
 }
 
 /// Drivers and libraries quote the address in their messages.

@@ -139,21 +139,18 @@ void InferenceWorker::run(const Job& job) {
         if (before->frame.generation == analysis->frame.generation && before->objects && analysis->objects)
             analysis->objects = pipeline::withDepartures(*before->objects, analysis->objects);
     };
-    using Put = Mailbox<AnalysisPtr>::Put;
-    if (channel.m_analyses.put(analysis, missed) == Put::First) emit channel.analysed();
+    if (channel.m_analyses.put(analysis, missed)) emit channel.analysed();
     if (!job.request.keepsImages) return;
     const bool due = Steady::now() - channel.m_lastComparison >= job.request.compareInterval || job.repeat;
     if (job.request.compare && due && !overtaken(channel)) {
         channel.m_lastComparison = Steady::now();
-        auto comparison =
-            std::make_shared<const Comparison>(m_analyser->compare(analysis, job.request.compareWith));
-        if (channel.m_comparisons.put(std::move(comparison)) == Mailbox<ComparisonPtr>::Put::First)
+        Comparison comparison = m_analyser->compare(analysis, job.request.compareWith);
+        if (channel.m_comparisons.put(std::make_shared<const Comparison>(std::move(comparison))))
             emit channel.compared();
     }
     if (job.request.simulateNight && !overtaken(channel)) {
-        auto night =
-            std::make_shared<const NightPair>(m_analyser->simulateNight(analysis, job.request.night));
-        if (channel.m_nights.put(std::move(night)) == Mailbox<NightPairPtr>::Put::First)
+        NightPair night = m_analyser->simulateNight(analysis, job.request.night);
+        if (channel.m_nights.put(std::make_shared<const NightPair>(std::move(night))))
             emit channel.nightSimulated();
     }
 }

@@ -11,20 +11,18 @@ namespace mpm::gui {
 template <typename T>
 class Mailbox {
 public:
-    enum class Put { First, Replaced };
-
-    /// First: the slot was empty, so the receiver needs a signal. Replaced: the item before was never taken.
-    Put put(T item) {
+    /// True: the slot was empty, so the receiver needs a signal. False: the item before was never taken.
+    bool put(T item) {
         return put(std::move(item), [](const T&) {});
     }
     /// missed(before) is called for the item before if it was never taken.
     template <class Missed>
-    Put put(T item, const Missed& missed) {
+    bool put(T item, const Missed& missed) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const bool full = m_item.has_value();
         if (full) missed(*m_item);
         m_item = std::move(item);
-        return full ? Put::Replaced : Put::First;
+        return !full;
     }
 
     std::optional<T> take() {

@@ -168,17 +168,11 @@ void RenderWorker::render(const Todo& todo, const RenderStyle& style) {
     if (todo.analysis) {
         RenderedFrame drawn = drawFrame(todo.analysis, style);
         m_drawMs = drawn.drawMs;
-        if (m_frames.put(std::move(drawn)) == Mailbox<RenderedFrame>::Put::First) emit frameRendered();
+        if (m_frames.put(std::move(drawn))) emit frameRendered();
     }
-    if (todo.comparison) {
-        if (m_comparisons.put(drawComparison(todo.comparison, style)) ==
-            Mailbox<RenderedComparison>::Put::First)
-            emit comparisonRendered();
-    }
-    if (todo.night) {
-        if (m_nights.put(drawNight(todo.night, style)) == Mailbox<RenderedNight>::Put::First)
-            emit nightRendered();
-    }
+    if (todo.comparison && m_comparisons.put(drawComparison(todo.comparison, style)))
+        emit comparisonRendered();
+    if (todo.night && m_nights.put(drawNight(todo.night, style))) emit nightRendered();
 }
 
 }  // namespace mpm::gui
