@@ -1,5 +1,4 @@
 // mpm doctor: the abilities of this machine, as text for a bug report.
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>

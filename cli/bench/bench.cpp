@@ -1,7 +1,6 @@
 // mpm bench: the time that merging saves on this machine.
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <optional>
 
 #include "cli/bench/report.hpp"

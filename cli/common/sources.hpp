@@ -1,7 +1,6 @@
 // The words for sources, and how they are read.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

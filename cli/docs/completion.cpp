@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "cli/docs/documents.hpp"
 

@@ -1,7 +1,5 @@
 #include "gui/charts/hour_view.hpp"
 
-#include <cmath>
-
 #include <QKeyEvent>
 #include <QLocale>
 #include <QMouseEvent>

@@ -7,7 +7,6 @@
 #include <QDateTime>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
 
 namespace mpm::gui {
 

@@ -1,15 +1,12 @@
 // Tokens, and lanes of other quantities; day and night as bands. Wheel zooms, drag pans, hover reads.
 #pragma once
 
-#include <QElapsedTimer>
 #include <QTimer>
 #include <QWidget>
 
 #include "gui/charts/lane.hpp"
 
 namespace mpm::gui {
-
-struct Theme;
 
 class TimelineView : public QWidget {
     Q_OBJECT

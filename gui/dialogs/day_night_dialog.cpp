@@ -7,7 +7,6 @@
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
-#include <QLabel>
 #include <QStackedWidget>
 #include <QTimeEdit>
 

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include <QAbstractTableModel>
-#include <QDate>
 #include <QSortFilterProxyModel>
 
 #include "gui/services/recordings.hpp"

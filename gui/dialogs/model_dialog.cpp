@@ -2,7 +2,6 @@
 
 #include <QDialogButtonBox>
 #include <QFontDatabase>
-#include <QLabel>
 #include <QPlainTextEdit>
 #include <QVBoxLayout>
 

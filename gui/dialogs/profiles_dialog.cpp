@@ -1,7 +1,6 @@
 #include "gui/dialogs/profiles_dialog.hpp"
 
 #include <QDialogButtonBox>
-#include <QLabel>
 #include <QListWidget>
 #include <QMessageBox>
 #include <QPushButton>

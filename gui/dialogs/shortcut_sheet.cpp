@@ -5,7 +5,6 @@
 
 #include <QDialog>
 #include <QGridLayout>
-#include <QLabel>
 #include <QMainWindow>
 #include <QMenu>
 #include <QMenuBar>

@@ -1,7 +1,6 @@
 #include "gui/dialogs/source_dialog.hpp"
 
 #include <QDialogButtonBox>
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>

@@ -1,7 +1,5 @@
 #include "gui/engine/analysis.hpp"
 
-#include <numeric>
-
 #include <opencv2/imgproc.hpp>
 
 #include "pipeline/draw/merge_map.hpp"

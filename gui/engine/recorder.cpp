@@ -8,7 +8,6 @@
 #include "base/private_files.hpp"
 #include "gui/text/safe_text.hpp"
 
-#include <QDir>
 #include <QFileInfo>
 
 namespace mpm::gui {

@@ -2,7 +2,6 @@
 
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
 

@@ -1,7 +1,6 @@
 #include "gui/panels/guide_strip.hpp"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 
 #include "gui/text/numbers.hpp"

@@ -1,7 +1,6 @@
 // Recorded videos in a folder, and the recording that shows a moment.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <QString>

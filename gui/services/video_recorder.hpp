@@ -3,7 +3,6 @@
 
 #include <deque>
 
-#include <QDateTime>
 #include <QImage>
 
 #include "gui/engine/worker.hpp"

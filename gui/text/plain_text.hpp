@@ -4,10 +4,6 @@
 
 #include <QString>
 
-class QLabel;
-class QMessageBox;
-class QWidget;
-
 namespace mpm::gui {
 
 /// For a tool tip, which Qt shows as HTML if it looks like HTML.

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include <QImage>
-#include <QPointer>
 #include <QWidget>
 
 #include "gui/views/view.hpp"

@@ -7,7 +7,6 @@
 #include "gui/views/image_view.hpp"
 
 class QComboBox;
-class QFormLayout;
 class QLabel;
 class QSlider;
 

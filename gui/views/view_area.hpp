@@ -2,7 +2,6 @@
 // not live.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include <QWidget>

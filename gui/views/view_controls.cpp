@@ -4,7 +4,6 @@
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QLabel>
 #include <QSlider>
 
 #include "gui/engine/analysis.hpp"
