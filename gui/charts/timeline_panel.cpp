@@ -48,9 +48,7 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     layout->addLayout(row);
-    QFont bold = font();
-    bold.setBold(true);
-    m_title->setFont(bold);
+    m_title->setFont(bold(font()));
     row->addWidget(m_title, 1);
     m_curve->setAccessibleName(tr("Quantity by hour and date"));
     m_curve->setMinimumContentsLength(6);

@@ -7,6 +7,7 @@
 
 #include "gui/text/safe_text.hpp"
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
@@ -15,9 +16,7 @@ ModelDialog::ModelDialog(const ModelFacts& facts, QWidget* parent)
     setWindowTitle(tr("About the model"));
     auto* layout = new QVBoxLayout(this);
     auto* name = plainLabel(facts.name);
-    QFont bold = name->font();
-    bold.setBold(true);
-    name->setFont(bold);
+    name->setFont(bold(name->font()));
     auto* path = plainLabel(facts.random ? tr("Random weights: labels mean nothing") : safeText(facts.path));
     path->setObjectName(QStringLiteral("muted"));
     path->setWordWrap(true);

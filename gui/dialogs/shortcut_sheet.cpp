@@ -13,6 +13,7 @@
 #include <QScrollBar>
 
 #include "gui/widgets/plain_widgets.hpp"
+#include "gui/widgets/theme.hpp"
 
 namespace mpm::gui {
 
@@ -27,10 +28,7 @@ QString plain(QString text) {
 void addRow(QGridLayout* grid, const QString& keys, const QString& what) {
     const int row = grid->rowCount();
     auto* key = plainLabel(keys);
-    key->setTextFormat(Qt::PlainText);
-    QFont bold = key->font();
-    bold.setBold(true);
-    key->setFont(bold);
+    key->setFont(bold(key->font()));
     grid->addWidget(key, row, 0, Qt::AlignRight);
     grid->addWidget(plainLabel(what), row, 1);
 }

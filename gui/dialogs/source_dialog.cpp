@@ -103,9 +103,7 @@ void SourceDialog::addChoices() {
         if (sources.isEmpty()) return;
         auto* head = new QListWidgetItem(title, m_list);
         head->setFlags(Qt::NoItemFlags);
-        QFont bold = m_list->font();
-        bold.setBold(true);
-        head->setFont(bold);
+        head->setFont(bold(m_list->font()));
         for (const QString& source : sources) {
             const QString name = watchOf(sourceFrom(source)).name;
             auto* item =

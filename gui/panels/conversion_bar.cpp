@@ -10,7 +10,6 @@
 namespace mpm::gui {
 
 ConversionBar::ConversionBar(QWidget* parent) : QWidget(parent), m_time(plainLabel()) {
-    m_time->setTextFormat(Qt::PlainText);
     auto* progress = new QProgressBar;
     progress->setRange(0, 0);  // the amount of work is unknown
     progress->setTextVisible(false);

@@ -45,9 +45,7 @@ HeaderBar::HeaderBar(QWidget* parent)
     connect(m_recording, &QToolButton::clicked, this, &HeaderBar::endRecordingWanted);
     auto* names = new QVBoxLayout;
     names->setSpacing(0);
-    QFont bold = font();
-    bold.setBold(true);
-    m_source->setFont(bold);
+    m_source->setFont(bold(font()));
     m_model->setObjectName(QStringLiteral("muted"));
     for (QLabel* label : {m_source, m_model}) {
         label->setMinimumWidth(kLeastNames);
@@ -66,9 +64,7 @@ QLabel* HeaderBar::addFigure(const QString& caption, double size) {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     auto* value = plainLabel(QStringLiteral("–"));
-    QFont large = font();
-    large.setBold(true);
-    value->setFont(scaled(large, size));
+    value->setFont(scaled(bold(font()), size));
     value->setAccessibleDescription(caption);
     auto* below = plainLabel(caption);
     below->setObjectName(QStringLiteral("muted"));

@@ -8,9 +8,7 @@ namespace mpm::gui {
 
 SourceBadge::SourceBadge(QWidget* parent) : QWidget(parent), m_text(tr("no source")) {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
-    QFont bold = font();
-    bold.setBold(true);
-    setFont(bold);
+    setFont(bold(font()));
 }
 
 void SourceBadge::setState(const QString& text, HealthModel::Level level, bool paused) {

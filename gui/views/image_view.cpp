@@ -147,9 +147,7 @@ void ImageView::paintCover(QPainter& painter, const QRectF& visible) {
     // Over an image the cover is dark in both themes: a stale image must not look live.
     const Theme& theme = m_image.isNull() ? Theme::of(this) : Theme::darkOne();
     if (!m_image.isNull()) painter.fillRect(visible, QColor(20, 24, 30, 215));
-    QFont large = font();
-    large.setBold(true);
-    painter.setFont(scaled(large, 1.25));
+    painter.setFont(scaled(bold(font()), 1.25));
     painter.setPen(theme.warning);
     const QRectF area = visible.adjusted(14, 30, -14, -10);
     const double middle = area.top() + area.height() * 0.42;

@@ -3,6 +3,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "gui/widgets/theme.hpp"
+
 namespace mpm::gui {
 
 Section::Section(const QString& title, QWidget* content, QWidget* parent)
@@ -14,9 +16,7 @@ Section::Section(const QString& title, QWidget* content, QWidget* parent)
     m_head->setObjectName(QStringLiteral("flat"));
     m_head->setText(title);
     m_head->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    QFont bold = font();
-    bold.setBold(true);
-    m_head->setFont(bold);
+    m_head->setFont(bold(font()));
     m_head->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     layout->addWidget(m_head, 0, Qt::AlignLeft);
     layout->addWidget(content);

@@ -191,6 +191,11 @@ QFont scaled(QFont font, double factor) {
     return font;
 }
 
+QFont bold(QFont font) {
+    font.setBold(true);
+    return font;
+}
+
 QString appearanceName(Appearance appearance) {
     const char* names[] = {"system", "light", "dark"};
     return QLatin1String(names[static_cast<int>(appearance)]);

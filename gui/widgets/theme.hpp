@@ -33,8 +33,9 @@ enum class Appearance { System, Light, Dark };
 void applyAppearance(QApplication& application, Appearance appearance);
 /// Marked text keeps its meaning in both themes. "trouble": an error; "stale": not current.
 void setMark(QWidget& widget, const char* mark, bool on);
-/// A font of another size, everything else as it was.
+/// A font of another size or weight, everything else as it was.
 QFont scaled(QFont font, double factor);
+QFont bold(QFont font);
 QString appearanceName(Appearance appearance);
 Appearance appearanceFrom(const QString& name);
 

@@ -33,9 +33,7 @@ void drawSheet(QPainter& painter, const Sheet& sheet) {
     QWidget& widget = sheet.widget;
     const Theme& theme = Theme::of(&widget);
     painter.fillRect(QRect({0, 0}, sheet.size()), theme.surface);
-    QFont bold = widget.font();
-    bold.setBold(true);
-    painter.setFont(bold);
+    painter.setFont(bold(widget.font()));
     painter.setPen(theme.text);
     const int line = widget.fontMetrics().height();
     painter.drawText(QPoint(kMargin, kMargin / 2 + line - 4), sheet.title);
