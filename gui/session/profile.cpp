@@ -59,6 +59,47 @@ QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
 
+/// The numbers of a rule, with their keys; as double or int.
+template <typename Rule, typename Visit>
+void forEachNumber(Rule& rule, const Visit& visit) {
+    visit("dark", rule.dark);
+    visit("bright", rule.bright);
+    visit("grey", rule.grey);
+    visit("coloured", rule.coloured);
+    visit("day_from", rule.dayFrom);
+    visit("night_from", rule.nightFrom);
+    visit("latitude", rule.latitude);
+    visit("longitude", rule.longitude);
+    visit("elevation", rule.elevation);
+}
+
+/// The values that the file has as they are, with their keys.
+template <typename State, typename Visit>
+void forEachValue(State& state, const Visit& visit) {
+    visit("model", state.model);
+    visit("reuse", state.request.reuse);
+    visit("night/luminance", state.request.night.luminance);
+    visit("night/photons", state.request.night.photons);
+    visit("night/deviation", state.request.night.deviation);
+    visit("compared_hours", state.comparedHours);
+    visit("opacity", state.opacity);
+    visit("outlines", state.outlines);
+    visit("confidence", state.confidence);
+    visit("safe_palette", state.safePalette);
+    visit("view", state.view);
+    visit("theme", state.theme);
+    visit("window/geometry", state.geometry);
+    visit("window/side", state.sideSplit);
+    visit("window/panel", state.sidePanel);
+    visit("window/guide_dismissed", state.guideDismissed);
+    visit("window/time", state.timeSplit);
+    visit("hidden", state.hiddenClasses);
+    visit("folded", state.foldedSections);
+    visit("lanes", state.lanes);
+    visit("recent_models", state.recentModels);
+    visit("recent_sources", state.recentSources);
+}
+
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
@@ -68,16 +109,10 @@ std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
         return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
     };
     rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 4));
-    rule.dark = number("dark", rule.dark);
-    rule.bright = number("bright", rule.bright);
-    rule.grey = number("grey", rule.grey);
-    rule.coloured = number("coloured", rule.coloured);
     rule.hold = std::chrono::seconds(qint64(number("hold", double(rule.hold.count()))));
-    rule.dayFrom = int(number("day_from", rule.dayFrom));
-    rule.nightFrom = int(number("night_from", rule.nightFrom));
-    rule.latitude = number("latitude", 0);
-    rule.longitude = number("longitude", 0);
-    rule.elevation = number("elevation", rule.elevation);
+    forEachNumber(rule, [&](const char* key, auto& value) {
+        value = static_cast<std::decay_t<decltype(value)>>(number(key, value));
+    });
     rule.hand = number("hand", 0) > 0 ? pipeline::Phase::Night : pipeline::Phase::Day;
     try {
         pipeline::DayNight check(rule);  // a settings file may have been edited
@@ -92,16 +127,8 @@ void addRule(QVariantMap& values, const pipeline::DayNightRule& rule) {
         values[QStringLiteral("daynight/") + QLatin1String(key)] = value;
     };
     set("by", double(int(rule.by)));
-    set("dark", rule.dark);
-    set("bright", rule.bright);
-    set("grey", rule.grey);
-    set("coloured", rule.coloured);
     set("hold", double(rule.hold.count()));
-    set("day_from", rule.dayFrom);
-    set("night_from", rule.nightFrom);
-    set("latitude", rule.latitude);
-    set("longitude", rule.longitude);
-    set("elevation", rule.elevation);
+    forEachNumber(rule, set);
     set("hand", rule.hand == pipeline::Phase::Night ? 1 : 0);
 }
 
@@ -111,32 +138,11 @@ QVariantMap valuesOf(const ProfileState& state) {
         values[QLatin1String(key)] = value;
     };
     if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
-    set("model", state.model);
+    forEachValue(state, set);
     if (!state.request.ownSchedule) set("schedule", listText(state.request.schedule));
-    set("reuse", state.request.reuse);
     set("interval", qlonglong(state.request.interval.count()));
-    set("night/luminance", state.request.night.luminance);
-    set("night/photons", state.request.night.photons);
-    set("night/deviation", state.request.night.deviation);
     if (state.rule) addRule(values, *state.rule);
-    set("compared_hours", state.comparedHours);
-    set("opacity", state.opacity);
-    set("outlines", state.outlines);
-    set("confidence", state.confidence);
     set("map_colours", int(state.mapColours));
-    set("safe_palette", state.safePalette);
-    set("view", state.view);
-    set("theme", state.theme);
-    set("window/geometry", state.geometry);
-    set("window/side", state.sideSplit);
-    set("window/panel", state.sidePanel);
-    set("window/guide_dismissed", state.guideDismissed);
-    set("window/time", state.timeSplit);
-    set("hidden", state.hiddenClasses);
-    set("folded", state.foldedSections);
-    set("lanes", state.lanes);
-    set("recent_models", state.recentModels);
-    set("recent_sources", state.recentSources);
     for (const auto& [model, names] : state.classNames)
         set(qPrintable(kClassNames + keyOf(model)), QStringList{model} + names);
     return values;
@@ -202,37 +208,19 @@ ProfileState Profile::load() const {
     const auto value = [&s](const char* key, const QVariant& otherwise) {
         return s.value(QLatin1String(key), otherwise);
     };
+    forEachValue(state, [&](const char* key, auto& kept) {
+        kept = value(key, kept).template value<std::decay_t<decltype(kept)>>();
+    });
     state.source = value("source", state.source).toString();
-    state.model = value("model", state.model).toString();
     state.request.ownSchedule = !s.contains(QStringLiteral("schedule"));
     if (!state.request.ownSchedule)
         state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
-    state.request.reuse = value("reuse", false).toBool();
     state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
-    street::NightParameters& night = state.request.night;
-    night.luminance = value("night/luminance", night.luminance).toDouble();
-    night.photons = value("night/photons", night.photons).toDouble();
-    night.deviation = value("night/deviation", night.deviation).toDouble();
     state.rule = ruleFrom(s);
-    state.comparedHours = std::clamp(value("compared_hours", state.comparedHours).toInt(), 0, 24 * 366);
-    state.opacity = value("opacity", state.opacity).toDouble();
-    state.outlines = value("outlines", state.outlines).toBool();
-    state.confidence = value("confidence", state.confidence).toBool();
+    state.comparedHours = std::clamp(state.comparedHours, 0, 24 * 366);
     state.mapColours = static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(
         value("map_colours", 0).toInt(), 0, static_cast<int>(pipeline::mapColoursNames().size()) - 1));
-    state.safePalette = value("safe_palette", state.safePalette).toBool();
-    state.view = value("view", state.view).toString();
-    state.theme = value("theme", state.theme).toString();
-    state.geometry = value("window/geometry", {}).toByteArray();
-    state.sideSplit = value("window/side", {}).toByteArray();
-    state.sidePanel = value("window/panel", state.sidePanel).toBool();
-    state.guideDismissed = value("window/guide_dismissed", false).toBool();
-    state.timeSplit = value("window/time", {}).toByteArray();
-    state.hiddenClasses = value("hidden", {}).toStringList();
-    state.foldedSections = value("folded", {}).toStringList();
-    state.lanes = value("lanes", state.lanes).toStringList().mid(0, 100);
-    state.recentModels = value("recent_models", {}).toStringList();
-    state.recentSources = value("recent_sources", {}).toStringList();
+    state.lanes = state.lanes.mid(0, 100);
     for (const QString& key : s.allKeys()) {
         QStringList names = key.startsWith(kClassNames) ? s.value(key).toStringList() : QStringList();
         if (names.size() > 1) {
