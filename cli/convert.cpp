@@ -216,14 +216,11 @@ void checkOutput(const ConvertOptions& o) {
 
 void readLabels(ConvertOptions& o) {
     if (o.labels.empty()) return;
-    try {
-        const pipeline::Classes classes = pipeline::readClasses(o.labels, false);
-        o.convert.classes = classes.names;
-        o.convert.palette = classes.palette;
-        o.convert.allClasses = true;
-    } catch (const cv::Exception& error) {
-        throw Error(kBadInput, "--labels: " + error.err);
-    }
+    const pipeline::Classes classes = orError<cv::Exception>(
+        kBadInput, "--labels: ", [&] { return pipeline::readClasses(o.labels, false); });
+    o.convert.classes = classes.names;
+    o.convert.palette = classes.palette;
+    o.convert.allClasses = true;
 }
 
 std::string listOf(const std::vector<int>& values) {

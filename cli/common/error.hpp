@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+
+#include <opencv2/core.hpp>
 
 namespace mpm::cli {
 
@@ -22,6 +25,19 @@ public:
 private:
     Exit m_status;
 };
+
+/// The result of `work`. An exception of type E becomes an Error: its message with `prefix` in front.
+template <class E, class Work>
+auto orError(Exit status, const std::string& prefix, const Work& work) {
+    try {
+        return work();
+    } catch (const E& error) {
+        if constexpr (std::is_same_v<E, cv::Exception>)
+            throw Error(status, prefix + error.err);
+        else
+            throw Error(status, prefix + error.what());
+    }
+}
 
 /// From here on larger images are rejected before they are decoded, and the process can grow by little more
 /// than that. 0: the default for images, no other limit.

@@ -28,20 +28,14 @@ pipeline::Network randomNetwork(cv::Size size) {
 pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom) {
     if (model == "random" || (model == "default" && mayBeRandom && !pipeline::hasDefaultModel()))
         return randomNetwork(size);
-    try {
-        return pipeline::Network(model, size);
-    } catch (const pipeline::ModelError& error) {
-        throw Error(kBadInput, error.what());
-    }
+    return orError<pipeline::ModelError>(kBadInput, "", [&] { return pipeline::Network(model, size); });
 }
 
 void applyReuse(pipeline::Network& network, const CommonOptions& options) {
     if (!options.reuse) return;
-    try {
+    orError<cv::Exception>(kWrongUse, "--reuse: ", [&] {
         network.encoder().setReuse(reuseFrom(options.reuseText, network.reuse()));
-    } catch (const cv::Exception& error) {
-        throw Error(kWrongUse, "--reuse: " + error.err);
-    }
+    });
 }
 
 }  // namespace
@@ -55,20 +49,14 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
     if (options.batchIndependent) network.encoder().setBatchIndependent(true);
     applyReuse(network, options);
     if (!options.blocks) return network;
-    try {
-        network.encoder().setSchedule(*options.blocks);
-    } catch (const cv::Exception& error) {
-        throw Error(kWrongUse, "--blocks " + blocksText(*options.blocks) + ": " + error.err);
-    }
+    orError<cv::Exception>(kWrongUse, "--blocks " + blocksText(*options.blocks) + ": ",
+                           [&] { network.encoder().setSchedule(*options.blocks); });
     return network;
 }
 
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text) {
-    try {
-        return pipeline::methodsFrom(text);
-    } catch (const pipeline::MeasureError& error) {
-        throw Error(kWrongUse, option + ": " + error.what());
-    }
+    return orError<pipeline::MeasureError>(kWrongUse, option + ": ",
+                                           [&] { return pipeline::methodsFrom(text); });
 }
 
 void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods) {
@@ -76,11 +64,7 @@ void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& metho
 }
 
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods) {
-    try {
-        pipeline::checkMethods(methods);
-    } catch (const pipeline::MeasureError& error) {
-        throw Error(kWrongUse, option + ": " + error.what());
-    }
+    orError<pipeline::MeasureError>(kWrongUse, option + ": ", [&] { pipeline::checkMethods(methods); });
 }
 
 std::string methodsHelp() {

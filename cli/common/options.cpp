@@ -169,11 +169,7 @@ void addReuseOption(CLI::App& verb, CommonOptions& options) {
                   "refresh=30,full=0.25)")
         ->type_name("[=VALUES]")
         ->each([&options](const std::string& text) {
-            try {
-                options.reuse = reuseFrom(text);
-            } catch (const cv::Exception& error) {
-                throw Error(kWrongUse, "--reuse: " + error.err);
-            }
+            options.reuse = orError<cv::Exception>(kWrongUse, "--reuse: ", [&] { return reuseFrom(text); });
         });
 }
 

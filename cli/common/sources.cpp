@@ -63,12 +63,9 @@ std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words
         all.insert(all.end(), lines.begin(), lines.end());
     }
     std::vector<pipeline::Address> sources;
-    try {
-        for (const std::string& text : all)
-            sources.push_back(pipeline::resolved(text));
-    } catch (const pipeline::SourceError& error) {
-        throw Error(kBadInput, error.what());
-    }
+    for (const std::string& text : all)
+        sources.push_back(
+            orError<pipeline::SourceError>(kBadInput, "", [&] { return pipeline::resolved(text); }));
     return sources;
 }
 

@@ -77,11 +77,7 @@ void checkUsage(const EvalOptions& options) {
     if (request.dataset == "coco") return checkDetector(options);
     if (!options.annotations.empty() || !options.saveDetections.empty())
         throw Error(kWrongUse, "--annotations and --save-detections: belong to --dataset coco");
-    try {
-        pipeline::layoutFrom(request.dataset);
-    } catch (const cv::Exception& error) {
-        throw Error(kWrongUse, "--dataset: " + error.err);
-    }
+    orError<cv::Exception>(kWrongUse, "--dataset: ", [&] { pipeline::layoutFrom(request.dataset); });
     if (request.paired && request.nights.empty())
         throw Error(kWrongUse, "--paired: compares day with night; add --night");
     std::vector<pipeline::Method> methods;

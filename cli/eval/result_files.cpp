@@ -128,12 +128,9 @@ SequenceScores scoreSequence(const EvalOptions& options, const SequenceFiles& fi
         throw Error(kBadInput, "--frames " + std::to_string(*options.frames) + ": " +
                                    printable(truth.last == last ? files.truth : files.tracks) +
                                    " names frame " + std::to_string(last));
-    try {
-        return {files.name, options.frames.value_or(last),
-                pipeline::trackCounts(truth.frames, tracks.frames)};
-    } catch (const cv::Exception& error) {
-        throw Error(kBadInput, printable(files.tracks) + ": " + error.err);
-    }
+    return {files.name, options.frames.value_or(last),
+            orError<cv::Exception>(kBadInput, printable(files.tracks) + ": ",
+                                   [&] { return pipeline::trackCounts(truth.frames, tracks.frames); })};
 }
 
 Json trackFiguresJson(const pipeline::TrackFigures& f) {
@@ -232,11 +229,9 @@ int scoreTracks(const EvalOptions& options) {
 
 int scoreFiles(const EvalOptions& options) {
     if (!options.json.empty()) checkWritable(options.json);
-    try {
+    return orError<cv::Exception>(kBadInput, "", [&] {
         return options.request.dataset == "mot" ? scoreTracks(options) : scoreCoco(options);
-    } catch (const cv::Exception& error) {
-        throw Error(kBadInput, error.err);
-    }
+    });
 }
 
 }  // namespace mpm::cli

@@ -101,13 +101,8 @@ void readSources(RunOptions& options) {
     options.sources = sourcesFrom(options.words, options.sourceFrom);
     if (options.sources.empty())
         throw Error(kWrongUse, "SOURCE is required; name one, or a file of them with --source-from FILE");
-    for (const pipeline::Address& source : options.sources) {
-        try {
-            pipeline::sourceKind(source);
-        } catch (const pipeline::SourceError& error) {
-            throw Error(kBadInput, error.what());
-        }
-    }
+    for (const pipeline::Address& source : options.sources)
+        orError<pipeline::SourceError>(kBadInput, "", [&] { pipeline::sourceKind(source); });
 }
 
 int runVerb(RunOptions options) {
