@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <sstream>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -108,30 +107,18 @@ int tuneOutput(const ConvertOptions& o) {
     return tuneAndReport(request);
 }
 
-void chooseForm(const std::string& text, ConvertOptions& o) {
-    if (text != "fused" && text != "layers")
-        throw Error(kWrongUse, "--form: expected fused or layers, got \"" + text + "\"");
-    o.convert.form = text == "fused" ? models::Form::Fused : models::Form::Layers;
-}
-
-void chooseOutput(const std::string& text, ConvertOptions& o) {
-    if (text != "logits" && text != "labels")
-        throw Error(kWrongUse, "--output: expected logits or labels, got \"" + text + "\"");
-    o.convert.labels = text == "labels";
-}
-
-void chooseDecoder(const std::string& text, ConvertOptions& o) {
-    if (text != "merged" && text != "full")
-        throw Error(kWrongUse, "--decoder: expected merged or full, got \"" + text + "\"");
-    o.convert.decoder = text == "merged" ? models::Decoder::Merged : models::Decoder::Full;
+/// `value`: the first of two for the first of two words.
+template <typename Value>
+Value choose(const std::string& option, const std::string& text, const char* first, const char* second,
+             Value value, Value other) {
+    if (text != first && text != second)
+        throw Error(kWrongUse, option + ": expected " + first + " or " + second + ", got \"" + text + "\"");
+    return text == first ? value : other;
 }
 
 std::vector<std::string> parseNames(const std::string& option, const std::string& text) {
-    std::vector<std::string> names;
-    std::istringstream words(text);
-    for (std::string name; std::getline(words, name, ',');)
-        names.push_back(name);
-    if (names.empty() || std::find(names.begin(), names.end(), "") != names.end() || text.back() == ',')
+    const std::vector<std::string> names = splitList(text);
+    if (names.empty() || std::find(names.begin(), names.end(), "") != names.end())
         throw Error(kWrongUse, option + ": expected names with commas between, got \"" + text + "\"");
     return names;
 }
@@ -152,23 +139,22 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
                     "the reducer, and blocks if wanted (default: gentle; mpm if there are --blocks)")
         ->type_name("gentle|mpm:2+5|...");
     addParsed(verb, "--blocks", "merge before these blocks (default: those of the method; mpm has 2,5)",
-              "LIST|none",
-              [&o](const std::string& text) { o.convert.blocks = parseBlocks("--blocks", text); });
+              "LIST|none", o.convert.blocks, parseBlocks);
     verb.add_option("--tune", o.tune, "choose method and blocks on these images, as 'mpm tune --write' does")
         ->type_name("SOURCE")
         ->expected(1)
         ->take_all();
     addParsed(verb, "--form", "fused: every OpenCV; layers: OpenCV 5, ONNX Runtime (default: fused)",
-              "fused|layers", [&o](const std::string& text) { chooseForm(text, o); });
-    addParsed(verb, "--size", "another image size", "HxW",
-              [&o](const std::string& text) { o.convert.size = parseSize("--size", text); });
-    addParsed(verb, "--batch", "a fixed batch", "B",
-              [&o](const std::string& text) { o.convert.batch = parseCount("--batch", text, 1); });
+              "fused|layers", o.convert.form, choose<models::Form>, "fused", "layers", models::Form::Fused,
+              models::Form::Layers);
+    addParsed(verb, "--size", "another image size", "HxW", o.convert.size, parseSize);
+    addParsed(verb, "--batch", "a fixed batch", "B", o.convert.batch, parseCount, 1, INT_MAX);
     addParsed(verb, "--decoder",
               "merged: decoders compute the merged tokens; full: all tokens (default: full)", "merged|full",
-              [&o](const std::string& text) { chooseDecoder(text, o); });
+              o.convert.decoder, choose<models::Decoder>, "merged", "full", models::Decoder::Merged,
+              models::Decoder::Full);
     addParsed(verb, "--outputs", "keep these outputs and the inputs they need only", "NAME,...",
-              [&o](const std::string& text) { o.convert.outputs = parseNames("--outputs", text); });
+              o.convert.outputs, parseNames);
     verb.add_option_function<std::vector<std::string>>(
             "--set", [&o](const std::vector<std::string>& texts) { chooseInputs(texts, o); },
             "give a scalar input a constant value and remove it from the inputs")
@@ -176,7 +162,7 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
         ->expected(1)
         ->take_all();
     addParsed(verb, "--output", "scores as the model has them, or class ids (default: logits)",
-              "logits|labels", [&o](const std::string& text) { chooseOutput(text, o); });
+              "logits|labels", o.convert.labels, choose<bool>, "logits", "labels", false, true);
     verb.add_option("--labels", o.labels,
                     "JSON list of the classes' names, or of objects with name and color")
         ->type_name("FILE");
@@ -184,17 +170,16 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
               "JSON|none", [&o](const std::string& text) { o.convert.detections = text; });
     addParsed(verb, "--mean",
               "of the training's preprocessing, on 0 to 1 (default: the export's, else .5,.5,.5)", "R,G,B",
-              [&o](const std::string& text) { o.convert.mean = parseThree("--mean", text, false); });
-    addParsed(verb, "--std", "deviation, likewise", "R,G,B",
-              [&o](const std::string& text) { o.convert.deviation = parseThree("--std", text, true); });
+              o.convert.mean, parseThree, false);
+    addParsed(verb, "--std", "deviation, likewise", "R,G,B", o.convert.deviation, parseThree, true);
     addParsed(verb, "--normalise", "a name for both: ImageNet's values, CLIP's, 0.5, or 0 and 1",
               "imagenet|clip|half|none", [&o](const std::string& text) { o.normalise = text; });
     verb.add_flag("--sandbox", o.sandbox, "give up other files, the network and programs before IN is read");
     addParsed(verb, "--max-memory",
               "reject models that need more memory (default: 1 GiB and 16 times the file)", "BYTES",
-              [&o](const std::string& text) { o.convert.maxMemory = parseBytes("--max-memory", text); });
+              o.convert.maxMemory, parseBytes);
     addParsed(verb, "--max-seconds", "reject models that take longer (default: 25, and 5 for each MiB)", "S",
-              [&o](const std::string& text) { o.convert.maxSeconds = parseSeconds("--max-seconds", text); });
+              o.convert.maxSeconds, parseSeconds);
     addCommonOptions(verb, o.common, false);
     verb.footer(kConvertExamples);
 }

@@ -164,9 +164,8 @@ void addInfo(CLI::App& app, Action& action) {
     const auto options = std::make_shared<InfoOptions>();
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
-    addParsed(
-        *verb, "--precision", "also list the layers that would stay in f32", precisionForm(true),
-        [options](const std::string& text) { options->precision = parsePrecision("--precision", text); });
+    addParsed(*verb, "--precision", "also list the layers that would stay in f32", precisionForm(true),
+              options->precision, parsePrecision);
     verb->footer(kInfoExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });
 }

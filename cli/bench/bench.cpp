@@ -119,20 +119,16 @@ void addBench(CLI::App& app, Action& action) {
         ->required();
     verb->add_option("SOURCE", o->sources, "images to measure on (default: the built-in street)");
     addSourceFrom(*verb, o->sourceFrom);
-    addParsed(*verb, "--compare", "methods (default: none,mpm)", "none,mpm:2+5,tome:r=13",
-              [o](const std::string& text) { o->methods = parseMethods("--compare", text); });
-    addParsed(*verb, "--batch", "batch sizes (default: 1)", "1,2,32",
-              [o](const std::string& text) { o->batches = parseCounts("--batch", text, 1); });
-    addParsed(*verb, "--size", "input size, if the model leaves it open", "HxW",
-              [o](const std::string& text) { o->size = parseSize("--size", text); });
-    addParsed(*verb, "--rounds", "measured rounds (default: 20)", "N",
-              [o](const std::string& text) { o->rounds = parseCount("--rounds", text, 1); });
-    addParsed(*verb, "--warm-up", "rounds before (default: 3)", "N",
-              [o](const std::string& text) { o->warmUp = parseCount("--warm-up", text, 0); });
+    addParsed(*verb, "--compare", "methods (default: none,mpm)", "none,mpm:2+5,tome:r=13", o->methods,
+              parseMethods);
+    addParsed(*verb, "--batch", "batch sizes (default: 1)", "1,2,32", o->batches, parseCounts, 1);
+    addSizeOption(*verb, o->size);
+    addParsed(*verb, "--rounds", "measured rounds (default: 20)", "N", o->rounds, parseCount, 1, INT_MAX);
+    addParsed(*verb, "--warm-up", "rounds before (default: 3)", "N", o->warmUp, parseCount, 0, INT_MAX);
     verb->add_option("--eval", o->eval, "a report of 'mpm eval --json', for the loss of accuracy")
         ->type_name("FILE");
     addParsed(*verb, "--loss", "with --eval: the schedules that lose at most this many points of mIoU",
-              "POINTS", [o](const std::string& text) { o->loss = parseNumbers("--loss", text, 1)[0] / 100; });
+              "POINTS", [o](const std::string& text) { o->loss = parseNumber("--loss", text) / 100; });
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     addCommonOptions(*verb, o->common);
     addMemoryOption(*verb, o->common);

@@ -111,8 +111,12 @@ std::int64_t parseBytes(const std::string& option, const std::string& text) {
     return bytes;
 }
 
+double parseNumber(const std::string& option, const std::string& text) {
+    return parseNumbers(option, text, 1)[0];
+}
+
 double parseSeconds(const std::string& option, const std::string& text) {
-    const double seconds = parseNumbers(option, text, 1)[0];
+    const double seconds = parseNumber(option, text);
     if (!(seconds > 0)) reject(option, text, "a number of seconds above 0");
     return seconds;
 }
@@ -140,27 +144,27 @@ std::vector<double> parseNumbers(const std::string& option, const std::string& t
 }
 
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, bool withPrecision) {
-    addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto",
-              [&options](const std::string& text) { options.device = parseDevice("--device", text); });
+    addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto", options.device,
+              parseDevice);
     if (withPrecision)
-        addParsed(
-            verb, "--precision", "of the encoder's products (default: f32)", precisionForm(false),
-            [&options](const std::string& text) { options.precision = parsePrecision("--precision", text); });
+        addParsed(verb, "--precision", "of the encoder's products (default: f32)", precisionForm(false),
+                  options.precision, parsePrecision);
     verb.add_flag("--batch-independent", options.batchIndependent,
                   "on a GPU too, an image's bits do not depend on its batch");
-    addParsed(verb, "--threads", "CPU threads to use (default: all)", "N",
-              [&options](const std::string& text) {
-                  options.threads = parseCount("--threads", text, 1, kMostThreads);
-              });
+    addParsed(verb, "--threads", "CPU threads to use (default: all)", "N", options.threads, parseCount, 1,
+              kMostThreads);
     if (!withBlocks) return;
     addParsed(verb, "--blocks", "blocks to merge before, or none (default: the model's own)", "2,5|none",
-              [&options](const std::string& text) { options.blocks = parseBlocks("--blocks", text); });
+              options.blocks, parseBlocks);
+}
+
+void addSizeOption(CLI::App& verb, cv::Size& size) {
+    addParsed(verb, "--size", "input size, if the model leaves it open", "HxW", size, parseSize);
 }
 
 void addMemoryOption(CLI::App& verb, CommonOptions& options) {
     addParsed(verb, "--max-memory", "limit for models, images and results (default: 2G for an image)",
-              "BYTES",
-              [&options](const std::string& text) { options.maxMemory = parseBytes("--max-memory", text); });
+              "BYTES", options.maxMemory, parseBytes);
 }
 
 void addReuseOption(CLI::App& verb, CommonOptions& options) {

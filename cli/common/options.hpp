@@ -31,6 +31,7 @@ int parseCount(const std::string& option, const std::string& text, int smallest,
                int largest = INT_MAX);  ///< a whole number
 /// 4096, 500M: bytes, or K, M or G bytes (factors of 1024).
 std::int64_t parseBytes(const std::string& option, const std::string& text);
+double parseNumber(const std::string& option, const std::string& text);
 double parseSeconds(const std::string& option, const std::string& text);  ///< above 0
 std::vector<int> parseCounts(const std::string& option, const std::string& text, int smallest);
 std::vector<double> parseNumbers(const std::string& option, const std::string& text, size_t count);
@@ -52,6 +53,7 @@ struct CommonOptions {
 /// `--precision` if `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
+void addSizeOption(CLI::App& verb, cv::Size& size);            ///< --size of run, bench, eval and tune
 void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval
 
 /// --reuse and --reuse=VALUES of run, bench and eval.
@@ -62,6 +64,14 @@ template <typename Parse>
 CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
                        const std::string& form, Parse parse) {
     return verb.add_option_function<std::string>(name, parse, help)->type_name(form);
+}
+
+/// An option whose value is parse(name, text, further...).
+template <typename Value, typename Parse, typename... Further>
+CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
+                       const std::string& form, Value& value, Parse parse, Further... further) {
+    const auto assign = [=, &value](const std::string& text) { value = parse(name, text, further...); };
+    return addParsed(verb, name, help, form, assign);
 }
 
 void applyThreads(const CommonOptions& options);

@@ -147,17 +147,14 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--root", o.request.root, "root folder of the data set")->type_name("DIR");
     addSourceFrom(verb, o.sourceFrom);
     verb.add_option("--split", o.request.split, "part of it (default: val)")->type_name("NAME");
-    addParsed(verb, "--batch", "windows in a forward (default: 1)", "1,32",
-              [&o](const std::string& text) { o.request.batches = parseCounts("--batch", text, 1); });
+    addParsed(verb, "--batch", "windows in a forward (default: 1)", "1,32", o.request.batches, parseCounts,
+              1);
     addParsed(verb, "--compare",
               "methods (default: the model's own); singles and pairs: a merge before each "
               "block, and before each two blocks",
-              "none,mpm:2+5,tome:r=13",
-              [&o](const std::string& text) { o.request.methods = parseMethods("--compare", text); });
-    addParsed(verb, "--size", "input size, if the model leaves it open", "HxW",
-              [&o](const std::string& text) { o.size = parseSize("--size", text); });
-    addParsed(verb, "--limit", "only the first N images", "N",
-              [&o](const std::string& text) { o.request.limit = parseCount("--limit", text, 1); });
+              "none,mpm:2+5,tome:r=13", o.request.methods, parseMethods);
+    addSizeOption(verb, o.size);
+    addParsed(verb, "--limit", "only the first N images", "N", o.request.limit, parseCount, 1, INT_MAX);
     addNightOptions(verb, o.request.nights);
     verb.add_flag("--paired", o.request.paired, "with --night: evaluate the same images by day, too");
     addCommonOptions(verb, o.common, true, false);
@@ -182,7 +179,7 @@ void addFiles(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--truth", o.truth, "mot: the true tracks, a file or a folder with the same names")
         ->type_name("FILE");
     addParsed(verb, "--frames", "mot: frames of a sequence (default: the last that a file names)", "N",
-              [&o](const std::string& text) { o.frames = parseCount("--frames", text, 1); });
+              o.frames, parseCount, 1, INT_MAX);
     addParsed(verb, "--iou", "coco: overlap of boxes or of masks (default: bbox)", "bbox|segm",
               [&o](const std::string& text) {
                   if (text != "bbox" && text != "segm")
@@ -203,8 +200,7 @@ void addWriting(CLI::App& verb, EvalOptions& o) {
                     "write every image's counts and every batch's times; a run that was "
                     "killed continues from there")
         ->type_name("FILE");
-    addParsed(verb, "--shard", "only the i-th of n parts (from 1)", "i/n",
-              [&o](const std::string& text) { o.request.shard = parseShard("--shard", text); });
+    addParsed(verb, "--shard", "only the i-th of n parts (from 1)", "i/n", o.request.shard, parseShard);
     verb.add_option("--join", o.join, "no MODEL: the shards' --counts files as one result")
         ->type_name("FILES");
 }

@@ -35,9 +35,9 @@ pipeline::MergeMapStyle::Colours parseMapColours(const std::string& text) {
     throw Error(kWrongUse, "--map-colours: \"" + text + "\" is not known; choose from " + keys);
 }
 
-double parseShare(const char* option, const std::string& text) {
-    const double share = parseNumbers(option, text, 1)[0];
-    if (!(share >= 0 && share <= 1)) throw Error(kWrongUse, std::string(option) + ": expected 0 to 1");
+double parseShare(const std::string& option, const std::string& text) {
+    const double share = parseNumber(option, text);
+    if (!(share >= 0 && share <= 1)) throw Error(kWrongUse, option + ": expected 0 to 1");
     return share;
 }
 
@@ -52,37 +52,32 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     addParsed(verb, "--save",
               "files to write (default: labels,overlay,map,csv; boxes instead of labels for detectors)",
               "LIST", [&o](const std::string& text) { o.save = SaveChoice::parse(text); });
-    addParsed(verb, "--size", "input size, if the model leaves it open", "HxW",
-              [&o](const std::string& text) { o.size = parseSize("--size", text); });
+    addSizeOption(verb, o.size);
     addParsed(verb, "--window",
-              "segment large images window by window instead of shrunk: steps of the window", "HxW",
-              [&o](const std::string& text) { o.window = parseSize("--window", text); });
-    addParsed(verb, "--stride", "analyse every Nth frame", "N",
-              [&o](const std::string& text) { o.stride = parseCount("--stride", text, 1); });
+              "segment large images window by window instead of shrunk: steps of the window", "HxW", o.window,
+              parseSize);
+    addParsed(verb, "--stride", "analyse every Nth frame", "N", o.stride, parseCount, 1, INT_MAX);
     const auto seconds = [&verb](const char* name, const char* help, double& value) {
         addParsed(verb, name, help, "SECONDS", [name, &value](const std::string& text) {
-            value = parseNumbers(name, text, 1)[0];
+            value = parseNumber(name, text);
             if (value <= 0) throw Error(kWrongUse, std::string(name) + ": expected more than 0 seconds");
         });
     };
     seconds("--every", "analyse one frame every so many seconds", o.every);
     seconds("--duration", "stop each source after so many seconds", o.duration);
-    addParsed(verb, "--opacity", "of the classes' colours, 0 to 1 (default: 0.55)", "X",
-              [&o](const std::string& text) {
-                  o.opacity = parseNumbers("--opacity", text, 1)[0];
-                  if (o.opacity < 0 || o.opacity > 1) throw Error(kWrongUse, "--opacity: expected 0 to 1");
-              });
+    addParsed(verb, "--opacity", "of the classes' colours, 0 to 1 (default: 0.55)", "X", o.opacity,
+              parseShare);
     addParsed(
         verb, "--map-colours",
         "of the merge map: mean (of each cluster's patches, default), size (of the cluster) or distinct",
         "HOW", [&o](const std::string& text) { o.mapColours = parseMapColours(text); });
-    addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N",
-              [&o](const std::string& text) { o.dayCycle = parseCount("--day-cycle", text, 2); });
+    addParsed(verb, "--day-cycle", "demo: frames in which a whole day passes (default: 48)", "N", o.dayCycle,
+              parseCount, 2, INT_MAX);
     addParsed(verb, "--threshold", "only objects with larger scores, 0 to 1 (default: 0.5; of regions 0.6)",
-              "X", [&o](const std::string& text) { o.threshold = parseShare("--threshold", text); });
+              "X", o.threshold, parseShare);
     addParsed(verb, "--nms",
               "detectors: if boxes of a class overlap by more, keep only the best (default: all)", "IOU",
-              [&o](const std::string& text) { o.nms = parseShare("--nms", text); });
+              o.nms, parseShare);
     addParsed(verb, "--classes", "objects of these classes only (names or ids)", "LIST",
               [&o](const std::string& text) { o.classes = splitList(text); });
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");

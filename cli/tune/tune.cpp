@@ -155,18 +155,13 @@ void addTune(CLI::App& app, Action& action) {
         ->required();
     verb->add_option("SOURCE", o->sources, "images or video like those that the model will see")->required();
     addSourceFrom(*verb, o->sourceFrom);
-    const auto number = [](const std::string& option, const std::string& text) {
-        return parseNumbers(option, text, 1)[0];
-    };
     addParsed(*verb, "--keep", "choose the fastest with at least this agreement, 0 to 1 (default: 0.99)", "X",
-              [=](const std::string& text) { o->goal.keep = number("--keep", text); });
+              o->goal.keep, parseNumber);
     addParsed(*verb, "--faster", "choose the highest agreement of those that are F times as fast", "F",
-              [=](const std::string& text) { o->goal.faster = number("--faster", text); });
+              o->goal.faster, parseNumber);
     verb->add_flag("--write", o->write, "store the choice in MODEL");
-    addParsed(*verb, "--minutes", "stop after M minutes (default: 2)", "M",
-              [=](const std::string& text) { o->minutes = number("--minutes", text); });
-    addParsed(*verb, "--size", "input size, if the model leaves it open", "HxW",
-              [o](const std::string& text) { o->size = parseSize("--size", text); });
+    addParsed(*verb, "--minutes", "stop after M minutes (default: 2)", "M", o->minutes, parseNumber);
+    addSizeOption(*verb, o->size);
     verb->add_option("--json", o->json, "write the results as JSON too")->type_name("FILE");
     verb->add_option("--plot", o->plot, "agreement over speed, as SVG or PNG")->type_name("FILE");
     addCommonOptions(*verb, o->common, false);
