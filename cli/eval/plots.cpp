@@ -63,26 +63,24 @@ std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), 
 
 Figure accuracyFigure(const EvalSummary& summary) {
     const Rows rows = firstLight(summary);
-    PlotPanel speed{
-        "Accuracy against speed", "images a second (network alone)", "mIoU, %", {}, {}, false, 0, 0};
+    PlotPanel speed{"Accuracy against speed", "images a second (network alone)", "mIoU, %"};
     speed.series = byMethod(
         rows, [](const EvalRow& row) { return row.imagesPerSecond().perSecond; }, true);
-    PlotPanel work{"Accuracy against operations", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
+    PlotPanel work{"Accuracy against operations", "GFLOPs an image", "mIoU, %"};
     work.series = byMethod(
         rows, [](const EvalRow& row) { return row.gflops(); }, false);
     return {"Accuracy and cost", {speed, work}};
 }
 
 Figure tokensFigure(const EvalSummary& summary) {
-    PlotPanel panel{
-        "Image tokens entering each block, mean over images", "block", "tokens", {}, {}, true, 0, 0};
+    PlotPanel panel{"Image tokens entering each block, mean over images", "block", "tokens", {}, {}, true};
     for (const EvalRow* row : firstLight(summary)) {
         if (panel.series.size() == kMostCurves) break;
         PlotSeries series;
         series.name = row->text, series.markers = false;
         for (size_t block = 0; block < row->tokens.size(); ++block) {
-            series.points.push_back({double(block), row->tokens[block], 0, 0, {}});
-            series.points.push_back({double(block) + 1, row->tokens[block], 0, 0, {}});
+            series.points.push_back({double(block), row->tokens[block]});
+            series.points.push_back({double(block) + 1, row->tokens[block]});
         }
         panel.series.push_back(series);
     }
@@ -95,7 +93,7 @@ PlotSeries shareSeries(const std::string& name, const std::vector<double>& share
     PlotSeries series;
     series.name = name;
     for (size_t bin = 0; bin < std::min(shares.size(), kFarthest); ++bin)
-        series.points.push_back({double(bin), 100 * shares[bin], 0, 0, {}});
+        series.points.push_back({double(bin), 100 * shares[bin]});
     return series;
 }
 
@@ -108,14 +106,9 @@ std::vector<double> sharesOf(const pipeline::DistanceCounts& counts) {
 }
 
 Figure distanceFigure(const EvalSummary& summary) {
-    PlotPanel panel{"Distance between tokens that merge",
-                    "patches, centre to centre (1: neighbours)",
-                    "share of merges, %",
-                    {},
-                    {},
-                    true,
-                    0,
-                    0};
+    PlotPanel panel{"Distance between tokens that merge", "patches, centre to centre (1: neighbours)",
+                    "share of merges, %"};
+    panel.fromZero = true;
     std::vector<std::string> seen;  // one setting of each method is enough
     for (const EvalRow* row : firstLight(summary)) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
@@ -147,26 +140,20 @@ Figure distanceFigure(const EvalSummary& summary) {
 }
 
 Figure regionFigure(const EvalSummary& summary) {
-    PlotPanel scores{"mIoU lost against all tokens, points", "",    "points", {},
-                     {"boundary band", "interior"},          false, 0,        0};
-    PlotPanel objects{"Correct pixels lost against all tokens, points",
-                      "",
-                      "points",
-                      {},
-                      {"small objects", "medium", "large"},
-                      false,
-                      0,
-                      0};
+    PlotPanel scores{"mIoU lost against all tokens, points", "", "points"};
+    PlotPanel objects{"Correct pixels lost against all tokens, points", "", "points"};
+    scores.categories = {"boundary band", "interior"};
+    objects.categories = {"small objects", "medium", "large"};
     for (const EvalRow* row : firstLight(summary)) {
         const EvalRow* base = summary.baseOf(*row);
         if (base == nullptr || base == row || scores.series.size() == kMostCurves) continue;
         PlotSeries one, other;
         one.name = other.name = row->text;
-        one.points = {{0, 100 * (base->classes.band.miou() - row->classes.band.miou()), 0, 0, {}},
-                      {1, 100 * (base->classes.interior.miou() - row->classes.interior.miou()), 0, 0, {}}};
+        one.points = {{0, 100 * (base->classes.band.miou() - row->classes.band.miou())},
+                      {1, 100 * (base->classes.interior.miou() - row->classes.interior.miou())}};
         for (int size = 0; size < pipeline::ObjectCounts::kSizes; ++size)
             other.points.push_back(
-                {double(size), 100 * (base->objects.recall(size) - row->objects.recall(size)), 0, 0, {}});
+                {double(size), 100 * (base->objects.recall(size) - row->objects.recall(size))});
         scores.series.push_back(one);
         objects.series.push_back(other);
     }
@@ -183,15 +170,15 @@ Rows insertions(const EvalSummary& summary, size_t count) {
 
 Figure depthFigure(const EvalSummary& summary) {
     const Rows singles = insertions(summary, 1), pairs = insertions(summary, 2);
-    PlotPanel depth{"One insertion, before each block", "block", "mIoU, %", {}, {}, false, 0, 0};
-    PlotPanel plane{"One insertion and two", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
+    PlotPanel depth{"One insertion, before each block", "block", "mIoU, %"};
+    PlotPanel plane{"One insertion and two", "GFLOPs an image", "mIoU, %"};
     PlotSeries line, base, single, pair;
     line.name = single.name = "one insertion", pair.name = "two insertions", base.name = "all tokens";
     single.line = pair.line = base.markers = false, base.dashed = true, pair.radius = 3;
     const EvalRow* all = summary.baseOf(*singles.front());
     for (const EvalRow* row : singles) {
         const double miou = 100 * row->whole.miou();
-        line.points.push_back({double(row->schedule[0]), miou, 0, 0, {}});
+        line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
     // Only pairs that no other pair beats in both are labelled.
@@ -207,7 +194,7 @@ Figure depthFigure(const EvalSummary& summary) {
     plane.series = {single, pair};
     if (all != nullptr) {
         const double miou = 100 * all->whole.miou();
-        base.points = {{line.points.front().x, miou, 0, 0, {}}, {line.points.back().x, miou, 0, 0, {}}};
+        base.points = {{line.points.front().x, miou}, {line.points.back().x, miou}};
         depth.series.push_back(base);
         PlotSeries mark = base;
         mark.markers = true, mark.line = false;
@@ -227,18 +214,13 @@ Figure nightFigure(const EvalSummary& summary) {
     for (const pipeline::DayNightPair& pair : pairs)
         if (std::count(lights.begin(), lights.end(), lightText(*pair.night)) == 0)
             lights.push_back(lightText(*pair.night));
-    PlotPanel change{"Tokens merged away, night against day",
-                     "night: luminance, photons, deviation",
-                     "change, %",
-                     {},
-                     lights,
-                     false,
-                     0,
-                     0};
+    PlotPanel change{"Tokens merged away, night against day", "night: luminance, photons, deviation",
+                     "change, %"};
+    change.categories = lights;
     std::vector<std::string> all = {"day"};  // the left panel has the rest of each night
     for (const std::string& light : lights)
         all.push_back("night " + light.substr(0, light.find(',')));
-    PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all, false, 0, 0};
+    PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all};
     for (const pipeline::DayNightPair& pair : pairs) {
         const auto seriesOf = [&](PlotPanel& panel) -> PlotSeries& {
             for (PlotSeries& one : panel.series)
@@ -253,8 +235,8 @@ Figure nightFigure(const EvalSummary& summary) {
         const double at =
             double(std::find(lights.begin(), lights.end(), lightText(*pair.night)) - lights.begin());
         PlotSeries& score = seriesOf(scores);
-        if (score.points.empty()) score.points.push_back({0, 100 * pair.day->whole.miou(), 0, 0, {}});
-        score.points.push_back({at + 1, 100 * pair.night->whole.miou(), 0, 0, {}});
+        if (score.points.empty()) score.points.push_back({0, 100 * pair.day->whole.miou()});
+        score.points.push_back({at + 1, 100 * pair.night->whole.miou()});
         if (std::isfinite(pair.change))
             seriesOf(change).points.push_back({at, 100 * pair.change, 0, 100 * pair.standardError, {}});
     }
@@ -277,18 +259,17 @@ Figure tuningFigure(const EvalSummary& summary) {
         night.push_back(pair.night);
     }
     const auto gflops = [](const EvalRow& row) { return row.gflops(); };
-    PlotPanel left{
-        "By day; ringed: the settings tuned by day", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
-    PlotPanel right{"By night; ringed: the same settings", "GFLOPs an image", "mIoU, %", {}, {}, false, 0, 0};
+    PlotPanel left{"By day; ringed: the settings tuned by day", "GFLOPs an image", "mIoU, %"};
+    PlotPanel right{"By night; ringed: the same settings", "GFLOPs an image", "mIoU, %"};
     left.series = byMethod(day, gflops, false);
     right.series = byMethod(night, gflops, false);
     for (const pipeline::Tuned& choice : tuned) {
         PlotSeries ring;
         ring.name = choice.day->method, ring.colourOf = colourIn(left.series, ring.name), ring.line = false,
         ring.ring = true, ring.radius = 8;
-        ring.points = {{choice.day->gflops(), 100 * choice.day->whole.miou(), 0, 0, {}}};
+        ring.points = {{choice.day->gflops(), 100 * choice.day->whole.miou()}};
         left.series.push_back(ring);
-        ring.points = {{choice.night->gflops(), 100 * choice.night->whole.miou(), 0, 0, {}}};
+        ring.points = {{choice.night->gflops(), 100 * choice.night->whole.miou()}};
         right.series.push_back(ring);
     }
     return {"Tuned by day, run by night", {left, right}};

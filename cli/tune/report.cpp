@@ -49,8 +49,7 @@ pipeline::Figure tuneFigure(const pipeline::ModelTuning& tuning, const std::stri
         best.points.push_back(pointOf(result.rows[index], true));
     best.points.push_back({1, 1, 0, 0, "all tokens"});
     if (result.best) chosen.points.push_back(pointOf(result.rows[*result.best], false));
-    pipeline::PlotPanel panel{
-        "", "times as fast as all tokens", "agreement with all tokens", {}, {}, false, 0, 0};
+    pipeline::PlotPanel panel{"", "times as fast as all tokens", "agreement with all tokens"};
     panel.series = {tried, best};
     if (result.best) panel.series.push_back(chosen);
     pipeline::Figure figure{"Merging, tuned without labels", {panel}, {700, 460}};

@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 struct PlotPoint {
     double x = 0, y = 0;
     double xError = 0, yError = 0;  ///< standard errors; drawn if they can be seen
-    std::string label;              ///< beside the point, if there is room
+    std::string label = {};         ///< beside the point, if there is room
 };
 
 struct PlotSeries {
@@ -25,10 +25,10 @@ struct PlotSeries {
 
 struct PlotPanel {
     std::string title, xLabel, yLabel;
-    std::vector<PlotSeries> series;
-    std::vector<std::string> categories;  ///< not empty: bars, a point's x is the number of the category
-    bool fromZero = false;                ///< the vertical axis starts at 0
-    double xFrom = 0, xTo = 0;            ///< if they differ: the horizontal axis; else as the points need
+    std::vector<PlotSeries> series = {};
+    std::vector<std::string> categories = {};  ///< not empty: bars, a point's x is the number of the category
+    bool fromZero = false;                     ///< the vertical axis starts at 0
+    double xFrom = 0, xTo = 0;  ///< if they differ: the horizontal axis; else as the points need
 };
 
 struct Figure {
