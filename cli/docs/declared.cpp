@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
+#include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
 
 namespace mpm::cli {
@@ -54,6 +56,17 @@ std::vector<DeclaredVerb> declared(const CLI::App& app) {
     for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
         if (!verb->get_group().empty()) verbs.push_back(declaredVerb(*verb, verb->get_name()));
     return verbs;
+}
+
+void writeDocuments(const std::string& folder, const CLI::App& app) {
+    makeFolder(folder);
+    const std::vector<DeclaredVerb> verbs = declared(app);
+    for (const DeclaredVerb& verb : verbs)
+        writeText(std::filesystem::path(folder) / ((verb.name.empty() ? "mpm" : "mpm-" + verb.name) + ".1"),
+                  manualPage(verbs, verb));
+    writeText(std::filesystem::path(folder) / "mpm.bash", bashCompletion(verbs));
+    writeText(std::filesystem::path(folder) / "_mpm", zshCompletion(verbs));
+    writeText(std::filesystem::path(folder) / "mpm.fish", fishCompletion(verbs));
 }
 
 }  // namespace mpm::cli
