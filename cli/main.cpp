@@ -118,15 +118,8 @@ int run(int argc, char** argv) {
 }
 
 Exit statusOf(pipeline::MeasureError::Kind kind) {
-    switch (kind) {
-        case pipeline::MeasureError::Kind::Settings:
-            return kWrongUse;
-        case pipeline::MeasureError::Kind::Input:
-            return kBadInput;
-        case pipeline::MeasureError::Kind::Failed:
-            break;
-    }
-    return kFailed;
+    using Kind = pipeline::MeasureError::Kind;
+    return kind == Kind::Settings ? kWrongUse : kind == Kind::Input ? kBadInput : kFailed;
 }
 
 int guarded(int argc, char** argv) {

@@ -54,10 +54,6 @@ void writeBytes(const std::string& path, std::string_view bytes, Sync sync) {
     });
 }
 
-void writeText(const std::string& path, const std::string& text) {
-    writeBytes(path, text);
-}
-
 void writeImage(const std::string& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
     if (!cv::imencode(std::filesystem::path(path).extension().string(), image, bytes))
@@ -79,7 +75,7 @@ std::string reportText(const Json& report) {
 }
 
 void writeJson(const std::string& path, const Json& report) {
-    writeText(path, reportText(report));
+    writeBytes(path, reportText(report));
 }
 
 }  // namespace mpm::cli

@@ -17,7 +17,6 @@ void checkWritable(const std::string& path);
 
 /// Links are followed, devices and pipes written through. Throws Error as checkWritable.
 void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Sync::Always);
-void writeText(const std::string& path, const std::string& text);
 
 /// In the format of the path's extension. Throws Error(kFailed).
 void writeImage(const std::string& path, const cv::Mat& image);
@@ -25,13 +24,12 @@ void writeImage(const std::string& path, const cv::Mat& image);
 /// Creates the folder if it is missing. Throws Error(kFailed).
 void makeFolder(const std::string& path);
 
-using pipeline::finite;
 using pipeline::Json;
 
 /// Indented, each list of plain values on a single line.
 std::string reportText(const Json& report);
 
-/// Throws Error as writeText.
+/// Throws Error as writeBytes.
 void writeJson(const std::string& path, const Json& report);
 
 }  // namespace mpm::cli

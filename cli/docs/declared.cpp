@@ -62,11 +62,11 @@ void writeDocuments(const std::string& folder, const CLI::App& app) {
     makeFolder(folder);
     const std::vector<DeclaredVerb> verbs = declared(app);
     for (const DeclaredVerb& verb : verbs)
-        writeText(std::filesystem::path(folder) / ((verb.name.empty() ? "mpm" : "mpm-" + verb.name) + ".1"),
-                  manualPage(verbs, verb));
-    writeText(std::filesystem::path(folder) / "mpm.bash", bashCompletion(verbs));
-    writeText(std::filesystem::path(folder) / "_mpm", zshCompletion(verbs));
-    writeText(std::filesystem::path(folder) / "mpm.fish", fishCompletion(verbs));
+        writeBytes(std::filesystem::path(folder) / ((verb.name.empty() ? "mpm" : "mpm-" + verb.name) + ".1"),
+                   manualPage(verbs, verb));
+    writeBytes(std::filesystem::path(folder) / "mpm.bash", bashCompletion(verbs));
+    writeBytes(std::filesystem::path(folder) / "_mpm", zshCompletion(verbs));
+    writeBytes(std::filesystem::path(folder) / "mpm.fish", fishCompletion(verbs));
 }
 
 }  // namespace mpm::cli

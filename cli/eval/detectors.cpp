@@ -68,7 +68,7 @@ pipeline::DetectionEval measureDetector(const EvalOptions& options) try {
     if (!options.saveDetections.empty())
         save = [&](const pipeline::CocoResult& result) { results.add(result); };
     pipeline::DetectionEval eval = evaluation.run(&modelCost, watchOnTerminal("image"), save);
-    if (!options.saveDetections.empty()) writeText(options.saveDetections, results.text());
+    if (!options.saveDetections.empty()) writeBytes(options.saveDetections, results.text());
     return eval;
 } catch (const pipeline::ModelError& error) {
     throw Error(kBadInput, options.model + ": " + error.what());

@@ -108,7 +108,7 @@ void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
     for (const std::string& table : {pairTable(summary), tuningTable(summary), reuseSummary(summary)})
         if (!table.empty()) std::cout << '\n' << table;
     if (!options.json.empty()) writeJson(options.json, pipeline::evalJson(summary));
-    if (!options.csv.empty()) writeText(options.csv, evalCsv(summary));
+    if (!options.csv.empty()) writeBytes(options.csv, evalCsv(summary));
     if (!options.plots.empty()) writePlots(options.plots, summary);
 }
 

@@ -309,7 +309,7 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
 void writePlots(const std::string& folder, const EvalSummary& summary) {
     for (const auto& [stem, figure] : evalFigures(summary)) {
         const std::string path = (std::filesystem::path(folder) / stem).string();
-        writeText(path + ".svg", pipeline::toSvg(figure));
+        writeBytes(path + ".svg", pipeline::toSvg(figure));
         writeImage(path + ".png", pipeline::toImage(figure));
     }
 }

@@ -219,19 +219,13 @@ void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t d
     m.phase = m_dayNight.update(m.luminance, clockOf(m_kind, result.frame));
     m.captureMs = captureMs;
     m.dropped = dropped;
-    if (m_objects) findObjects(result);
+    if (m_objects && (seg.detector || !seg.labels.empty())) m_objects->find(result);
     if (seg.detector) return deliver(result);
     if (seg.labels.empty())
         result.featureColours = m_featureColours.colours(seg.features, seg.grid);
     else
         m.classShares = pipeline::classShares(seg.labels, static_cast<int>(m_description.labels.size()));
     deliver(result);
-}
-
-void RunSession::findObjects(FrameResult& result) {
-    pipeline::Segmentation& seg = result.segmentation;
-    if (!seg.detector && seg.labels.empty()) return;
-    m_objects->find(result);
 }
 
 std::string RunSession::uniqueName(const std::string& name) {
@@ -252,9 +246,8 @@ void RunSession::checkSave(const pipeline::Segmentation& first) const {
     if (first.detector) return;
     if (!first.labels.empty() || !m_options.save || !m_options.save->labels) return;
     if (m_segmenter.network().hasQueries())
-        throw Error(kWrongUse,
-                    "--save labels: " + m_segmenter.network().name() + ": " + pipeline::kQueriesAdvice);
-    throw Error(kWrongUse, "--save labels: " + m_segmenter.network().name() +
+        throw Error(kWrongUse, "--save labels: " + name + ": " + pipeline::kQueriesAdvice);
+    throw Error(kWrongUse, "--save labels: " + name +
                                " has no classes, its output is features; leave labels out (overlay shows the "
                                "first three principal components)");
 }
@@ -292,7 +285,7 @@ void RunSession::deliver(FrameResult& result) {
     if (!m_started) start(result);
     const Stopwatch watch;
     if (m_save.images()) writeImages(m_options.out, result, m_description, m_save);
-    if (m_show) showResult(result);
+    if (m_show) m_closed = !m_show(overlayOf(result, m_description));
     result.measurement.drawMs = watch.milliseconds();
     for (TokenTable& table : m_tables)
         table.add(result);
@@ -319,10 +312,6 @@ void RunSession::addToTimeline(pipeline::TimelinePoint point) {
         m_timeline[i] = std::move(m_timeline[2 * i]);
     m_timeline.resize(m_timeline.size() / 2);
     m_timelineStep *= 2;
-}
-
-void RunSession::showResult(const FrameResult& result) {
-    m_closed = !m_show(overlayOf(result, m_description));
 }
 
 std::string RunSession::summaryLine() const {

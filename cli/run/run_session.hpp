@@ -60,11 +60,9 @@ private:
     bool due(const pipeline::Frame& frame);
     bool over(double seconds) const;
     void analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped);
-    void findObjects(FrameResult& result);
     void checkSave(const pipeline::Segmentation& first) const;
     void start(const FrameResult& first);
     void deliver(FrameResult& result);
-    void showResult(const FrameResult& result);
     void finish();
     std::string summaryLine() const;
     std::string uniqueName(const std::string& name);

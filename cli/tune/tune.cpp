@@ -92,7 +92,7 @@ void writeReports(const TuneRequest& request, const pipeline::Network& network,
     if (request.plot.empty()) return;
     const pipeline::Figure figure = tuneFigure(tuning, network.name());
     if (std::filesystem::path(request.plot).extension() == ".svg") {
-        writeText(request.plot, pipeline::toSvg(figure));
+        writeBytes(request.plot, pipeline::toSvg(figure));
     } else {
         writeImage(request.plot, pipeline::toImage(figure));
     }
