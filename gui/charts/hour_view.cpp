@@ -44,10 +44,6 @@ void HourView::setCurve(const Curve& curve) {
     refresh();
 }
 
-void HourView::showEvent(QShowEvent*) {
-    refresh();
-}
-
 QRectF HourView::plot() const {
     const double left = fontMetrics().horizontalAdvance(QStringLiteral("00:00")) + 10;
     return QRectF(rect()).adjusted(left, fontMetrics().height() + 6, -8, -(fontMetrics().height() + 6));

@@ -29,7 +29,7 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
-    void showEvent(QShowEvent* event) override;
+    void showEvent(QShowEvent*) override { refresh(); }
 
 private:
     QRectF plot() const;

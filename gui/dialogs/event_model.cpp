@@ -53,14 +53,6 @@ void EventModel::setEvents(const std::vector<pipeline::StoredEvent>& events,
     endResetModel();
 }
 
-int EventModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
-}
-
-int EventModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Columns;
-}
-
 QVariant EventModel::textOf(const Row& row, int column) const {
     switch (column) {
         case Time: {

@@ -93,10 +93,6 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     m_address->setFocus();
 }
 
-SourceDialog::~SourceDialog() {
-    endTest();
-}
-
 void SourceDialog::addChoices() {
     // A source with a name is listed by it.
     const auto section = [this](const QString& title, const QStringList& sources) {

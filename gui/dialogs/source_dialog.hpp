@@ -28,7 +28,7 @@ public:
         std::function<bool(const QString& name, const QString& source)> isNameFree;
     };
     SourceDialog(const QString& title, Choices choices, QWidget* parent = nullptr);
-    ~SourceDialog() override;
+    ~SourceDialog() override { endTest(); }
 
 signals:
     void chosen(const QString& source, const QString& name);

@@ -62,8 +62,4 @@ WatchSettings WatchDialog::settings() const {
     return settings;
 }
 
-void WatchDialog::emitSettings() {
-    emit settingsChanged(settings());
-}
-
 }  // namespace mpm::gui

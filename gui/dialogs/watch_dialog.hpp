@@ -39,7 +39,7 @@ signals:
     void passwordGiven(const QString& password);
 
 private:
-    void emitSettings();
+    void emitSettings() { emit settingsChanged(settings()); }
 
     WatchSettings m_before;  // keeps the settings that no page edits
     QString m_source;

@@ -12,14 +12,6 @@ Conditions conditionsOf(const Analysis& analysis) {
             reuse != ReuseState::Off && reuse != ReuseState::Suspended};
 }
 
-int Analysis::tokensKept() const {
-    return gui::tokensKept(merged.tokens);
-}
-
-int NightPair::tokensKept() const {
-    return gui::tokensKept(night.tokens);
-}
-
 double NightPair::fewerMerged() const {
     const double byDay = analysis->tokensIn() - analysis->tokensKept();
     const double byNight = static_cast<double>(night.tokens.map.total()) - tokensKept();

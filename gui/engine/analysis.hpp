@@ -95,6 +95,8 @@ struct Request {
     bool keepsImages = true;  ///< false: an image is discarded as soon as it is measured
 };
 
+int tokensKept(const mpm::ImageReport& report);
+
 /// One frame through the network.
 struct Analysis {
     LiveFrame frame;
@@ -114,7 +116,7 @@ struct Analysis {
     const ReuseReport& reuse() const { return (beside ? *beside : merged).tokens.reuse; }
 
     int tokensIn() const { return static_cast<int>(merged.tokens.map.total()); }
-    int tokensKept() const;
+    int tokensKept() const { return gui::tokensKept(merged.tokens); }
     double networkMs() const { return merged.totalMs(); }
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
@@ -159,13 +161,11 @@ struct NightPair {
     pipeline::Segmentation night;
     street::NightParameters parameters;
 
-    int tokensKept() const;
+    int tokensKept() const { return gui::tokensKept(night.tokens); }
     /// Fewer tokens merged by night than by day, in percent of the day's; 0 if nothing merges.
     double fewerMerged() const;
 };
 using NightPairPtr = std::shared_ptr<const NightPair>;
-
-int tokensKept(const mpm::ImageReport& report);
 
 /// Stages of a merge map besides their index.
 constexpr int kLastStage = -1, kUnmerged = -2;

@@ -155,10 +155,6 @@ void Engine::setTitle(const QString& title) {
     emit sourceReported(m_report);
 }
 
-void Engine::openModel(const QString& model) {
-    m_network->openModel(model);
-}
-
 void Engine::setRequest(const Request& request) {
     if (request.schedule != m_request.schedule || request.reuse != m_request.reuse)
         m_changedAt = Steady::now();
@@ -191,10 +187,6 @@ void Engine::setKnownObjects(pipeline::KnownObjects known) {
 void Engine::setRule(const pipeline::DayNightRule& rule) {
     m_rule = rule;
     if (m_capture != nullptr) m_capture->setRule(rule);
-}
-
-pipeline::DayNightRule Engine::rule() const {
-    return m_rule.value_or(CaptureWorker::ruleFor(m_kind));
 }
 
 void Engine::setMasks(const std::vector<pipeline::Polygon>& masks) {

@@ -30,7 +30,7 @@ public:
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
     /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
-    void openModel(const QString& model);
+    void openModel(const QString& model) { m_network->openModel(model); }
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
     /// Whether the images are visible or recorded; otherwise they are not drawn.
@@ -38,7 +38,7 @@ public:
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
     /// The rule in force.
-    pipeline::DayNightRule rule() const;
+    pipeline::DayNightRule rule() const { return m_rule.value_or(CaptureWorker::ruleFor(m_kind)); }
     void setPaused(bool paused);
     /// How a video is played; ignored by other sources.
     void command(const CaptureWorker::Command& command);

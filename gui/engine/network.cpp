@@ -17,10 +17,6 @@ SharedNetwork::SharedNetwork() {
     m_loader.start();
 }
 
-SharedNetwork::~SharedNetwork() {
-    stop();
-}
-
 void SharedNetwork::stop() {
     m_loader.stop();
     m_worker.stop();

@@ -13,7 +13,7 @@ class SharedNetwork : public QObject {
     Q_OBJECT
 public:
     SharedNetwork();
-    ~SharedNetwork() override;
+    ~SharedNetwork() override { stop(); }
 
     /// Returns at once.
     void openModel(const QString& model);

@@ -15,10 +15,6 @@ Worker::Worker(const char* name, int niceness) : m_niceness(niceness) {
     connect(this, &Worker::posted, this, &Worker::runNext, Qt::QueuedConnection);
 }
 
-Worker::~Worker() {
-    Q_ASSERT(!isRunning());
-}
-
 void Worker::stop() {
     m_stopping = true;
     wake();

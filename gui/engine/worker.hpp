@@ -16,7 +16,7 @@ class Worker : public QThread {
 public:
     /// @param niceness a thread that computes for long lets the window and its images come first
     explicit Worker(const char* name, int niceness = 5);
-    ~Worker() override;
+    ~Worker() override { Q_ASSERT(!isRunning()); }
 
     /// Asks the thread to stop, without waiting for it.
     void stop();

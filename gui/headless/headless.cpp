@@ -49,8 +49,6 @@ Headless::Headless(const Options& options) : m_session(options) {
     m_session.start();
 }
 
-Headless::~Headless() = default;
-
 void Headless::connectEngine(Engine& engine) {
     // Drawn only for videos around alerts.
     const auto& alerts = m_session.services().settings().alerts;

@@ -20,7 +20,6 @@ public:
     /// Throws ProfileInUse, and WatchError where the profile's watch file is damaged: without its masks no
     /// source is opened.
     explicit Headless(const Options& options);
-    ~Headless() override;
 
     Session& session() { return m_session; }
     /// At the end: the program's status, which is 1 instead of 0 if measurements were lost.

@@ -4,14 +4,6 @@
 
 namespace mpm::gui {
 
-int AlertModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(m_notices.size());
-}
-
-int AlertModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Columns;
-}
-
 QVariant AlertModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const AlertNotice& notice = m_notices[static_cast<std::size_t>(index.row())];

@@ -68,10 +68,6 @@ HealthModel::HealthModel() {
         entry.text = QStringLiteral("–");
 }
 
-int HealthModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Rows;
-}
-
 QVariant HealthModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Entry& entry = m_entries[index.row()];
@@ -156,14 +152,6 @@ void HealthModel::setAnalysis(const pipeline::Measurement& measurement, const An
 void HealthModel::setDraw(double drawMs, double displayMs) {
     setTime(Draw, drawMs);
     setTime(Display, displayMs);
-}
-
-void HealthModel::setModel(const QString& text, Level level) {
-    set(Model, text, level);
-}
-
-void HealthModel::setStore(const QString& text, Level level) {
-    set(StoreRow, text, level);
 }
 
 void HealthModel::setRates(double analysed, double captured) {

@@ -38,14 +38,14 @@ public:
 
     HealthModel();
 
-    int rowCount(const QModelIndex& parent = {}) const override;
+    int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
     void setSource(const SourceReport& report);
     void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);
     void setDraw(double drawMs, double displayMs);
-    void setModel(const QString& text, Level level);
-    void setStore(const QString& text, Level level);
+    void setModel(const QString& text, Level level) { set(Model, text, level); }
+    void setStore(const QString& text, Level level) { set(StoreRow, text, level); }
     /// Analysed and captured frames a second.
     void setRates(double analysed, double captured);
     /// Reads the clock; to be called once a second.

@@ -8,14 +8,6 @@
 
 namespace mpm::gui {
 
-int LegendModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(m_classes.size());
-}
-
-int LegendModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Columns;
-}
-
 QVariant LegendModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Class& entry = m_classes[index.row()];
@@ -109,10 +101,6 @@ void LegendModel::setHidden(const std::vector<bool>& hidden) {
         m_classes[id].shown = id >= hidden.size() || !hidden[id];
     emit dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::CheckStateRole});
     emit styleChanged();
-}
-
-void LegendModel::showAll(bool shown) {
-    setHidden(std::vector<bool>(m_classes.size(), !shown));
 }
 
 std::vector<bool> LegendModel::hidden() const {

@@ -16,8 +16,10 @@ public:
     enum Column { Name, Share, Columns };
     enum Role { ShareRole = Qt::UserRole, ColourRole };
 
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
+    int rowCount(const QModelIndex& parent = {}) const override {
+        return parent.isValid() ? 0 : static_cast<int>(m_classes.size());
+    }
+    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Columns; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
@@ -29,7 +31,7 @@ public:
     /// More shares than classes: the rest are called by their number. None: nothing is seen.
     void setShares(const std::vector<double>& shares);
     void setHidden(const std::vector<bool>& hidden);
-    void showAll(bool shown);
+    void showAll(bool shown) { setHidden(std::vector<bool>(m_classes.size(), !shown)); }
 
     std::vector<bool> hidden() const;
     pipeline::Palette palette() const;

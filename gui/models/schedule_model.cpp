@@ -2,10 +2,6 @@
 
 namespace mpm::gui {
 
-int ScheduleModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(m_merges.size());
-}
-
 int ScheduleModel::tokensBefore(int block) const {
     return block >= 0 && block < static_cast<int>(m_tokens.size()) ? m_tokens[block] : 0;
 }

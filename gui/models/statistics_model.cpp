@@ -31,14 +31,6 @@ QString signedNumber(double value, int digits) {
 
 }  // namespace
 
-int StatisticsModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Rows;
-}
-
-int StatisticsModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : Columns;
-}
-
 QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const {
     if (row == Frames) return QString::number(phase.kept.count());
     if (phase.kept.count() == 0) return kNothing;
@@ -115,10 +107,6 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
         m_waiting = false;
     }
     changed();
-}
-
-void StatisticsModel::clear() {
-    begin({});
 }
 
 }  // namespace mpm::gui

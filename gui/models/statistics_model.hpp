@@ -13,8 +13,8 @@ public:
     enum Column { Day, Night, Difference, Columns };
     enum Row { Kept, Merged, Luminance, Latency, Frames, Rows };
 
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
+    int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
+    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Columns; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
@@ -24,7 +24,7 @@ public:
     void setStored(const StoredComparison& stored);
     /// Of another setup, or of a video that repeats: it does not count.
     void add(const pipeline::Measurement& measurement);
-    void clear();
+    void clear() { begin({}); }
     const pipeline::DayNightStatistics& statistics() const { return m_statistics; }
 
 private:

@@ -121,10 +121,6 @@ AlertCenter::AlertCenter(Engine& engine) : m_engine(engine) {
     m_clock.start(500);
 }
 
-void AlertCenter::setRules(const std::vector<pipeline::AlertRule>& rules) {
-    m_watch.setRules(rules);
-}
-
 void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
     if (analysis->repeat) return;
     keepCutOuts(*analysis);

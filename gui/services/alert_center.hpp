@@ -18,7 +18,7 @@ class AlertCenter : public QObject {
 public:
     explicit AlertCenter(Engine& engine);
 
-    void setRules(const std::vector<pipeline::AlertRule>& rules);
+    void setRules(const std::vector<pipeline::AlertRule>& rules) { m_watch.setRules(rules); }
 
 signals:
     void raised(const mpm::gui::AlertNotice& notice);

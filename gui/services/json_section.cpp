@@ -10,10 +10,6 @@ JsonSection::JsonSection(const QJsonValue& json, std::string where) : m_where(st
     m_json = json.toObject();
 }
 
-std::string JsonSection::nameOf(const char* name) const {
-    return m_where.empty() ? name : m_where + ": " + name;
-}
-
 void JsonSection::refuse(const char* name, const std::string& expected) const {
     throw WatchError(nameOf(name) + ": expected " + expected);
 }

@@ -33,7 +33,7 @@ public:
     QJsonObject object(const char* name);
 
     /// "where: name", for error messages elsewhere.
-    std::string nameOf(const char* name) const;
+    std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
     /// Throws if a value was not read: its name is unknown.
     void finish() const;

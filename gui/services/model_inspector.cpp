@@ -37,14 +37,6 @@ QString problemOf(const std::string& path) {
 
 }  // namespace
 
-void ModelInspector::inspect(const QString& path) {
-    want({path, false});
-}
-
-void ModelInspector::judge(const QString& path) {
-    want({path, true});
-}
-
 void ModelInspector::want(const Wanted& wanted) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_wanted = wanted;

@@ -14,9 +14,9 @@ public:
     ~ModelInspector() override { finish(); }
 
     /// Returns at once; only the last one asked for counts.
-    void inspect(const QString& path);
+    void inspect(const QString& path) { want({path, false}); }
     /// Likewise: whether a file that cannot be used is an export that can be converted.
-    void judge(const QString& path);
+    void judge(const QString& path) { want({path, true}); }
 
 signals:
     /// `report`: plain lines, or the reason why there are none.

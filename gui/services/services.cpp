@@ -31,8 +31,6 @@ Services::Services(const QString& profile, const QString& videos)
                    QStringLiteral("-thumbnails")),
       m_cutOuts(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile + QStringLiteral("-objects")) {}
 
-Services::~Services() = default;
-
 void Services::apply(const WatchSettings& settings) {
     const WatchSettings before = std::exchange(m_settings, settings);
     bool renamed = false;

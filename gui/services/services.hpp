@@ -19,7 +19,6 @@ public:
     /// `videos`: folder of recordings where the settings name none.
     /// Small images are kept beside them.
     Services(const QString& profile, const QString& videos);
-    ~Services() override;
 
     /// Takes effect at once; parts without a change continue undisturbed.
     void apply(const WatchSettings& settings);

@@ -54,10 +54,6 @@ void Session::applyWatch(WatchSettings settings) {
     m_services.apply(settings);
 }
 
-Session::~Session() {
-    m_services.disconnect(this);
-}
-
 void Session::readWatch() {
     try {
         applyWatch(readWatchSettings(m_profile.watchPath()));

@@ -14,7 +14,7 @@ class Session : public QObject {
     Q_OBJECT
 public:
     explicit Session(const Options& options);
-    ~Session() override;
+    ~Session() override { m_services.disconnect(this); }
 
     /// Why the profile is only read; empty: it is written. One program at a time writes a profile.
     const QString& readOnlyReason() const { return m_readOnly; }

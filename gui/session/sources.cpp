@@ -14,8 +14,6 @@ Sources::Sources(const Profile& profile, const ProfileState& state, int dayCycle
                  Services& services)
     : m_profile(profile), m_state(state), m_dayCycle(dayCycle), m_network(network), m_services(services) {}
 
-Sources::~Sources() = default;
-
 int Sources::indexOf(const Engine& engine) const {
     for (std::size_t i = 0; i < m_engines.size(); ++i)
         if (m_engines[i].get() == &engine) return static_cast<int>(i);

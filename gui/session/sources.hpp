@@ -17,7 +17,6 @@ public:
     /// this.
     Sources(const Profile& profile, const ProfileState& state, int dayCycle, SharedNetwork& network,
             Services& services);
-    ~Sources() override;
 
     /// Sources added from now on read measurements, and write none.
     void setReadOnly() { m_access = pipeline::Store::Access::ReadOnly; }

@@ -140,10 +140,6 @@ void LiveView::keyPressEvent(QKeyEvent* event) {
     ImageView::keyPressEvent(event);
 }
 
-void LiveView::resizeEvent(QResizeEvent*) {
-    placeButton();
-}
-
 void LiveView::placeButton() {
     m_now->adjustSize();
     const int hints = changing() ? 4 * (fontMetrics().height() + 10) : 0;

@@ -31,7 +31,7 @@ signals:
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
+    void resizeEvent(QResizeEvent*) override { placeButton(); }
     void paintMarks(QPainter& painter, const QRectF& rect) override;
 
 private:

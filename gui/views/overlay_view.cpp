@@ -23,8 +23,4 @@ void OverlayView::setRegions(const std::vector<pipeline::Region>& regions,
     ImageView::setRegions(regions, {});
 }
 
-void OverlayView::setCovers(const Covers& covers) {
-    coverAnalysis(covers, true);
-}
-
 }  // namespace mpm::gui

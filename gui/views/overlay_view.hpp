@@ -14,7 +14,7 @@ public:
     void setModelNote(const QString& note) override;
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
-    void setCovers(const Covers& covers) override;
+    void setCovers(const Covers& covers) override { coverAnalysis(covers, true); }
 
 private:
     QString m_modelNote;

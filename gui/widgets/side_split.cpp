@@ -29,10 +29,6 @@ void SideSplit::setBare(bool bare) {
     arrange();
 }
 
-QSize SideSplit::minimumSizeHint() const {
-    return m_content->minimumSizeHint();
-}
-
 bool SideSplit::event(QEvent* event) {
     const bool handled = QSplitter::event(event);
     if (event->type() != QEvent::Resize && event->type() != QEvent::LayoutRequest) return handled;

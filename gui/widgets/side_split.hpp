@@ -21,7 +21,7 @@ public:
     void setBare(bool bare);
 
     /// The content's alone: the panel must not keep the window from getting smaller.
-    QSize minimumSizeHint() const override;
+    QSize minimumSizeHint() const override { return m_content->minimumSizeHint(); }
 
 signals:
     void panelChanged(bool shown);

@@ -118,10 +118,6 @@ QRect TileArea::covered() const {
     return all;
 }
 
-void TileArea::resizeEvent(QResizeEvent*) {
-    place();
-}
-
 void TileArea::place() {
     const int count = static_cast<int>(m_tiles.size());
     if (count == 0 || size().isEmpty()) return;

@@ -27,7 +27,7 @@ public:
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:
-    void resizeEvent(QResizeEvent* event) override;
+    void resizeEvent(QResizeEvent*) override { place(); }
 
 private:
     double aspectOf(const QWidget* tile) const;

@@ -9,14 +9,6 @@ void Viewport::zoomAt(double factor, QPointF anchor) {
     place(zoom, anchor + (m_centre - anchor) * (m_zoom / zoom));
 }
 
-void Viewport::moveBy(QPointF distance) {
-    place(m_zoom, m_centre + distance);
-}
-
-void Viewport::reset() {
-    place(1, {0.5, 0.5});
-}
-
 void Viewport::place(double zoom, QPointF centre) {
     const double margin = 0.5 / zoom;
     const QPointF inside(std::clamp(centre.x(), margin, 1 - margin),

@@ -19,8 +19,8 @@ public:
 
     /// Zooms by `factor` so that `anchor` (0..1) stays where it is.
     void zoomAt(double factor, QPointF anchor);
-    void moveBy(QPointF distance);
-    void reset();
+    void moveBy(QPointF distance) { place(m_zoom, m_centre + distance); }
+    void reset() { place(1, {0.5, 0.5}); }
     void setCursor(std::optional<QPointF> cursor);
 
     static constexpr double kMostZoom = 40;

@@ -28,8 +28,6 @@ FrontSource::FrontSource(const Parts& parts) : m_parts(parts) {
     connect(m_parts.views->find<LiveView>(), &LiveView::pastStepped, this, &FrontSource::stepPast);
 }
 
-FrontSource::~FrontSource() = default;
-
 void FrontSource::showPastOf(const QString& source, qint64 time) {
     const Services& services = m_parts.session->services();
     const QString file = services.settings().keepsImages

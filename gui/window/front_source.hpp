@@ -14,7 +14,6 @@ class FrontSource : public QObject {
     Q_OBJECT
 public:
     explicit FrontSource(const Parts& parts);
-    ~FrontSource() override;
 
     Engine& engine() const { return *m_engine; }
     bool is(const Engine& engine) const { return &engine == m_engine; }

@@ -86,10 +86,6 @@ std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
     return quantity;
 }
 
-void LaneControl::toggle(const Quantity& quantity) {
-    toggle(keyOf(quantity));
-}
-
 void LaneControl::toggle(const QString& key) {
     QStringList& keys = m_parts.session->state().lanes;
     const auto quantity = quantityOf(key);

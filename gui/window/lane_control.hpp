@@ -16,7 +16,7 @@ public:
     LaneControl(const Parts& parts, FrontSource* front);
 
     /// Adds a lane, or removes it.
-    void toggle(const pipeline::Quantity& quantity);
+    void toggle(const pipeline::Quantity& quantity) { toggle(keyOf(quantity)); }
     /// The classes or regions are other ones.
     void apply();
     QMenu* menu() { return &m_menu; }

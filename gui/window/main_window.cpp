@@ -222,10 +222,6 @@ void MainWindow::sendStyle() {
         engine->setStyle(style);
 }
 
-Appearance MainWindow::appearance() const {
-    return appearanceFrom(m_parts.session->state().theme);
-}
-
 void MainWindow::setAppearance(Appearance appearance) {
     m_session.state().theme = appearanceName(appearance);
     applyAppearance(*qobject_cast<QApplication*>(QCoreApplication::instance()), appearance);

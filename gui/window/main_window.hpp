@@ -42,7 +42,7 @@ public:
     SideSplit* sideSplit() const { return m_sideSplit; }
     QString message() const;
 
-    Appearance appearance() const;
+    Appearance appearance() const { return appearanceFrom(m_parts.session->state().theme); }
     void setAppearance(Appearance appearance);
     void setSafePalette(bool safe);
     /// Least time between two analysed frames.
