@@ -61,6 +61,20 @@ cv::Mat withObjects(cv::Mat image, const Analysis& analysis, const pipeline::Pal
 
 }  // namespace
 
+cv::Mat RenderWorker::featuresOver(const cv::Mat& image, const pipeline::Segmentation& found,
+                                   const Analysis& analysis, double opacity) {
+    if (m_model != analysis.model || m_generation != analysis.frame.generation) {
+        m_model = analysis.model;
+        m_generation = analysis.frame.generation;
+        m_learned = -1;
+        m_colours = {};
+    }
+    // A frame that is drawn again, for another style, is learned from once.
+    const bool fresh = &found == &analysis.merged && analysis.frame.number != m_learned;
+    if (fresh) m_learned = analysis.frame.number;
+    return pipeline::drawFeatures(image, m_colours.colours(found.features, found.grid, fresh), opacity);
+}
+
 /// Masked pixels belong to no class.
 QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
                                const RenderStyle& style, const Analysis& analysis, bool objects) {
@@ -70,7 +84,7 @@ QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentatio
                                                         pipeline::drawnBoxes(found.detections, analysis.model->labels,
                                                                              analysis.model->palette),
                                                         style.overlay.opacity)
-        : found.labels.empty()    ? m_features.overlay(image, found, analysis, style.overlay.opacity)
+        : found.labels.empty()    ? featuresOver(image, found, analysis, style.overlay.opacity)
                                   : pipeline::drawOverlay(image, found.labels, paletteFor(style, analysis),
                                                           style.overlay, found.scores);
     if (objects) drawn = withObjects(drawn, analysis, paletteFor(style, analysis), style.overlay.opacity);

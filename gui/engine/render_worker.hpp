@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "gui/engine/analysis.hpp"
-#include "gui/engine/feature_painter.hpp"
 #include "gui/engine/mailbox.hpp"
 #include "gui/engine/worker.hpp"
+#include "pipeline/draw/feature_colours.hpp"
 #include "pipeline/draw/labels.hpp"
 #include "pipeline/draw/merge_map.hpp"
 
@@ -79,6 +79,10 @@ private:
     void render(const Todo& todo, const RenderStyle& style);
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
                      const Analysis& analysis, bool objects = false);
+    /// Of a model without classes. Colours mean the same on every frame of one source and model. `found`: of
+    /// `analysis`, or of another run on it; `image` may be another view of it.
+    cv::Mat featuresOver(const cv::Mat& image, const pipeline::Segmentation& found, const Analysis& analysis,
+                         double opacity);
     RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);
     RenderedComparison drawComparison(const ComparisonPtr& comparison, const RenderStyle& style);
     RenderedNight drawNight(const NightPairPtr& pair, const RenderStyle& style);
@@ -89,7 +93,10 @@ private:
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
-    FeaturePainter m_features;  // of the thread alone
+    ModelFactsPtr m_model;  // of the thread alone, as the next three
+    int m_generation = -1;
+    std::int64_t m_learned = -1;  // number of the newest frame that colours were learned from
+    pipeline::FeatureColours m_colours;
     std::atomic<double> m_drawMs{0};
 };
 
