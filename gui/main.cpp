@@ -16,7 +16,7 @@
 #include "gui/headless/headless.hpp"
 #include "gui/session/options.hpp"
 #include "gui/session/unix_signals.hpp"
-#include "gui/text/plain_numbers.hpp"
+#include "gui/text/numbers.hpp"
 #include "gui/text/safe_text.hpp"
 #include "gui/text/translations.hpp"
 #include "gui/window/application.hpp"

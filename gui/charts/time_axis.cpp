@@ -1,6 +1,5 @@
 #include "gui/charts/time_axis.hpp"
 
-#include <QCoreApplication>
 #include <QDateTime>
 
 namespace mpm::gui {
@@ -36,16 +35,6 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
         marks.push_back({time, local.toString(midnight ? QStringLiteral("d MMM") : format)});
     }
     return marks;
-}
-
-QString durationText(std::int64_t milliseconds) {
-    const auto text = [](const char* form, std::int64_t count) {
-        return QCoreApplication::translate("mpm::gui::TimeAxis", form).arg(count);
-    };
-    if (milliseconds < 2 * kMinute) return text("%1 s", milliseconds / kSecond);
-    if (milliseconds < 2 * kHour) return text("%1 min", milliseconds / kMinute);
-    if (milliseconds < 2 * kDay) return text("%1 h", milliseconds / kHour);
-    return text("%1 days", milliseconds / kDay);
 }
 
 }  // namespace mpm::gui

@@ -20,7 +20,4 @@ struct TimeMark {
 /// Marks at round local times in [from, to), at most `most` of them.
 std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most);
 
-/// "2 min", "3 h", "5 days"
-QString durationText(std::int64_t milliseconds);
-
 }  // namespace mpm::gui

@@ -7,7 +7,7 @@
 #include <QTimer>
 
 #include "gui/session/unix_signals.hpp"
-#include "gui/text/plain_numbers.hpp"
+#include "gui/text/numbers.hpp"
 #include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {

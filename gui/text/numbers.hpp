@@ -1,9 +1,18 @@
 // Numbers in the user's notation. Not for files, alerts and other programs: those use the decimal point.
 #pragma once
 
+#include <clocale>
+
 #include <QLocale>
 
 namespace mpm::gui {
+
+/// Call it right after the application is made: the constructor sets the C library to the user's locale, in
+/// which printf and strtod may use 0,5. Our files do not depend on it, but code in GStreamer, FFmpeg and
+/// OpenCV does. Text for the user follows QLocale, which this does not change.
+inline void setNumericLocale() {
+    std::setlocale(LC_NUMERIC, "C");
+}
 
 /// "0,5" if the locale has a comma, and never a separator between thousands: token counts have none either.
 inline QString readable(double value, int digits) {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <QString>
+#include <QTextDocument>
 
 namespace mpm::gui {
 
 /// For a tool tip, which Qt shows as HTML if it looks like HTML.
-QString plainToolTip(const QString& text);
+inline QString plainToolTip(const QString& text) {
+    return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
+}
 
 }  // namespace mpm::gui

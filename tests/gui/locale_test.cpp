@@ -21,7 +21,7 @@
 #include "gui/process.hpp"
 #include "gui/registry.hpp"
 #include "gui/services/metrics_endpoint.hpp"
-#include "gui/text/plain_numbers.hpp"
+#include "gui/text/numbers.hpp"
 #include "gui/window_fixture.hpp"
 #include "pipeline/store/store.hpp"
 #include "support/comma_locale.hpp"
