@@ -10,29 +10,25 @@ namespace mpm::gui {
 
 namespace {
 
-QColor rgb(unsigned value) {
-    return QColor::fromRgb(value);
-}
-
 Theme makeLight() {
     Theme t;
-    t.window = rgb(0xF3F4F6), t.surface = rgb(0xFFFFFF), t.raised = rgb(0xE9ECF0), t.border = rgb(0xD5DAE1);
-    t.text = rgb(0x1B2430), t.muted = rgb(0x586474), t.accent = rgb(0x0B66C3), t.onAccent = rgb(0xFFFFFF);
-    t.good = rgb(0x0A7D55), t.warning = rgb(0x9A5B00), t.bad = rgb(0xBF2A1C);
-    t.plot = rgb(0xFFFFFF), t.grid = rgb(0xE4E8ED), t.dayBand = rgb(0xFFF8E3), t.nightBand = rgb(0xDFE5F3);
-    t.kept = rgb(0x0B66C3), t.luminance = rgb(0xA66300), t.latency = rgb(0x00795C), t.saved = rgb(0x7B3FB5);
-    t.stages = {rgb(0xC05A86), rgb(0x8A6FC9), rgb(0x5E8C31), rgb(0x7A7F87)};
+    t.window = 0xF3F4F6, t.surface = 0xFFFFFF, t.raised = 0xE9ECF0, t.border = 0xD5DAE1;
+    t.text = 0x1B2430, t.muted = 0x586474, t.accent = 0x0B66C3, t.onAccent = 0xFFFFFF;
+    t.good = 0x0A7D55, t.warning = 0x9A5B00, t.bad = 0xBF2A1C;
+    t.plot = 0xFFFFFF, t.grid = 0xE4E8ED, t.dayBand = 0xFFF8E3, t.nightBand = 0xDFE5F3;
+    t.kept = 0x0B66C3, t.luminance = 0xA66300, t.latency = 0x00795C, t.saved = 0x7B3FB5;
+    t.stages = {0xC05A86, 0x8A6FC9, 0x5E8C31, 0x7A7F87};
     return t;
 }
 
 Theme makeDark() {
     Theme t;
-    t.window = rgb(0x14181E), t.surface = rgb(0x1C2129), t.raised = rgb(0x2A313C), t.border = rgb(0x343C48);
-    t.text = rgb(0xE8ECF2), t.muted = rgb(0x9AA6B6), t.accent = rgb(0x58A6F2), t.onAccent = rgb(0x0C131C);
-    t.good = rgb(0x46C795), t.warning = rgb(0xF0B445), t.bad = rgb(0xFF7B6B);
-    t.plot = rgb(0x181D24), t.grid = rgb(0x2B323D), t.dayBand = rgb(0x2B2817), t.nightBand = rgb(0x1A2238);
-    t.kept = rgb(0x6DB6FF), t.luminance = rgb(0xE9A93A), t.latency = rgb(0x43C59A), t.saved = rgb(0xC9A2FF);
-    t.stages = {rgb(0xE58BB4), rgb(0xB39DF0), rgb(0x9BCB64), rgb(0xA4ABB6)};
+    t.window = 0x14181E, t.surface = 0x1C2129, t.raised = 0x2A313C, t.border = 0x343C48;
+    t.text = 0xE8ECF2, t.muted = 0x9AA6B6, t.accent = 0x58A6F2, t.onAccent = 0x0C131C;
+    t.good = 0x46C795, t.warning = 0xF0B445, t.bad = 0xFF7B6B;
+    t.plot = 0x181D24, t.grid = 0x2B323D, t.dayBand = 0x2B2817, t.nightBand = 0x1A2238;
+    t.kept = 0x6DB6FF, t.luminance = 0xE9A93A, t.latency = 0x43C59A, t.saved = 0xC9A2FF;
+    t.stages = {0xE58BB4, 0xB39DF0, 0x9BCB64, 0xA4ABB6};
     t.dark = true;
     return t;
 }
