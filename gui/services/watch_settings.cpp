@@ -62,11 +62,6 @@ QJsonObject sourceJson(const SourceWatch& watch) {
     return json;
 }
 
-/// Shown, stored and sent as it is.
-void makeName(std::string& name) {
-    name = safeName(name);
-}
-
 SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     SourceWatch watch;
     JsonSection source(json, name);
@@ -137,7 +132,7 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     json.read("record", rule.record);
     json.read("command", rule.command);
     for (std::string* name : {&rule.name, &rule.region, &rule.label, &rule.source})
-        makeName(*name);
+        *name = safeName(*name);  // shown, stored and sent as it is
     json.finish();
     return rule;
 }
