@@ -62,33 +62,30 @@ void ImageView::endShapes(bool keep) {
     if (drawn && keep && m_shape.size() >= 3) drawn(m_shape);
 }
 
-std::optional<ImageView::Corner> ImageView::cornerAt(const QPointF& position) const {
+template <typename Away>
+std::optional<ImageView::Corner> ImageView::nearest(const Away& away) const {
     std::optional<Corner> found;
-    double nearest = kReach;
+    double least = kReach;
     for (std::size_t i = 0; i < m_changing->shapes.size(); ++i) {
         const QPolygonF corners = onScreen(m_changing->shapes[i].outline, imageRect());
         for (qsizetype j = 0; j < corners.size(); ++j) {
-            const double away = QLineF(position, corners[j]).length();
-            if (away > nearest) continue;
-            nearest = away;
+            const double here = away(corners[j], corners[(j + 1) % corners.size()]);
+            if (here > least) continue;
+            least = here;
             found = Corner{i, std::size_t(j)};
         }
     }
     return found;
 }
 
+std::optional<ImageView::Corner> ImageView::cornerAt(const QPointF& position) const {
+    return nearest([&](const QPointF& corner, const QPointF&) { return QLineF(position, corner).length(); });
+}
+
 std::optional<ImageView::Corner> ImageView::edgeAt(const QPointF& position) const {
-    std::optional<Corner> found;
-    double nearest = kReach;
-    for (std::size_t i = 0; i < m_changing->shapes.size(); ++i) {
-        const QPolygonF corners = onScreen(m_changing->shapes[i].outline, imageRect());
-        for (qsizetype j = 0; j < corners.size(); ++j) {
-            const double away = distance(position, corners[j], corners[(j + 1) % corners.size()]);
-            if (away > nearest) continue;
-            nearest = away;
-            found = Corner{i, std::size_t(j) + 1};
-        }
-    }
+    auto found =
+        nearest([&](const QPointF& from, const QPointF& to) { return distance(position, from, to); });
+    if (found) ++found->corner;
     return found;
 }
 

@@ -119,6 +119,9 @@ private:
         Corner chosen{0, 0};
         bool drags = false;
     };
+    /// The corner with the least away(corner, next corner) within reach.
+    template <typename Away>
+    std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;
     /// The corner that an edge ends at.
     std::optional<Corner> edgeAt(const QPointF& position) const;
@@ -127,6 +130,11 @@ private:
 
 /// The corners of a shape, where `image` is painted.
 QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
+/// The cell of a grid at a point (0..1).
+inline cv::Point cellAt(QPointF at, cv::Size grid) {
+    return {std::min(int(at.x() * grid.width), grid.width - 1),
+            std::min(int(at.y() * grid.height), grid.height - 1)};
+}
 /// Dark under light: visible on any image.
 void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour);
 

@@ -34,9 +34,8 @@ void MergeView::clear() {
 int MergeView::patchAt(QPointF at) const {
     if (!m_analysis || m_map.empty() || !QRectF(0, 0, 1, 1).contains(at)) return -1;
     const cv::Size grid = m_analysis->merged.grid;
-    const int x = std::min(int(at.x() * grid.width), grid.width - 1);
-    const int y = std::min(int(at.y() * grid.height), grid.height - 1);
-    return y * grid.width + x;
+    const cv::Point cell = cellAt(at, grid);
+    return cell.y * grid.width + cell.x;
 }
 
 std::vector<int> MergeView::clusterAt(QPointF at) const {
@@ -51,14 +50,13 @@ std::vector<int> MergeView::clusterAt(QPointF at) const {
 QString MergeView::classAt(QPointF at) const {
     const pipeline::Segmentation& found = m_analysis->merged;
     if (found.labels.empty()) return {};
-    const int x = std::min(int(at.x() * found.labels.cols), found.labels.cols - 1);
-    const int y = std::min(int(at.y() * found.labels.rows), found.labels.rows - 1);
+    const cv::Point pixel = cellAt(at, found.labels.size());
     const int id =
-        found.labels.type() == CV_8U ? found.labels.at<uchar>(y, x) : found.labels.at<ushort>(y, x);
+        found.labels.type() == CV_8U ? found.labels.at<uchar>(pixel) : found.labels.at<ushort>(pixel);
     const auto& names = m_analysis->model->labels;
     QString text =
         id < static_cast<int>(names.size()) ? QString::fromStdString(names[id]) : tr("class %1").arg(id);
-    if (!found.scores.empty()) text += tr(" %1 %").arg(100 * found.scores.at<float>(y, x), 0, 'f', 0);
+    if (!found.scores.empty()) text += tr(" %1 %").arg(100 * found.scores.at<float>(pixel), 0, 'f', 0);
     return text + QStringLiteral(", ");
 }
 
@@ -128,9 +126,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
 /// Nothing is shown of patches under a mask, though the network merges them like any others.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
-        QPolygonF polygon;
-        for (const cv::Point2d& corner : mask)
-            polygon << QPointF(whole.x() + corner.x * whole.width(), whole.y() + corner.y * whole.height());
+        const QPolygonF polygon = onScreen(mask, whole);
         if (polygon.size() < 3) continue;
         painter.setPen(Qt::NoPen);
         for (const QBrush& brush : {QBrush(Qt::black), QBrush(QColor(72, 72, 72), Qt::BDiagPattern)}) {

@@ -60,9 +60,8 @@ QString ReuseView::describe(QPointF at) const {
     const ReuseReport& reuse = m_analysis->reuse();
     const cv::Size grid = m_analysis->merged.grid;
     if (static_cast<int>(reuse.reasons.total()) != grid.area()) return {};
-    const int x = std::min(int(at.x() * grid.width), grid.width - 1);
-    const int y = std::min(int(at.y() * grid.height), grid.height - 1);
-    const int token = y * grid.width + x;
+    const cv::Point cell = cellAt(at, grid);
+    const int token = cell.y * grid.width + cell.x;
     return tr("token %1: %2, %3 frames old")
         .arg(token)
         .arg(reasonText(static_cast<ReuseReason>(reuse.reasons.at<uchar>(token))))
