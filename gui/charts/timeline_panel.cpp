@@ -7,7 +7,6 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QStackedLayout>
-#include <QToolButton>
 
 #include "gui/charts/hour_view.hpp"
 #include "gui/charts/time_axis.hpp"
@@ -18,14 +17,6 @@
 namespace mpm::gui {
 
 namespace {
-
-QToolButton* smallButton(const QString& text, const QString& tip = {}) {
-    auto* button = new QToolButton;
-    button->setObjectName(QStringLiteral("small"));
-    button->setText(text);
-    if (!tip.isEmpty()) setPlainToolTip(button, tip);
-    return button;
-}
 
 constexpr std::int64_t kLengths[] = {kMinute, 10 * kMinute, kHour, kDay, 7 * kDay, 0};
 

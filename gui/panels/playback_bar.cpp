@@ -4,7 +4,6 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QSlider>
-#include <QToolButton>
 
 #include "gui/widgets/elided_label.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -26,11 +25,8 @@ QString positionText(double seconds) {
 }
 
 QToolButton* makeButton(const QString& text, const QString& name) {
-    auto* button = new QToolButton;
-    button->setObjectName(QStringLiteral("small"));
-    button->setText(text);
+    QToolButton* button = smallButton(text, name);
     button->setAccessibleName(name);
-    setPlainToolTip(button, name);
     return button;
 }
 

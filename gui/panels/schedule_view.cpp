@@ -5,7 +5,6 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolButton>
 
 #include "gui/widgets/plain_widgets.hpp"
 #include "gui/widgets/theme.hpp"
@@ -163,10 +162,7 @@ ScheduleView::ScheduleView(ScheduleModel* model, QWidget* parent)
 }
 
 void ScheduleView::addPreset(const QString& text, const QString& tip, const std::vector<int>& schedule) {
-    auto* button = new QToolButton;
-    button->setObjectName(QStringLiteral("small"));
-    button->setText(text);
-    setPlainToolTip(button, tip);
+    QToolButton* button = smallButton(text, tip);
     button->setCheckable(true);
     m_presets->addButton(button, static_cast<int>(m_schedules.size()));
     m_presets->setExclusive(false);

@@ -4,7 +4,6 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QToolButton>
 
 #include "gui/models/models.hpp"
 #include "gui/panels/legend_view.hpp"
@@ -27,9 +26,7 @@ QWidget* legendWithButtons(LegendModel* model, LegendView* view) {
     row->setSpacing(4);
     layout->addLayout(row);
     for (const bool shown : {true, false}) {
-        auto* button = new QToolButton;
-        button->setObjectName(QStringLiteral("small"));
-        button->setText(shown ? Sidebar::tr("Show all") : Sidebar::tr("Hide all"));
+        QToolButton* button = smallButton(shown ? Sidebar::tr("Show all") : Sidebar::tr("Hide all"));
         QObject::connect(button, &QToolButton::clicked, model, [model, shown] { model->showAll(shown); });
         row->addWidget(button);
     }

@@ -4,9 +4,7 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QSlider>
-#include <QToolButton>
 
 #include "gui/text/numbers.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -57,9 +55,7 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
     m_shows->setAccessibleName(tr("Content of day and night"));
     row->addWidget(m_shows);
     connect(m_shows, &QComboBox::currentIndexChanged, this, &NightView::showsChanged);
-    auto* reset = new QToolButton;
-    reset->setObjectName(QStringLiteral("small"));
-    reset->setText(tr("Reset"));
+    QToolButton* reset = smallButton(tr("Reset"));
     row->addWidget(reset);
     connect(reset, &QToolButton::clicked, this, [this] {
         setParameters({});

@@ -3,6 +3,7 @@
 
 #include <QLabel>
 #include <QMessageBox>
+#include <QToolButton>
 
 #include "gui/text/plain_text.hpp"
 
@@ -17,6 +18,14 @@ inline QLabel* plainLabel(const QString& text = {}, QWidget* parent = nullptr) {
 
 inline void setPlainToolTip(QWidget* widget, const QString& text) {
     widget->setToolTip(plainToolTip(text));
+}
+
+inline QToolButton* smallButton(const QString& text, const QString& tip = {}) {
+    auto* button = new QToolButton;
+    button->setObjectName(QStringLiteral("small"));
+    button->setText(text);
+    if (!tip.isEmpty()) setPlainToolTip(button, tip);
+    return button;
 }
 
 /// Deletes itself when it is closed. `more`: below, in smaller letters.
