@@ -22,8 +22,8 @@ namespace mpm::gui {
 
 namespace {
 
-using prometheus::BuildCounter;
-using prometheus::BuildGauge;
+using Gauges = prometheus::Family<prometheus::Gauge>;
+using Counters = prometheus::Family<prometheus::Counter>;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
@@ -57,34 +57,24 @@ class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
     /// By the table of readings' fields.
-    std::vector<std::pair<const pipeline::ReadingField*, prometheus::Family<prometheus::Gauge>*>> fields =
-        fieldGauges();
-    prometheus::Family<prometheus::Gauge>& night = gauge("mpm_night", "1 by night, 0 by day");
-    prometheus::Family<prometheus::Gauge>& share = gauge("mpm_class_share", "Share of the image, by class");
-    prometheus::Family<prometheus::Gauge>& regionTokens =
-        gauge("mpm_region_tokens", "Tokens kept, by region");
-    prometheus::Family<prometheus::Gauge>& objects =
-        gauge("mpm_class_objects", "Objects present, by class that is followed");
-    prometheus::Family<prometheus::Gauge>& regionObjects =
-        gauge("mpm_region_objects", "Objects that stand in a region, by class");
-    prometheus::Family<prometheus::Gauge>& up = gauge("mpm_source_up", "1 while current images arrive");
-    prometheus::Family<prometheus::Gauge>& frames =
-        gauge("mpm_frames_captured", "Frames since the source was opened");
-    prometheus::Family<prometheus::Gauge>& dropped =
-        gauge("mpm_frames_dropped", "Frames that capture dropped since the source was opened");
-    prometheus::Family<prometheus::Counter>& analysed = BuildCounter()
-                                                            .Name("mpm_frames_analysed_total")
-                                                            .Help("Frames that went through the network")
-                                                            .Register(*registry);
-    prometheus::Family<prometheus::Counter>& alerts =
-        BuildCounter().Name("mpm_alerts_total").Help("Alerts raised, by rule").Register(*registry);
+    std::vector<std::pair<const pipeline::ReadingField*, Gauges*>> fields = fieldGauges();
+    Gauges& night = gauge("mpm_night", "1 by night, 0 by day");
+    Gauges& share = gauge("mpm_class_share", "Share of the image, by class");
+    Gauges& regionTokens = gauge("mpm_region_tokens", "Tokens kept, by region");
+    Gauges& objects = gauge("mpm_class_objects", "Objects present, by class that is followed");
+    Gauges& regionObjects = gauge("mpm_region_objects", "Objects that stand in a region, by class");
+    Gauges& up = gauge("mpm_source_up", "1 while current images arrive");
+    Gauges& frames = gauge("mpm_frames_captured", "Frames since the source was opened");
+    Gauges& dropped = gauge("mpm_frames_dropped", "Frames that capture dropped since the source was opened");
+    Counters& analysed = counter("mpm_frames_analysed_total", "Frames that went through the network");
+    Counters& alerts = counter("mpm_alerts_total", "Alerts raised, by rule");
     prometheus::Family<prometheus::Histogram>& network = prometheus::BuildHistogram()
                                                              .Name("mpm_network_seconds")
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
     /// Values by class and region of a source, in place of those before.
-    using Values = std::map<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Labels>, double>;
+    using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
             if (values.count(gauge) == 0) gauge.first->Remove(&gauge.first->Add(gauge.second));
@@ -93,8 +83,7 @@ public:
     }
 
     /// A value that is not known is not on the page.
-    static void set(prometheus::Family<prometheus::Gauge>& family, const prometheus::Labels& by,
-                    double value) {
+    static void set(Gauges& family, const prometheus::Labels& by, double value) {
         prometheus::Gauge& gauge = family.Add(by);
         if (std::isnan(value))
             family.Remove(&gauge);
@@ -105,8 +94,11 @@ public:
 private:
     std::map<std::string, Values> m_values;
 
-    prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help) {
-        return BuildGauge().Name(name).Help(help).Register(*registry);
+    Gauges& gauge(const char* name, const char* help) {
+        return prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
+    }
+    Counters& counter(const char* name, const char* help) {
+        return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
     }
 
     decltype(fields) fieldGauges() {
