@@ -93,7 +93,6 @@ private:
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
         bool history = false;  ///< wanted, after everything above
-        bool empty() const { return measurements.empty() && events.empty() && !wanted && !history; }
     };
     /// To be done at once, not with the next second's readings.
     template <typename Add>

@@ -84,8 +84,6 @@ QVariant HealthModel::data(const QModelIndex& index, int role) const {
             return names[index.row()] + QStringLiteral(": ") + entry.text;
         case Qt::ToolTipRole:
             return plainToolTip(entry.text);
-        case MillisecondsRole:
-            return entry.ms;
         case LevelRole:
             return entry.level;
         default:
@@ -96,12 +94,12 @@ QVariant HealthModel::data(const QModelIndex& index, int role) const {
 void HealthModel::set(Row row, const QString& text, Level level) {
     Entry& entry = m_entries[row];
     if (entry.text == text && entry.level == level) return;
-    entry = {text, -1, level};
+    entry = {text, level};
     emit dataChanged(index(row), index(row));
 }
 
 void HealthModel::setTime(Row row, double ms) {
-    m_entries[row] = {tr("%1 ms").arg(readableMs(ms)), ms, Good};
+    m_entries[row] = {tr("%1 ms").arg(readableMs(ms)), Good};
     emit dataChanged(index(row), index(row));
 }
 

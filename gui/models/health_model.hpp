@@ -33,7 +33,7 @@ public:
         StoreRow,
         Rows
     };
-    enum Role { ValueRole = Qt::UserRole, MillisecondsRole, LevelRole };
+    enum Role { ValueRole = Qt::UserRole, LevelRole };
     enum Level { Good, Warning, Bad };
 
     HealthModel();
@@ -56,7 +56,6 @@ public:
 private:
     struct Entry {
         QString text;
-        double ms = -1;  ///< below zero: not a time
         Level level = Good;
     };
     void set(Row row, const QString& text, Level level = Good);

@@ -26,10 +26,6 @@ inline QString safeText(const char* text, std::size_t limit = 400) {
     return safeText(std::string_view(text), limit);
 }
 
-inline QString safeText(const std::string& text, std::size_t limit = 400) {
-    return safeText(std::string_view(text), limit);
-}
-
 /// A name of a class, a region or a rule; applying it twice changes nothing.
 inline std::string safeName(std::string_view text) {
     const std::string name = printable(text, 4 * kLongestName);

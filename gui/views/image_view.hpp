@@ -72,7 +72,6 @@ protected:
     /// The rectangle of the whole image, partly outside the widget when zoomed.
     QRectF imageRect() const;
     QPointF toImagePosition(QPointF position) const;
-    bool zoomed() const { return m_viewport->zoom() > 1; }
     Viewport* viewport() const { return m_viewport; }
 
     /// Of an image that comes from the network. In the overview a single view gives the reason (`explains`);

@@ -25,8 +25,6 @@ public:
     void setCovers(const Covers& covers) override;
     void clear() override;
     QWidget* widget() override { return this; }
-    ImageView* dayView() const { return m_day; }
-    ImageView* nightView() const { return m_night; }
     QString summary() const;
     RenderStyle::Pair shows() const;
 
