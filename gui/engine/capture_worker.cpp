@@ -1,8 +1,6 @@
 #include "gui/engine/capture_worker.hpp"
 
-#include <algorithm>
-
-#include "base/printable.hpp"
+#include "gui/text/source_text.hpp"
 #include "pipeline/source/scene_source.hpp"
 
 namespace mpm::gui {
@@ -146,14 +144,6 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     if (m_outbox.put(std::move(live))) emit frameReady();
 }
 
-/// Drivers and libraries quote the address in their messages.
-pipeline::SourceProblem CaptureWorker::safe(pipeline::SourceProblem problem) const {
-    const auto mask = [this](std::string& text) { text = printable(m_address.redact(text), 1000); };
-    mask(problem.source);
-    std::for_each(problem.arguments.begin(), problem.arguments.end(), mask);
-    return problem;
-}
-
 void CaptureWorker::report(const pipeline::SourceStatus& status) {
     const Steady::time_point now = Steady::now();
     if (status.state == m_lastState && now - m_lastReport < kReportEvery) return;
@@ -164,9 +154,9 @@ void CaptureWorker::report(const pipeline::SourceStatus& status) {
     report.name = m_name;
     report.kind = m_kind;
     report.status = status;
-    report.status.problem = safe(status.problem);
+    report.status.problem = safeProblem(m_address, status.problem, 1000);
     for (pipeline::SourceProblem& problem : report.status.unreadable)
-        problem = safe(problem);
+        problem = safeProblem(m_address, problem, 1000);
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         report.phaseFlips = m_dayNight.flips();

@@ -49,7 +49,6 @@ protected:
 private:
     void deliver(pipeline::Frame frame);
     void report(const pipeline::SourceStatus& status);
-    pipeline::SourceProblem safe(pipeline::SourceProblem problem) const;
     bool waitWhilePaused();
     void control(pipeline::Reader& reader);
 

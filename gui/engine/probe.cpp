@@ -2,6 +2,7 @@
 
 #include "base/printable.hpp"
 #include "gui/engine/analysis.hpp"
+#include "gui/text/source_text.hpp"
 
 namespace mpm::gui {
 
@@ -9,13 +10,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kProbePoll{100};
 constexpr double kMeasured = 1.5;  // seconds until the rate is more than a guess
-
-pipeline::SourceProblem safe(const pipeline::Address& address, pipeline::SourceProblem problem) {
-    problem.source = printable(address.redact(problem.source), 400);
-    for (std::string& argument : problem.arguments)
-        argument = printable(address.redact(argument), 400);
-    return problem;
-}
 
 }  // namespace
 
@@ -60,7 +54,7 @@ void Probe::work() {
             status.state == pipeline::SourceState::Failed || status.state == pipeline::SourceState::Retrying;
         if (first || !(silent || broken)) continue;
         result.failed = true;
-        result.problem = safe(m_address, status.problem);
+        result.problem = safeProblem(m_address, status.problem, 400);
         post([this, result] { emit found(result); });
         return;
     }

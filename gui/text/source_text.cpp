@@ -1,5 +1,7 @@
 #include "gui/text/source_text.hpp"
 
+#include "base/printable.hpp"
+
 namespace mpm::gui {
 
 namespace {
@@ -85,6 +87,14 @@ QString nameText(Kind kind) {
 
 QString shownTitle(const QString& title) {
     return title == QStringLiteral("demo") ? SourceText::tr("Built-in street") : title;
+}
+
+pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::SourceProblem problem,
+                                    std::size_t limit) {
+    problem.source = printable(address.redact(problem.source), limit);
+    for (std::string& argument : problem.arguments)
+        argument = printable(address.redact(argument), limit);
+    return problem;
 }
 
 QString sourceProblemText(const pipeline::SourceProblem& problem) {

@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <QString>
 
+#include "pipeline/source/address.hpp"
 #include "pipeline/source/source_error.hpp"
 
 namespace mpm::gui {
@@ -15,6 +16,10 @@ struct SourceText {
 
 /// "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
+
+/// Without the secrets of the address, which drivers and libraries quote in their messages.
+pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::SourceProblem problem,
+                                    std::size_t limit);
 
 /// The name of a source as the window shows it: the built-in street has no address.
 QString shownTitle(const QString& title);
