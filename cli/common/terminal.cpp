@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+
+#include <opencv2/core.hpp>
 
 #include "base/printable.hpp"
 #include "pipeline/source/address.hpp"
@@ -26,13 +27,9 @@ void onSignal(int) {
 }
 
 std::string duration(double seconds) {
-    char text[32];
     const long s = static_cast<long>(seconds + 0.5);
-    if (s >= 3600)
-        std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-    else
-        std::snprintf(text, sizeof text, "%ld:%02ld", s / 60, s % 60);
-    return text;
+    return s >= 3600 ? cv::format("%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60)
+                     : cv::format("%ld:%02ld", s / 60, s % 60);
 }
 
 }  // namespace
@@ -113,15 +110,10 @@ void Progress::set(std::int64_t done, std::int64_t total) {
 
 std::string Progress::line(double seconds) const {
     const double rate = seconds > 0 ? static_cast<double>(m_done) / seconds : 0;
-    char text[160];
-    if (m_total > 0)
-        std::snprintf(text, sizeof text, "%s %lld of %lld, %.1f/s, %s left", m_unit.c_str(),
-                      static_cast<long long>(m_done), static_cast<long long>(m_total), rate,
-                      duration(static_cast<double>(m_total - m_done) / std::max(rate, 1e-9)).c_str());
-    else
-        std::snprintf(text, sizeof text, "%s %lld, %.1f/s, %s", m_unit.c_str(),
-                      static_cast<long long>(m_done), rate, duration(seconds).c_str());
-    return text;
+    const std::string begin = m_unit + ' ' + std::to_string(m_done);
+    if (m_total <= 0) return begin + cv::format(", %.1f/s, ", rate) + duration(seconds);
+    return begin + cv::format(" of %lld, %.1f/s, ", static_cast<long long>(m_total), rate) +
+           duration(static_cast<double>(m_total - m_done) / std::max(rate, 1e-9)) + " left";
 }
 
 pipeline::Watcher watchOnTerminal(const std::string& unit) {

@@ -1,7 +1,6 @@
 #include "cli/run/frame_files.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -26,13 +25,11 @@ namespace {
 
 std::string footer(const FrameResult& result) {
     const pipeline::Measurement& m = result.measurement;
-    char text[200];
-    std::snprintf(text, sizeof text, "%s%s%s, luminance %.2f     network %.1f ms, merging %.2f ms, %s %s",
-                  result.clock.c_str(), result.clock.empty() ? "" : ", ",
-                  m.phase == pipeline::Phase::Night ? "night" : "day", m.luminance, m.networkMs, m.mergeMs,
-                  pipeline::deviceName(result.segmentation.device).c_str(),
-                  pipeline::precisionName(result.segmentation.precision).c_str());
-    return text;
+    return cv::format("%s%s%s, luminance %.2f     network %.1f ms, merging %.2f ms, %s %s",
+                      result.clock.c_str(), result.clock.empty() ? "" : ", ",
+                      m.phase == pipeline::Phase::Night ? "night" : "day", m.luminance, m.networkMs,
+                      m.mergeMs, pipeline::deviceName(result.segmentation.device).c_str(),
+                      pipeline::precisionName(result.segmentation.precision).c_str());
 }
 
 std::string tokensText(const pipeline::Measurement& m) {
