@@ -1,5 +1,8 @@
 #include "gui/text/source_text.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/printable.hpp"
 
 namespace mpm::gui {
@@ -8,79 +11,47 @@ namespace {
 
 using Kind = pipeline::SourceProblem::Kind;
 
-QString openingText(Kind kind) {
-    switch (kind) {
-        case Kind::NoSuchSource:
-            return SourceText::tr(
-                "no such source; name a camera index, a video, an image, a folder or glob of images, a URL, "
-                "gst: and a pipeline, env:NAME, secret:NAME, or demo");
-        case Kind::PermissionDenied:
-            return SourceText::tr("permission denied");
-        case Kind::NoSuchCamera:
-            return SourceText::tr("no such camera, or it is in use; list them with 'ls /dev/video*'");
-        case Kind::PipelineRejected:
-            return SourceText::tr(
-                "GStreamer rejected the pipeline; try it with gst-launch-1.0, it must end in appsink");
-        case Kind::CannotConnect:
-            return SourceText::tr(
-                "cannot connect; check address, port, user and password, and that the stream runs");
-        case Kind::NotAVideo:
-            return SourceText::tr("not a video that can be read (damaged, or of an unknown format)");
-        case Kind::NotAFile:
-            return SourceText::tr(
-                "not a regular file; a pipe is read through gst:filesrc, a camera by its index");
-        case Kind::Playlist:
-            return SourceText::tr("a playlist or another text, not a video; name the video itself");
-        case Kind::PlaylistElsewhere:
-            return SourceText::tr("the playlist names another host; its parts must be on its own");
-        case Kind::NoImages:
-            return SourceText::tr(
-                "no image there; name an image, a folder with images, or a glob as 'in/*.jpg'");
-        default:
-            return {};
-    }
-}
-
-QString readingText(Kind kind) {
-    switch (kind) {
-        case Kind::VideoDamaged:
-            return SourceText::tr("damaged after frame %1 of %2");
-        case Kind::StreamBroke:
-            return SourceText::tr("the stream broke off after %1 frames");
-        case Kind::StreamEnded:
-            return SourceText::tr("the stream ended");
-        case Kind::NotEightBit:
-            return SourceText::tr("frames are not 8-bit images; convert them to BGR");
-        case Kind::AllImagesUnreadable:
-            return SourceText::tr("none of its images can be read");
-        case Kind::Empty:
-            return SourceText::tr("it is empty");
-        case Kind::StillReading:
-            return SourceText::tr("an earlier read has not returned");
-        case Kind::NoFrameInTime:
-            return SourceText::tr("no frame came in time");
-        default:
-            return {};
-    }
-}
-
-QString nameText(Kind kind) {
-    switch (kind) {
-        case Kind::NoSuchVariable:
-            return SourceText::tr("there is no such variable in the environment; set and export it first");
-        case Kind::EmptyName:
-            return SourceText::tr("it is empty; it must hold a source");
-        case Kind::NestedName:
-            return SourceText::tr("it names another env: or secret:; it must hold a source itself");
-        case Kind::NoKeychainEntry:
-            return SourceText::tr("the keychain has no such entry");
-        case Kind::KeychainUnavailable:
-            return SourceText::tr("the keychain is not available (%1)");
-        case Kind::BuiltWithoutKeychain:
-            return SourceText::tr("this program was built without a keychain");
-        default:
-            return {};
-    }
+/// Empty for words of a library.
+QString textOf(Kind kind) {
+    const std::pair<Kind, QString> texts[] = {
+        {Kind::NoSuchSource,
+         SourceText::tr(
+             "no such source; name a camera index, a video, an image, a folder or glob of images, a URL, "
+             "gst: and a pipeline, env:NAME, secret:NAME, or demo")},
+        {Kind::PermissionDenied, SourceText::tr("permission denied")},
+        {Kind::NoSuchCamera,
+         SourceText::tr("no such camera, or it is in use; list them with 'ls /dev/video*'")},
+        {Kind::PipelineRejected,
+         SourceText::tr(
+             "GStreamer rejected the pipeline; try it with gst-launch-1.0, it must end in appsink")},
+        {Kind::CannotConnect,
+         SourceText::tr("cannot connect; check address, port, user and password, and that the stream runs")},
+        {Kind::NotAVideo, SourceText::tr("not a video that can be read (damaged, or of an unknown format)")},
+        {Kind::NotAFile,
+         SourceText::tr("not a regular file; a pipe is read through gst:filesrc, a camera by its index")},
+        {Kind::Playlist, SourceText::tr("a playlist or another text, not a video; name the video itself")},
+        {Kind::PlaylistElsewhere,
+         SourceText::tr("the playlist names another host; its parts must be on its own")},
+        {Kind::NoImages,
+         SourceText::tr("no image there; name an image, a folder with images, or a glob as 'in/*.jpg'")},
+        {Kind::VideoDamaged, SourceText::tr("damaged after frame %1 of %2")},
+        {Kind::StreamBroke, SourceText::tr("the stream broke off after %1 frames")},
+        {Kind::StreamEnded, SourceText::tr("the stream ended")},
+        {Kind::NotEightBit, SourceText::tr("frames are not 8-bit images; convert them to BGR")},
+        {Kind::AllImagesUnreadable, SourceText::tr("none of its images can be read")},
+        {Kind::Empty, SourceText::tr("it is empty")},
+        {Kind::StillReading, SourceText::tr("an earlier read has not returned")},
+        {Kind::NoFrameInTime, SourceText::tr("no frame came in time")},
+        {Kind::NoSuchVariable,
+         SourceText::tr("there is no such variable in the environment; set and export it first")},
+        {Kind::EmptyName, SourceText::tr("it is empty; it must hold a source")},
+        {Kind::NestedName, SourceText::tr("it names another env: or secret:; it must hold a source itself")},
+        {Kind::NoKeychainEntry, SourceText::tr("the keychain has no such entry")},
+        {Kind::KeychainUnavailable, SourceText::tr("the keychain is not available (%1)")},
+        {Kind::BuiltWithoutKeychain, SourceText::tr("this program was built without a keychain")}};
+    const auto* const found = std::find_if(std::begin(texts), std::end(texts),
+                                           [kind](const auto& entry) { return entry.first == kind; });
+    return found != std::end(texts) ? found->second : QString();
 }
 
 }  // namespace
@@ -98,8 +69,8 @@ pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::
 }
 
 QString sourceProblemText(const pipeline::SourceProblem& problem) {
-    QString text = openingText(problem.kind) + readingText(problem.kind) + nameText(problem.kind);
-    if (text.isEmpty()) return QString::fromStdString(problem.message());  // the words of a library
+    QString text = textOf(problem.kind);
+    if (text.isEmpty()) return QString::fromStdString(problem.message());
     QStringList arguments;
     for (const std::string& argument : problem.arguments)
         arguments << QString::fromStdString(argument);
