@@ -12,18 +12,9 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-RunningMean PhaseStatistics::*memberOf(int row) {
-    switch (row) {
-        case StatisticsModel::Kept:
-            return &PhaseStatistics::kept;
-        case StatisticsModel::Merged:
-            return &PhaseStatistics::merged;
-        case StatisticsModel::Luminance:
-            return &PhaseStatistics::luminance;
-        default:
-            return &PhaseStatistics::latency;
-    }
-}
+/// By row, before that of the frames.
+constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
+                                                      &PhaseStatistics::luminance, &PhaseStatistics::latency};
 
 QString signedNumber(double value, int digits) {
     return (value < 0 ? QStringLiteral("−") : QStringLiteral("+")) + readable(std::abs(value), digits);
@@ -34,7 +25,7 @@ QString signedNumber(double value, int digits) {
 QString StatisticsModel::phaseText(const PhaseStatistics& phase, int row) const {
     if (row == Frames) return QString::number(phase.kept.count());
     if (phase.kept.count() == 0) return kNothing;
-    const RunningMean& values = phase.*memberOf(row);
+    const RunningMean& values = phase.*kMembers[row];
     if (row == Luminance) return readable(values.mean(), 2);
     if (values.count() == 1) return readable(values.mean(), 0);  // a single reading has no spread
     return tr("%1 ± %2").arg(values.mean(), 0, 'f', 0).arg(values.deviation(), 0, 'f', 0);
@@ -44,7 +35,7 @@ QString StatisticsModel::differenceText(int row) const {
     const int changes = m_statistics.flips();
     if (row == Frames) return changes == 1 ? tr("1 change") : tr("%1 changes").arg(changes);
     if (!m_statistics.complete()) return kNothing;
-    const auto difference = m_statistics.difference(memberOf(row));
+    const auto difference = m_statistics.difference(kMembers[row]);
     const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits are noise
     return tr("%1 ± %2")
         .arg(signedNumber(difference.percent, digits))
@@ -56,7 +47,7 @@ QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole && index.column() == Difference && index.row() != Frames)
         return tr("Night against day, in percent of the day's mean; single frames spread by %1 %")
-            .arg(readable(m_statistics.difference(memberOf(index.row())).spread, 1));
+            .arg(readable(m_statistics.difference(kMembers[index.row()]).spread, 1));
     if (role != Qt::DisplayRole) return {};
     if (index.column() == Difference) return differenceText(index.row());
     return phaseText(index.column() == Day ? m_statistics.day() : m_statistics.night(), index.row());

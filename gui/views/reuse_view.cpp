@@ -12,17 +12,9 @@ namespace mpm::gui {
 namespace {
 
 QString reasonText(ReuseReason reason) {
-    switch (reason) {
-        case ReuseReason::Kept:
-            return ReuseView::tr("kept");
-        case ReuseReason::Changed:
-            return ReuseView::tr("changed");
-        case ReuseReason::Refreshed:
-            return ReuseView::tr("refreshed by age");
-        case ReuseReason::Postponed:
-            return ReuseView::tr("changed, postponed");
-    }
-    return {};
+    return QStringList{ReuseView::tr("kept"), ReuseView::tr("changed"), ReuseView::tr("refreshed by age"),
+                       ReuseView::tr("changed, postponed")}
+        .value(static_cast<int>(reason));
 }
 
 }  // namespace
