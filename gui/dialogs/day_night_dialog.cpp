@@ -23,8 +23,10 @@ DayNightDialog::DayNightDialog(const Rule& rule, QWidget* parent)
     auto* form = new QFormLayout;
     form->addRow(tr("Tell day from night"), m_by);
     layout->addLayout(form);
-    const auto add = [this](Rule::By by, const QString& name, QWidget* page) {
+    const auto add = [this, &rule](Rule::By by, const QString& name, auto fill) {
         m_by->addItem(name, static_cast<int>(by));
+        auto* page = new QWidget;
+        (this->*fill)(new QFormLayout(page), rule);
         m_pages->addWidget(page);
     };
     m_hold = new QSpinBox;
@@ -32,11 +34,11 @@ DayNightDialog::DayNightDialog(const Rule& rule, QWidget* parent)
     m_hold->setSuffix(tr(" s"));
     m_hold->setValue(static_cast<int>(rule.hold.count()));
     connect(m_hold, &QSpinBox::valueChanged, this, &DayNightDialog::emitRule);
-    add(Rule::By::Luminance, tr("By the image's luminance"), luminancePage(rule));
-    add(Rule::By::Infrared, tr("By infrared: colour disappears"), infraredPage(rule));
-    add(Rule::By::Schedule, tr("By the clock"), schedulePage(rule));
-    add(Rule::By::Sun, tr("By the sun"), sunPage(rule));
-    add(Rule::By::Hand, tr("By hand"), handPage(rule));
+    add(Rule::By::Luminance, tr("By the image's luminance"), &DayNightDialog::fillLuminance);
+    add(Rule::By::Infrared, tr("By infrared: colour disappears"), &DayNightDialog::fillInfrared);
+    add(Rule::By::Schedule, tr("By the clock"), &DayNightDialog::fillSchedule);
+    add(Rule::By::Sun, tr("By the sun"), &DayNightDialog::fillSun);
+    add(Rule::By::Hand, tr("By hand"), &DayNightDialog::fillHand);
     layout->addWidget(m_pages);
     m_holdRow = new QWidget;
     auto* hold = new QFormLayout(m_holdRow);
@@ -71,22 +73,16 @@ QTimeEdit* DayNightDialog::addTime(QFormLayout* form, const QString& name, int m
     return edit;
 }
 
-QWidget* DayNightDialog::luminancePage(const Rule& rule) {
-    auto* page = new QWidget;
-    auto* form = new QFormLayout(page);
+void DayNightDialog::fillLuminance(QFormLayout* form, const Rule& rule) {
     m_dark = addNumber(form, tr("Night below"), rule.dark, 0, 1, 2);
     m_bright = addNumber(form, tr("Day above"), rule.bright, 0, 1, 2);
     m_luminance = addLevel(form, tr("Luminance"), rule.dark, rule.bright);
-    return page;
 }
 
-QWidget* DayNightDialog::infraredPage(const Rule& rule) {
-    auto* page = new QWidget;
-    auto* form = new QFormLayout(page);
+void DayNightDialog::fillInfrared(QFormLayout* form, const Rule& rule) {
     m_grey = addNumber(form, tr("Night below"), rule.grey, 0, 1, 2);
     m_coloured = addNumber(form, tr("Day above"), rule.coloured, 0, 1, 2);
     m_saturation = addLevel(form, tr("Saturation"), rule.grey, rule.coloured);
-    return page;
 }
 
 LevelBar* DayNightDialog::addLevel(QFormLayout* form, const QString& name, double night, double day) {
@@ -111,32 +107,23 @@ void DayNightDialog::showLevels(double luminance, double saturation) {
     m_saturation->setLevel(saturation);
 }
 
-QWidget* DayNightDialog::schedulePage(const Rule& rule) {
-    auto* page = new QWidget;
-    auto* form = new QFormLayout(page);
+void DayNightDialog::fillSchedule(QFormLayout* form, const Rule& rule) {
     m_dayFrom = addTime(form, tr("Day from"), rule.dayFrom);
     m_nightFrom = addTime(form, tr("Night from"), rule.nightFrom);
-    return page;
 }
 
-QWidget* DayNightDialog::sunPage(const Rule& rule) {
-    auto* page = new QWidget;
-    auto* form = new QFormLayout(page);
+void DayNightDialog::fillSun(QFormLayout* form, const Rule& rule) {
     m_latitude = addNumber(form, tr("Degrees north"), rule.latitude, -90, 90, 3);
     m_longitude = addNumber(form, tr("Degrees east"), rule.longitude, -180, 180, 3);
     m_elevation = addNumber(form, tr("Night below, degrees"), rule.elevation, -18, 10, 1);
-    return page;
 }
 
-QWidget* DayNightDialog::handPage(const Rule& rule) {
-    auto* page = new QWidget;
-    auto* form = new QFormLayout(page);
+void DayNightDialog::fillHand(QFormLayout* form, const Rule& rule) {
     m_hand = new QComboBox;
     m_hand->addItems({tr("Day"), tr("Night")});
     m_hand->setCurrentIndex(rule.hand == pipeline::Phase::Night ? 1 : 0);
     form->addRow(tr("It is"), m_hand);
     connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
-    return page;
 }
 
 /// In order and apart: a rule that makes no sense cannot be entered.

@@ -30,11 +30,11 @@ signals:
     void ruleChanged(const pipeline::DayNightRule& rule);
 
 private:
-    QWidget* luminancePage(const pipeline::DayNightRule& rule);
-    QWidget* infraredPage(const pipeline::DayNightRule& rule);
-    QWidget* schedulePage(const pipeline::DayNightRule& rule);
-    QWidget* sunPage(const pipeline::DayNightRule& rule);
-    QWidget* handPage(const pipeline::DayNightRule& rule);
+    void fillLuminance(QFormLayout* form, const pipeline::DayNightRule& rule);
+    void fillInfrared(QFormLayout* form, const pipeline::DayNightRule& rule);
+    void fillSchedule(QFormLayout* form, const pipeline::DayNightRule& rule);
+    void fillSun(QFormLayout* form, const pipeline::DayNightRule& rule);
+    void fillHand(QFormLayout* form, const pipeline::DayNightRule& rule);
     QDoubleSpinBox* addNumber(QFormLayout* form, const QString& name, double value, double least, double most,
                               int digits);
     QTimeEdit* addTime(QFormLayout* form, const QString& name, int minutes);
