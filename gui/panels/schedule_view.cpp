@@ -6,6 +6,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include "gui/text/numbers.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 #include "gui/widgets/theme.hpp"
 
@@ -58,10 +59,7 @@ void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& th
 }  // namespace
 
 QString scheduleText(const std::vector<int>& schedule) {
-    QStringList blocks;
-    for (int block : schedule)
-        blocks << QString::number(block);
-    return blocks.isEmpty() ? BlockList::tr("none") : blocks.join(QStringLiteral(", "));
+    return schedule.empty() ? BlockList::tr("none") : joined(schedule, QStringLiteral(", "));
 }
 
 void BlockDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,

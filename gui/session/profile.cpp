@@ -15,18 +15,12 @@
 #include "base/pending_file.hpp"
 #include "base/private_files.hpp"
 #include "base/read_file.hpp"
+#include "gui/text/numbers.hpp"
 #include "pipeline/source/address.hpp"
 
 namespace mpm::gui {
 
 namespace {
-
-QString listText(const std::vector<int>& values) {
-    QStringList parts;
-    for (int value : values)
-        parts << QString::number(value);
-    return parts.join(QLatin1Char(' '));
-}
 
 std::vector<int> listFrom(const QString& text) {
     std::vector<int> values;
@@ -139,7 +133,7 @@ QVariantMap valuesOf(const ProfileState& state) {
     };
     if (!pipeline::Address(state.source.toStdString()).hasSecrets()) set("source", state.source);
     forEachValue(state, set);
-    if (!state.request.ownSchedule) set("schedule", listText(state.request.schedule));
+    if (!state.request.ownSchedule) set("schedule", joined(state.request.schedule, QStringLiteral(" ")));
     set("interval", qlonglong(state.request.interval.count()));
     if (state.rule) addRule(values, *state.rule);
     set("map_colours", int(state.mapColours));

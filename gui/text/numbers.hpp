@@ -2,8 +2,10 @@
 #pragma once
 
 #include <clocale>
+#include <vector>
 
 #include <QLocale>
+#include <QStringList>
 
 namespace mpm::gui {
 
@@ -24,6 +26,13 @@ inline QString readable(double value, int digits) {
 /// Milliseconds: below ten, one decimal shows what merging saves.
 inline QString readableMs(double value) {
     return readable(value, value < 9.95 ? 1 : 0);
+}
+
+inline QString joined(const std::vector<int>& numbers, const QString& between) {
+    QStringList parts;
+    for (const int number : numbers)
+        parts << QString::number(number);
+    return parts.join(between);
 }
 
 }  // namespace mpm::gui

@@ -43,13 +43,10 @@ void SplitView::setRendered(const RenderedFrame& drawn, const RenderStyle&) {
 QString SplitView::title() const {
     if (m_other.empty())
         return m_shows == Shows::Reuse ? tr("All tokens | reuse") : tr("All tokens | merged");
-    QStringList blocks;
-    for (const int block : m_other)
-        blocks << QString::number(block);
     const QString words = m_shows == Shows::Reuse    ? tr("{%1} | reuse")
                           : m_shows == Shows::Merged ? tr("{%1} | merged")
                                                      : tr("{%1} | all tokens");
-    return words.arg(blocks.join(QStringLiteral(", ")));
+    return words.arg(joined(m_other, QStringLiteral(", ")));
 }
 
 void SplitView::setOther(const std::vector<int>& schedule) {
