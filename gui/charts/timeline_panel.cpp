@@ -6,7 +6,6 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QMenu>
-#include <QStackedLayout>
 
 #include "gui/charts/hour_view.hpp"
 #include "gui/charts/time_axis.hpp"
@@ -105,10 +104,6 @@ void TimelinePanel::setLanes(const std::vector<Lane>& lanes) {
     m_hourView->setCurve(curves()[std::size_t(m_curve->currentIndex())]);
 }
 
-void TimelinePanel::setLaneMenu(QMenu* menu) {
-    m_lanes->setMenu(menu);
-}
-
 int TimelinePanel::ranges() const {
     return static_cast<int>(std::size(kLengths));
 }
@@ -124,14 +119,6 @@ void TimelinePanel::showHours(bool shown) {
     m_hours->setChecked(shown);
     m_title->setVisible(!shown);
     m_curve->setVisible(shown);
-}
-
-bool TimelinePanel::hoursShown() const {
-    return m_stack->currentIndex() == 1;
-}
-
-QWidget* TimelinePanel::shown() const {
-    return m_stack->currentWidget();
 }
 
 /// A range set by zooming or panning belongs to no button. A young timeline belongs to the shortest range

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include <QFrame>
+#include <QStackedLayout>
+#include <QToolButton>
 
 class QButtonGroup;
 class QComboBox;
 class QMenu;
-class QStackedLayout;
-class QToolButton;
 
 namespace mpm::gui {
 
@@ -31,12 +31,12 @@ public:
     HourView* hours() const { return m_hourView; }
     /// The heat map by hour and date, or the timeline.
     void showHours(bool shown);
-    bool hoursShown() const;
-    QWidget* shown() const;
+    bool hoursShown() const { return m_stack->currentIndex() == 1; }
+    QWidget* shown() const { return m_stack->currentWidget(); }
     /// Of the timeline; the hours are of a curve of these, or of the tokens.
     void setLanes(const std::vector<Lane>& lanes);
     /// The menu of the button beside the ranges.
-    void setLaneMenu(QMenu* menu);
+    void setLaneMenu(QMenu* menu) { m_lanes->setMenu(menu); }
 
 signals:
     void exportWanted();

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include <QCheckBox>
-#include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -161,10 +160,6 @@ void AlertPage::fitToQuantity() {
     m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
     if (unit == Unit::Count || m_threshold->decimals() == 0)
         m_threshold->setDecimals(unit == Unit::Count ? 0 : 1);
-}
-
-pipeline::AlertRule::Of AlertPage::of() const {
-    return static_cast<pipeline::AlertRule::Of>(m_of->currentIndex());
 }
 
 double AlertPage::scale() const {

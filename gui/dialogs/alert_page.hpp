@@ -4,12 +4,12 @@
 #include <map>
 #include <vector>
 
+#include <QComboBox>
 #include <QWidget>
 
 #include "pipeline/watch/alert.hpp"
 
 class QCheckBox;
-class QComboBox;
 class QDoubleSpinBox;
 class QFormLayout;
 class QLabel;
@@ -51,7 +51,7 @@ private:
     void show(int row);
     void read();
     void fitToQuantity();
-    pipeline::AlertRule::Of of() const;
+    pipeline::AlertRule::Of of() const { return static_cast<pipeline::AlertRule::Of>(m_of->currentIndex()); }
     /// What the box shows of 1.
     double scale() const;
     void showThreshold(double threshold);

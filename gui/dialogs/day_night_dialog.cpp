@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
@@ -96,10 +95,6 @@ void DayNightDialog::showPage() {
     m_pages->setCurrentIndex(m_by->currentIndex());
     const Rule::By by = this->by();
     m_holdRow->setVisible(by == Rule::By::Luminance || by == Rule::By::Infrared);
-}
-
-Rule::By DayNightDialog::by() const {
-    return static_cast<Rule::By>(m_by->currentData().toInt());
 }
 
 void DayNightDialog::showLevels(double luminance, double saturation) {

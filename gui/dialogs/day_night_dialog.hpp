@@ -1,11 +1,11 @@
 // The rule for day and night: by luminance, by infrared, by the clock, by the sun, or by hand.
 #pragma once
 
+#include <QComboBox>
 #include <QDialog>
 
 #include "pipeline/daynight/day_night.hpp"
 
-class QComboBox;
 class QDoubleSpinBox;
 class QFormLayout;
 class QSpinBox;
@@ -40,7 +40,9 @@ private:
     QTimeEdit* addTime(QFormLayout* form, const QString& name, int minutes);
     static LevelBar* addLevel(QFormLayout* form, const QString& name, double night, double day);
     static std::pair<double, double> thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other);
-    pipeline::DayNightRule::By by() const;
+    pipeline::DayNightRule::By by() const {
+        return static_cast<pipeline::DayNightRule::By>(m_by->currentData().toInt());
+    }
     void showPage();
     void emitRule();
 

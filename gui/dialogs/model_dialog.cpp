@@ -2,7 +2,6 @@
 
 #include <QDialogButtonBox>
 #include <QFontDatabase>
-#include <QPlainTextEdit>
 #include <QVBoxLayout>
 
 #include "gui/text/safe_text.hpp"
@@ -30,14 +29,6 @@ ModelDialog::ModelDialog(const ModelFacts& facts, QWidget* parent)
     for (QWidget* widget : std::initializer_list<QWidget*>{name, path, m_report, buttons})
         layout->addWidget(widget);
     resize(680, 380);
-}
-
-void ModelDialog::setReport(const QString& path, const QString& report) {
-    if (path == m_path) m_report->setPlainText(report);
-}
-
-QString ModelDialog::report() const {
-    return m_report->toPlainText();
 }
 
 }  // namespace mpm::gui

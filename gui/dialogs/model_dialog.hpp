@@ -2,10 +2,9 @@
 #pragma once
 
 #include <QDialog>
+#include <QPlainTextEdit>
 
 #include "gui/engine/analysis.hpp"
-
-class QPlainTextEdit;
 
 namespace mpm::gui {
 
@@ -15,8 +14,10 @@ public:
     explicit ModelDialog(const ModelFacts& facts, QWidget* parent = nullptr);
 
     /// Of the file `path`; of another file it is ignored.
-    void setReport(const QString& path, const QString& report);
-    QString report() const;
+    void setReport(const QString& path, const QString& report) {
+        if (path == m_path) m_report->setPlainText(report);
+    }
+    QString report() const { return m_report->toPlainText(); }
 
 private:
     const QString m_path;

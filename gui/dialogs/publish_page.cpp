@@ -91,10 +91,6 @@ void PublishPage::setStatus(const QString& status, bool connected) {
     m_status->setText((connected ? QStringLiteral("✓ ") : QString()) + status);
 }
 
-QString PublishPage::status() const {
-    return m_status->text();
-}
-
 MetricsSettings PublishPage::metrics() const {
     return {m_metrics->isChecked(), m_address->text().trimmed(), m_metricsPort->value()};
 }

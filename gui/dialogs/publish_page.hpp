@@ -1,13 +1,13 @@
 // MQTT and the page for Prometheus.
 #pragma once
 
+#include <QLabel>
 #include <QWidget>
 
 #include "gui/services/watch_settings.hpp"
 
 class QCheckBox;
 class QGroupBox;
-class QLabel;
 class QLineEdit;
 class QSpinBox;
 
@@ -22,7 +22,7 @@ public:
     MetricsSettings metrics() const;
     /// Of the connection to the broker; empty: MQTT is off.
     void setStatus(const QString& status, bool connected);
-    QString status() const;
+    QString status() const { return m_status->text(); }
 
 signals:
     /// Connect again, with the settings as they are.

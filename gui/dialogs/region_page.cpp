@@ -1,11 +1,9 @@
 #include "gui/dialogs/region_page.hpp"
 
-#include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSpinBox>
 #include <QTableWidget>
 
 #include "gui/widgets/empty_hint.hpp"
@@ -113,14 +111,6 @@ QLayout* RegionPage::makeThumbnails(const ThumbnailSettings& thumbnails) {
     connect(m_megabytes, &QSpinBox::valueChanged, this, &RegionPage::changed);
     connect(m_days, &QSpinBox::valueChanged, this, &RegionPage::changed);
     return row;
-}
-
-ThumbnailSettings RegionPage::thumbnails() const {
-    return {m_thumbnails->isChecked(), m_megabytes->value(), m_days->value()};
-}
-
-bool RegionPage::keepsImages() const {
-    return !m_measurementsOnly->isChecked();
 }
 
 void RegionPage::fill() {

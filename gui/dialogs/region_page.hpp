@@ -1,15 +1,15 @@
 // Regions and masks of a source as tables: drawn on the image, or typed in.
 #pragma once
 
+#include <QCheckBox>
+#include <QSpinBox>
 #include <QWidget>
 
 #include "gui/services/watch_settings.hpp"
 
-class QCheckBox;
 class QLayout;
 class QLineEdit;
 class QPushButton;
-class QSpinBox;
 class QTableWidget;
 
 namespace mpm::gui {
@@ -21,8 +21,10 @@ public:
                QWidget* parent = nullptr);
 
     const SourceWatch& watch() const { return m_watch; }
-    bool keepsImages() const;
-    ThumbnailSettings thumbnails() const;
+    bool keepsImages() const { return !m_measurementsOnly->isChecked(); }
+    ThumbnailSettings thumbnails() const {
+        return {m_thumbnails->isChecked(), m_megabytes->value(), m_days->value()};
+    }
     QTableWidget* table() const { return m_table; }
 
 signals:

@@ -1,7 +1,6 @@
 #include "gui/dialogs/watch_dialog.hpp"
 
 #include <QDialogButtonBox>
-#include <QTabWidget>
 #include <QVBoxLayout>
 
 #include "gui/dialogs/alert_page.hpp"
@@ -45,10 +44,6 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     onTheImage(&RegionPage::drawRegionWanted, &WatchDialog::drawRegionWanted);
     onTheImage(&RegionPage::drawMaskWanted, &WatchDialog::drawMaskWanted);
     onTheImage(&RegionPage::changeShapesWanted, &WatchDialog::changeShapesWanted);
-}
-
-void WatchDialog::setPage(Page page) {
-    m_tabs->setCurrentIndex(page);
 }
 
 WatchSettings WatchDialog::settings() const {

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <QDialog>
+#include <QTabWidget>
 
 #include "gui/services/watch_settings.hpp"
-
-class QTabWidget;
 
 namespace mpm::gui {
 
@@ -23,7 +22,7 @@ public:
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
                 std::map<QString, QString> open, QWidget* parent = nullptr);
 
-    void setPage(Page page);
+    void setPage(Page page) { m_tabs->setCurrentIndex(page); }
     WatchSettings settings() const;
     AlertPage* alerts() const { return m_alerts; }
     RegionPage* regions() const { return m_regions; }

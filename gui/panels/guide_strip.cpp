@@ -78,8 +78,4 @@ void GuideStrip::setComparison(const Comparison& comparison, const SavedTime& sa
     setAnalysis(*comparison.analysis, saved);
 }
 
-QString GuideStrip::text() const {
-    return m_text->text();
-}
-
 }  // namespace mpm::gui

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <QFrame>
+#include <QLabel>
 
 #include "gui/engine/saved_time.hpp"
 
-class QLabel;
 class QPushButton;
 
 namespace mpm::gui {
@@ -21,7 +21,7 @@ public:
     bool dismissed() const { return m_dismissed; }
     void setAnalysis(const Analysis& analysis, const SavedTime& saved);
     void setComparison(const Comparison& comparison, const SavedTime& saved);
-    QString text() const;
+    QString text() const { return m_text->text(); }
 
 signals:
     void mergeWanted();

@@ -4,7 +4,6 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
-#include <QToolButton>
 
 #include "gui/panels/source_badge.hpp"
 #include "gui/text/numbers.hpp"
@@ -198,10 +197,6 @@ void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;
     m_difference->setText(signedPercent(difference.percent));
     hideFiguresThatDoNotFit();
-}
-
-void HeaderBar::setRecording(bool on) {
-    m_recording->setVisible(on);
 }
 
 QString HeaderBar::badgeText() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QFrame>
+#include <QToolButton>
 
 #include "gui/engine/saved_time.hpp"
 #include "gui/models/health_model.hpp"
@@ -9,7 +10,6 @@
 
 class QHBoxLayout;
 class QLabel;
-class QToolButton;
 
 namespace mpm::gui {
 
@@ -31,7 +31,7 @@ public:
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
     /// Shown until the recording ends; a click ends it.
-    void setRecording(bool on);
+    void setRecording(bool on) { m_recording->setVisible(on); }
     /// Names may be shortened and figures hidden, the tokens last.
     QSize minimumSizeHint() const override;
 

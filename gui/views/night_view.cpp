@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include <QComboBox>
 #include <QHBoxLayout>
 #include <QSlider>
 
@@ -131,14 +130,6 @@ void NightView::clear() {
     for (ImageView* view : {m_day, m_night})
         view->clear();
     m_summary->clear();
-}
-
-RenderStyle::Pair NightView::shows() const {
-    return static_cast<RenderStyle::Pair>(m_shows->currentIndex());
-}
-
-QString NightView::summary() const {
-    return m_summary->text();
 }
 
 }  // namespace mpm::gui

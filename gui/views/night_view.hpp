@@ -1,13 +1,13 @@
 // The same frame by day and as a camera would see it at night, with sliders for how dark it is.
 #pragma once
 
+#include <QComboBox>
+#include <QLabel>
 #include <QWidget>
 
 #include "gui/engine/render_worker.hpp"
 #include "gui/views/image_view.hpp"
 
-class QComboBox;
-class QLabel;
 class QSlider;
 
 namespace mpm::gui {
@@ -25,8 +25,8 @@ public:
     void setCovers(const Covers& covers) override;
     void clear() override;
     QWidget* widget() override { return this; }
-    QString summary() const;
-    RenderStyle::Pair shows() const;
+    QString summary() const { return m_summary->text(); }
+    RenderStyle::Pair shows() const { return static_cast<RenderStyle::Pair>(m_shows->currentIndex()); }
 
 signals:
     void showsChanged();

@@ -2,7 +2,6 @@
 
 #include <QButtonGroup>
 #include <QEvent>
-#include <QStackedLayout>
 #include <QToolButton>
 
 #include "gui/models/health_model.hpp"
@@ -185,10 +184,6 @@ void ViewArea::showView(int index) {
     m_controls->setOtherVisible(entry().has(ViewEntry::ChoosesOther));
     applyCovers();
     emit viewChanged(index);
-}
-
-QWidget* ViewArea::shownWidget() const {
-    return m_stack->currentWidget();
 }
 
 QRect ViewArea::shownImages() const {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <QStackedLayout>
 #include <QWidget>
 
 #include "gui/engine/engine.hpp"
@@ -13,7 +14,6 @@ class QBoxLayout;
 class QButtonGroup;
 class QHBoxLayout;
 class QLabel;
-class QStackedLayout;
 class QToolButton;
 
 namespace mpm::gui {
@@ -34,7 +34,7 @@ public:
     void showView(const QString& key);
     int shown() const { return m_shown; }
     const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
-    QWidget* shownWidget() const;
+    QWidget* shownWidget() const { return m_stack->currentWidget(); }
     /// The part of shownWidget() that images cover.
     QRect shownImages() const;
     /// The view of this type; null if the table has none.

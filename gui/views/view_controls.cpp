@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include <QCheckBox>
-#include <QComboBox>
-#include <QSlider>
-
 #include "gui/engine/analysis.hpp"
 #include "gui/widgets/plain_widgets.hpp"
 
@@ -72,34 +68,6 @@ int ViewControls::stage() const {
     return merges == m_stages->maximum() ? kLastStage : merges == 0 ? kUnmerged : merges - 1;
 }
 
-void ViewControls::stepStage(int steps) {
-    m_stages->setValue(m_stages->value() + steps);
-}
-
-ViewControls::MapColours ViewControls::mapColours() const {
-    return static_cast<MapColours>(m_colours->currentIndex());
-}
-
-void ViewControls::setMapColours(MapColours colours) {
-    m_colours->setCurrentIndex(static_cast<int>(colours));
-}
-
-double ViewControls::opacity() const {
-    return m_opacity->value() / 100.0;
-}
-
-void ViewControls::setOpacity(double opacity) {
-    m_opacity->setValue(static_cast<int>(opacity * 100 + 0.5));
-}
-
-bool ViewControls::outlines() const {
-    return m_outlines->isChecked();
-}
-
-void ViewControls::setOutlines(bool outlines) {
-    m_outlines->setChecked(outlines);
-}
-
 void ViewControls::setStageVisible(bool visible) {
     for (QWidget* widget : std::initializer_list<QWidget*>{m_stageLabel, m_stages, m_stageText, m_colours})
         widget->setVisible(visible);
@@ -107,18 +75,6 @@ void ViewControls::setStageVisible(bool visible) {
 
 std::vector<int> ViewControls::other() const {
     return m_others[static_cast<std::size_t>(std::max(0, m_other->currentIndex()))];
-}
-
-void ViewControls::setOther(int index) {
-    m_other->setCurrentIndex(index);
-}
-
-void ViewControls::setOtherEnabled(bool enabled) {
-    m_other->setEnabled(enabled);
-}
-
-void ViewControls::setOtherVisible(bool visible) {
-    m_other->setVisible(visible);
 }
 
 void ViewControls::setSchedule(const std::vector<int>& blocks) {

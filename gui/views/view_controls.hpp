@@ -3,14 +3,14 @@
 
 #include <vector>
 
+#include <QCheckBox>
+#include <QComboBox>
 #include <QHBoxLayout>
+#include <QSlider>
 
 #include "pipeline/draw/merge_map.hpp"
 
-class QCheckBox;
-class QComboBox;
 class QLabel;
-class QSlider;
 
 namespace mpm::gui {
 
@@ -19,23 +19,23 @@ class ViewControls : public QHBoxLayout {
 public:
     ViewControls();
 
-    double opacity() const;
-    void setOpacity(double opacity);
-    bool outlines() const;
-    void setOutlines(bool outlines);
+    double opacity() const { return m_opacity->value() / 100.0; }
+    void setOpacity(double opacity) { m_opacity->setValue(static_cast<int>(opacity * 100 + 0.5)); }
+    bool outlines() const { return m_outlines->isChecked(); }
+    void setOutlines(bool outlines) { m_outlines->setChecked(outlines); }
     using MapColours = pipeline::MergeMapStyle::Colours;
-    MapColours mapColours() const;
-    void setMapColours(MapColours colours);
+    MapColours mapColours() const { return static_cast<MapColours>(m_colours->currentIndex()); }
+    void setMapColours(MapColours colours) { m_colours->setCurrentIndex(static_cast<int>(colours)); }
     /// Of the merge map: the index of a merge, kLastStage or kUnmerged.
     int stage() const;
     /// A merge on, or back.
-    void stepStage(int steps);
+    void stepStage(int steps) { m_stages->setValue(m_stages->value() + steps); }
     void setStageVisible(bool visible);
     /// The schedule on the left of the split view; empty: all tokens.
     std::vector<int> other() const;
-    void setOther(int index);
-    void setOtherEnabled(bool enabled);
-    void setOtherVisible(bool visible);
+    void setOther(int index) { m_other->setCurrentIndex(index); }
+    void setOtherEnabled(bool enabled) { m_other->setEnabled(enabled); }
+    void setOtherVisible(bool visible) { m_other->setVisible(visible); }
     /// An entry for each merge of the schedule that ran.
     void setSchedule(const std::vector<int>& blocks);
 

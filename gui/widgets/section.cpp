@@ -1,6 +1,5 @@
 #include "gui/widgets/section.hpp"
 
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "gui/widgets/theme.hpp"
@@ -22,10 +21,6 @@ Section::Section(const QString& title, QWidget* content, QWidget* parent)
     layout->addWidget(content);
     connect(m_head, &QToolButton::clicked, this, [this] { setOpen(!open()); });
     setOpen(true);
-}
-
-bool Section::open() const {
-    return m_head->arrowType() == Qt::DownArrow;
 }
 
 void Section::setOpen(bool open) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <QFrame>
-
-class QToolButton;
+#include <QToolButton>
 
 namespace mpm::gui {
 
@@ -12,7 +11,7 @@ class Section : public QFrame {
 public:
     Section(const QString& title, QWidget* content, QWidget* parent = nullptr);
 
-    bool open() const;
+    bool open() const { return m_head->arrowType() == Qt::DownArrow; }
     void setOpen(bool open);
 
 private:
