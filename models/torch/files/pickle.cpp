@@ -37,20 +37,23 @@ private:
     void push(PickledPtr value) { m_stack.push_back(value); }
     PickledPtr pop();
     std::vector<PickledPtr> popToMark();
-    void pushInt(int64_t number);
+    std::vector<PickledPtr> popLast(size_t count);
+    void pushNumber(Kind kind, int64_t number);
+    void pushFloat();
+    void pushGlobal();
     void pushText(uint64_t length);
     void pushTuple(std::vector<PickledPtr> items);
     void longInteger();
+    void get(uint64_t index);
+    void put(uint64_t index);
     void setItems(const std::vector<PickledPtr>& flat);
     void append(const std::vector<PickledPtr>& items);
     void reduce();
     void build();
     void persistent();
-    bool step(unsigned char op);
-    bool stepScalar(unsigned char op);
-    bool stepMemo(unsigned char op);
-    bool stepContainer(unsigned char op);
-    bool stepObject(unsigned char op);
+    /// What each operation does.
+    using Operation = void (*)(Machine&);
+    static const std::map<unsigned char, Operation>& operations();
 
     std::string_view m_bytes;
     Pickle m_pickle;
@@ -106,9 +109,11 @@ std::vector<PickledPtr> Machine::popToMark() {
     return items;
 }
 
-void Machine::pushInt(int64_t number) {
-    push(make(Kind::Int));
-    m_stack.back()->number = number;
+std::vector<PickledPtr> Machine::popLast(size_t count) {
+    std::vector<PickledPtr> items(count);
+    for (size_t i = count; i > 0; --i)
+        items[i - 1] = pop();
+    return items;
 }
 
 void Machine::pushText(uint64_t length) {
@@ -129,7 +134,7 @@ void Machine::longInteger() {
         value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
     const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
     if (negative && bytes.size() < 8) value |= ~uint64_t{0} << (8 * bytes.size());
-    pushInt(static_cast<int64_t>(value));
+    pushNumber(Kind::Int, static_cast<int64_t>(value));
 }
 
 void Machine::setItems(const std::vector<PickledPtr>& flat) {
@@ -193,160 +198,77 @@ void Machine::persistent() {
     push(storage);
 }
 
-bool Machine::stepScalar(unsigned char op) {
-    switch (op) {
-        case 'N':
-            push(make(Kind::None));
-            return true;
-        case 0x88:
-        case 0x89:
-            push(make(Kind::Bool));
-            m_stack.back()->number = op == 0x88;
-            return true;
-        case 'J':
-            pushInt(static_cast<int32_t>(little(4)));
-            return true;
-        case 'K':
-            pushInt(static_cast<int64_t>(little(1)));
-            return true;
-        case 'M':
-            pushInt(static_cast<int64_t>(little(2)));
-            return true;
-        case 0x8a:
-            longInteger();
-            return true;
-        case 'X':
-            pushText(little(4));
-            return true;
-        case 0x8c:
-            pushText(little(1));
-            return true;
-        case 'G': {
-            push(make(Kind::Float));
-            uint64_t bits = 0;
-            for (char c : take(8))
-                bits = bits << 8 | static_cast<unsigned char>(c);
-            std::memcpy(&m_stack.back()->real, &bits, 8);
-            return true;
-        }
-        default:
-            return false;
-    }
+void Machine::pushNumber(Kind kind, int64_t number) {
+    push(make(kind));
+    m_stack.back()->number = number;
 }
 
-bool Machine::stepMemo(unsigned char op) {
-    const auto get = [&](uint64_t index) {
-        const auto found = m_memo.find(index);
-        demand(found != m_memo.end(), "pickle: a reference leads nowhere");
-        push(found->second);
-    };
-    const auto put = [&](uint64_t index) {
-        demand(!m_stack.empty(), "pickle: nothing to remember");
-        m_memo[index] = m_stack.back();
-    };
-    switch (op) {
-        case 'q':
-            put(little(1));
-            return true;
-        case 'r':
-            put(little(4));
-            return true;
-        case 0x94:
-            put(m_memo.size());
-            return true;
-        case 'h':
-            get(little(1));
-            return true;
-        case 'j':
-            get(little(4));
-            return true;
-        default:
-            return false;
-    }
+void Machine::pushFloat() {
+    push(make(Kind::Float));
+    uint64_t bits = 0;
+    for (char c : take(8))
+        bits = bits << 8 | static_cast<unsigned char>(c);
+    std::memcpy(&m_stack.back()->real, &bits, 8);
 }
 
-/// Tuples, lists and dictionaries.
-bool Machine::stepContainer(unsigned char op) {
-    switch (op) {
-        case '(':
-            m_marks.push_back(m_stack.size());
-            return true;
-        case '}':
-            push(make(Kind::Dictionary));
-            return true;
-        case ']':
-        case ')':
-            push(make(Kind::Sequence));
-            return true;
-        case 't':
-            pushTuple(popToMark());
-            return true;
-        case 0x85:
-        case 0x86:
-        case 0x87: {
-            std::vector<PickledPtr> items(static_cast<size_t>(op - 0x84));
-            for (size_t i = items.size(); i > 0; --i)
-                items[i - 1] = pop();
-            pushTuple(std::move(items));
-            return true;
-        }
-        case 's': {
-            const auto value = pop(), key = pop();
-            setItems({key, value});
-            return true;
-        }
-        case 'u':
-            setItems(popToMark());
-            return true;
-        case 'a':
-            append({pop()});
-            return true;
-        case 'e':
-            append(popToMark());
-            return true;
-        default:
-            return false;
-    }
+void Machine::get(uint64_t index) {
+    const auto found = m_memo.find(index);
+    demand(found != m_memo.end(), "pickle: a reference leads nowhere");
+    push(found->second);
 }
 
-/// Names, calls and objects.
-bool Machine::stepObject(unsigned char op) {
-    switch (op) {
-        case 'c': {
-            const std::string module = line(), name = line();
-            push(make(Kind::Global));
-            m_stack.back()->text = module + " " + name;
-            return true;
-        }
-        case 'Q':
-            persistent();
-            return true;
-        case 'R':
-            reduce();
-            return true;
-        case 0x81:
-            pop();
-            pop();
-            push(make(Kind::Opaque));
-            return true;
-        case 'b':
-            build();
-            return true;
-        default:
-            return false;
-    }
+void Machine::put(uint64_t index) {
+    demand(!m_stack.empty(), "pickle: nothing to remember");
+    m_memo[index] = m_stack.back();
 }
 
-bool Machine::step(unsigned char op) {
-    if (op == 0x80) {
-        demand(little(1) <= 5, "pickle of an unknown protocol");
-        return true;
-    }
-    if (op == 0x95) {  // the length of a frame, which reading does not need
-        little(8);
-        return true;
-    }
-    return stepScalar(op) || stepMemo(op) || stepContainer(op) || stepObject(op);
+void Machine::pushGlobal() {
+    const std::string module = line(), name = line();
+    push(make(Kind::Global));
+    m_stack.back()->text = module + " " + name;
+}
+
+const std::map<unsigned char, Machine::Operation>& Machine::operations() {
+    static const std::map<unsigned char, Operation> all{
+        {0x80, [](Machine& m) { demand(m.little(1) <= 5, "pickle of an unknown protocol"); }},
+        {0x95, [](Machine& m) { m.little(8); }},  // the length of a frame, which reading does not need
+        {'N', [](Machine& m) { m.push(m.make(Kind::None)); }},
+        {0x88, [](Machine& m) { m.pushNumber(Kind::Bool, 1); }},
+        {0x89, [](Machine& m) { m.pushNumber(Kind::Bool, 0); }},
+        {'J', [](Machine& m) { m.pushNumber(Kind::Int, static_cast<int32_t>(m.little(4))); }},
+        {'K', [](Machine& m) { m.pushNumber(Kind::Int, static_cast<int64_t>(m.little(1))); }},
+        {'M', [](Machine& m) { m.pushNumber(Kind::Int, static_cast<int64_t>(m.little(2))); }},
+        {0x8a, [](Machine& m) { m.longInteger(); }},
+        {'X', [](Machine& m) { m.pushText(m.little(4)); }},
+        {0x8c, [](Machine& m) { m.pushText(m.little(1)); }},
+        {'G', [](Machine& m) { m.pushFloat(); }},
+        {'q', [](Machine& m) { m.put(m.little(1)); }},
+        {'r', [](Machine& m) { m.put(m.little(4)); }},
+        {0x94, [](Machine& m) { m.put(m.m_memo.size()); }},
+        {'h', [](Machine& m) { m.get(m.little(1)); }},
+        {'j', [](Machine& m) { m.get(m.little(4)); }},
+        {'(', [](Machine& m) { m.m_marks.push_back(m.m_stack.size()); }},
+        {'}', [](Machine& m) { m.push(m.make(Kind::Dictionary)); }},
+        {']', [](Machine& m) { m.push(m.make(Kind::Sequence)); }},
+        {')', [](Machine& m) { m.push(m.make(Kind::Sequence)); }},
+        {'t', [](Machine& m) { m.pushTuple(m.popToMark()); }},
+        {0x85, [](Machine& m) { m.pushTuple(m.popLast(1)); }},
+        {0x86, [](Machine& m) { m.pushTuple(m.popLast(2)); }},
+        {0x87, [](Machine& m) { m.pushTuple(m.popLast(3)); }},
+        {'s', [](Machine& m) { m.setItems(m.popLast(2)); }},
+        {'u', [](Machine& m) { m.setItems(m.popToMark()); }},
+        {'a', [](Machine& m) { m.append({m.pop()}); }},
+        {'e', [](Machine& m) { m.append(m.popToMark()); }},
+        {'c', [](Machine& m) { m.pushGlobal(); }},
+        {'Q', [](Machine& m) { m.persistent(); }},
+        {'R', [](Machine& m) { m.reduce(); }},
+        {0x81,
+         [](Machine& m) {
+             m.popLast(2);
+             m.push(m.make(Kind::Opaque));
+         }},
+        {'b', [](Machine& m) { m.build(); }}};
+    return all;
 }
 
 Pickle Machine::run() {
@@ -356,7 +278,10 @@ Pickle Machine::run() {
             m_pickle.root = pop();
             return std::move(m_pickle);
         }
-        demand(step(op), "pickle: operation ", static_cast<int>(op), " has no place in a file of weights");
+        const auto known = operations().find(op);
+        demand(known != operations().end(), "pickle: operation ", static_cast<int>(op),
+               " has no place in a file of weights");
+        known->second(*this);
     }
 }
 
