@@ -172,6 +172,13 @@ FileTensor denseTensor(std::string_view data, Element element, const std::vector
     return tensor;
 }
 
+std::uint64_t littleEndian(std::string_view bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes.size(); i > 0; --i)
+        value = value << 8 | static_cast<unsigned char>(bytes[i - 1]);
+    return value;
+}
+
 void Allowance::spend(std::uint64_t bytes, const std::string& name) {
     demand(bytes <= m_left, nameOf(name), ": the file's tensors are far larger than the file");
     m_left -= bytes;

@@ -40,6 +40,9 @@ std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::strin
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
+/// The number of these bytes, at most eight, the lowest first.
+std::uint64_t littleEndian(std::string_view bytes);
+
 /// Memory that a file's tensors may take: with views of a shared storage or packed zeros, a small file could
 /// fill any memory.
 class Allowance {

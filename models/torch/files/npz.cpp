@@ -54,9 +54,7 @@ FileTensor readNpy(std::string_view bytes, const std::string& name) {
     const int version = static_cast<unsigned char>(bytes[6]);
     demand(version >= 1 && version <= 3, name, " is an .npy of an unknown version");
     const size_t lengthBytes = version == 1 ? 2 : 4, start = 8 + lengthBytes;
-    size_t length = 0;
-    for (size_t i = lengthBytes; i > 0; --i)
-        length = length << 8 | static_cast<unsigned char>(bytes[8 + i - 1]);
+    const size_t length = littleEndian(bytes.substr(8, lengthBytes));
     demand(length <= bytes.size() - start && length < 65536, name, ": its header is damaged");
     const std::string header(bytes.substr(start, length));
     const auto element = npyElement(valueOf(header, "descr", name), name);

@@ -31,7 +31,7 @@ public:
 
 private:
     PickledPtr make(Kind kind);
-    uint64_t little(int count);
+    uint64_t little(uint64_t count) { return littleEndian(take(count)); }
     std::string_view take(uint64_t count);
     std::string line();
     void push(PickledPtr value) { m_stack.push_back(value); }
@@ -74,14 +74,6 @@ std::string_view Machine::take(uint64_t count) {
     const auto part = m_bytes.substr(m_at, count);
     m_at += count;
     return part;
-}
-
-uint64_t Machine::little(int count) {
-    uint64_t value = 0;
-    const auto part = take(static_cast<uint64_t>(count));
-    for (int i = count - 1; i >= 0; --i)
-        value = value << 8 | static_cast<unsigned char>(part[static_cast<size_t>(i)]);
-    return value;
 }
 
 std::string Machine::line() {
@@ -129,9 +121,7 @@ void Machine::pushTuple(std::vector<PickledPtr> items) {
 void Machine::longInteger() {
     const auto bytes = take(little(1));
     demand(bytes.size() <= 8, "pickle: an integer does not fit 64 bits");
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes.size(); ++i)
-        value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    uint64_t value = littleEndian(bytes);
     const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
     if (negative && bytes.size() < 8) value |= ~uint64_t{0} << (8 * bytes.size());
     pushNumber(Kind::Int, static_cast<int64_t>(value));

@@ -18,9 +18,7 @@ struct Parts {
 
 Parts partsOf(std::string_view bytes) {
     demand(bytes.size() >= 8, "safetensors: the header is missing");
-    std::uint64_t length = 0;
-    for (std::size_t i = 8; i > 0; --i)
-        length = length << 8 | static_cast<unsigned char>(bytes[i - 1]);
+    const std::uint64_t length = littleEndian(bytes.substr(0, 8));
     demand(length <= bytes.size() - 8, "safetensors: the header is longer than the file");
     demand(length <= kMaxHeader, "safetensors: the header is larger than allowed");
     const auto shallow = [](int depth, Json::parse_event_t, const Json&) {

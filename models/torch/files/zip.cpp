@@ -20,10 +20,7 @@ bool holds(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
 
 std::uint64_t little(std::string_view bytes, std::uint64_t at, std::uint64_t count) {
     demand(holds(bytes, at, count), "zip archive ends early");
-    std::uint64_t value = 0;
-    for (std::uint64_t i = count; i > 0; --i)
-        value = value << 8 | static_cast<unsigned char>(bytes[at + i - 1]);
-    return value;
+    return littleEndian(bytes.substr(at, count));
 }
 
 bool begins(std::string_view bytes, std::uint64_t at, const char* signature) {
