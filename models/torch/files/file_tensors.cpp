@@ -14,6 +14,27 @@ namespace {
 constexpr std::int64_t kMaxElements = std::int64_t{16} << 30;  // no model read here comes near
 constexpr std::size_t kMaxDimensions = 8;
 
+struct ElementKind {
+    std::size_t bytes;
+    bool floating;
+    ElementNames names;
+};
+
+const std::map<Element, ElementKind>& kinds() {
+    static const std::map<Element, ElementKind> all{
+        {Element::F32, {4, true, {"F32", "'<f4'", "torch FloatStorage"}}},
+        {Element::F64, {8, true, {"F64", "'<f8'", "torch DoubleStorage"}}},
+        {Element::F16, {2, true, {"F16", "'<f2'", "torch HalfStorage"}}},
+        {Element::BF16, {2, true, {"BF16", nullptr, "torch BFloat16Storage"}}},
+        {Element::I64, {8, false, {"I64", "'<i8'", "torch LongStorage"}}},
+        {Element::I32, {4, false, {"I32", "'<i4'", "torch IntStorage"}}},
+        {Element::I16, {2, false, {"I16", nullptr, "torch ShortStorage"}}},
+        {Element::I8, {1, false, {"I8", "'|i1'", "torch CharStorage"}}},
+        {Element::U8, {1, false, {"U8", "'|u1'", "torch ByteStorage"}}},
+        {Element::Bool, {1, false, {"BOOL", "'|b1'", "torch BoolStorage"}}}};
+    return all;
+}
+
 template <class Value>
 Value valueAt(const char* bytes) {
     Value value{};
@@ -80,25 +101,17 @@ void forEach(const FileTensor& tensor, Out* out, const Convert& convert) {
 }  // namespace
 
 std::size_t bytesOf(Element element) {
-    switch (element) {
-        case Element::F64:
-        case Element::I64:
-            return 8;
-        case Element::F32:
-        case Element::I32:
-            return 4;
-        case Element::F16:
-        case Element::BF16:
-        case Element::I16:
-            return 2;
-        default:
-            return 1;
-    }
+    return kinds().at(element).bytes;
 }
 
 bool isFloating(Element element) {
-    return element == Element::F32 || element == Element::F64 || element == Element::F16 ||
-           element == Element::BF16;
+    return kinds().at(element).floating;
+}
+
+std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name) {
+    for (const auto& [element, kind] : kinds())
+        if (const char* known = kind.names.*format; known != nullptr && name == known) return element;
+    return std::nullopt;
 }
 
 std::int64_t FileTensor::count() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,13 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
+
+/// How files name an element; null where a format does not have it, or its reader does not take it.
+struct ElementNames {
+    const char *safetensors, *numpy, *torch;
+};
+/// The element that a format names so; nothing if there is none.
+std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
 /// Checked: every element that shape and stride reach is in `bytes`, and the product of all dimensions but 0
 /// is far from the limits of 64 bits.

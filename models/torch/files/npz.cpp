@@ -40,15 +40,6 @@ std::vector<int64_t> shapeOf(const std::string& text, const std::string& name) {
     return shape;
 }
 
-Element npyElement(const std::string& descr, const std::string& name) {
-    static const std::map<std::string, Element> elements{
-        {"'<f4'", Element::F32}, {"'<f8'", Element::F64}, {"'<f2'", Element::F16}, {"'<i8'", Element::I64},
-        {"'<i4'", Element::I32}, {"'|u1'", Element::U8},  {"'|i1'", Element::I8},  {"'|b1'", Element::Bool}};
-    const auto found = elements.find(descr);
-    demand(found != elements.end(), name, ": elements of type ", nameOf(descr), " are not supported");
-    return found->second;
-}
-
 FileTensor readNpy(std::string_view bytes, const std::string& name) {
     demand(bytes.size() >= 12 && bytes.substr(0, 6) == "\x93NUMPY", name, " is no .npy");
     const int version = static_cast<unsigned char>(bytes[6]);
@@ -57,9 +48,11 @@ FileTensor readNpy(std::string_view bytes, const std::string& name) {
     const size_t length = littleEndian(bytes.substr(8, lengthBytes));
     demand(length <= bytes.size() - start && length < 65536, name, ": its header is damaged");
     const std::string header(bytes.substr(start, length));
-    const auto element = npyElement(valueOf(header, "descr", name), name);
+    const std::string type = valueOf(header, "descr", name);
+    const auto element = elementNamed(&ElementNames::numpy, type);
+    demand(element.has_value(), name, ": elements of type ", nameOf(type), " are not supported");
     const bool columnMajor = valueOf(header, "fortran_order", name) == "True";
-    return denseTensor(bytes.substr(start + length), element, shapeOf(valueOf(header, "shape", name), name),
+    return denseTensor(bytes.substr(start + length), *element, shapeOf(valueOf(header, "shape", name), name),
                        name, columnMajor);
 }
 

@@ -30,16 +30,6 @@ Parts partsOf(std::string_view bytes) {
     return parts;
 }
 
-Element safetensorsElement(const std::string& type, const std::string& name) {
-    static const std::map<std::string, Element> elements{
-        {"F32", Element::F32}, {"F64", Element::F64},  {"F16", Element::F16}, {"BF16", Element::BF16},
-        {"I64", Element::I64}, {"I32", Element::I32},  {"I16", Element::I16}, {"I8", Element::I8},
-        {"U8", Element::U8},   {"BOOL", Element::Bool}};
-    const auto found = elements.find(type);
-    demand(found != elements.end(), "safetensors: ", nameOf(name), " has the unknown type ", nameOf(type));
-    return found->second;
-}
-
 template <class Number>
 std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t most) {
     const Json& list = entry.at(key);
@@ -56,11 +46,13 @@ std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t mo
 }
 
 FileTensor tensorOf(const Json& entry, const std::string& name, std::string_view data) {
-    const auto element = safetensorsElement(entry.at("dtype").get<std::string>(), name);
+    const auto type = entry.at("dtype").get<std::string>();
+    const auto element = elementNamed(&ElementNames::safetensors, type);
+    demand(element.has_value(), "safetensors: ", nameOf(name), " has the unknown type ", nameOf(type));
     const auto range = numbersAt<std::uint64_t>(entry, "data_offsets", 2);
     demand(range.size() == 2 && range[0] <= range[1] && range[1] <= data.size(),
            "safetensors: ", nameOf(name), " lies outside the file");
-    return denseTensor(data.substr(range[0], range[1] - range[0]), element,
+    return denseTensor(data.substr(range[0], range[1] - range[0]), *element,
                        numbersAt<std::int64_t>(entry, "shape", 8), name);
 }
 

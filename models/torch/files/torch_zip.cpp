@@ -11,18 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // of weights alone: the largest models' have 1
 
-Element storageElement(const std::string& storage) {
-    static const std::map<std::string, Element> elements{
-        {"torch FloatStorage", Element::F32}, {"torch DoubleStorage", Element::F64},
-        {"torch HalfStorage", Element::F16},  {"torch BFloat16Storage", Element::BF16},
-        {"torch LongStorage", Element::I64},  {"torch IntStorage", Element::I32},
-        {"torch ShortStorage", Element::I16}, {"torch CharStorage", Element::I8},
-        {"torch ByteStorage", Element::U8},   {"torch BoolStorage", Element::Bool}};
-    const auto found = elements.find(storage);
-    demand(found != elements.end(), "storage of unknown type '", nameOf(storage), "'");
-    return found->second;
-}
-
 /// The last element that shape and stride reach, counted from the start of the storage.
 std::int64_t lastOf(const Pickled& value, const std::string& name) {
     demand(value.shape.size() == value.stride.size() && value.offset >= 0, nameOf(name), ": damaged layout");
@@ -81,7 +69,9 @@ FileTensor TorchZip::tensor(const Pickled& value, const std::string& name) {
     demand(found != m_byName.end(), "the archive lacks ", nameOf(m_folder), "/data/", nameOf(value.key));
     const ZipMember& member = *found->second;
     demand(!member.deflated, nameOf(member.name), " is packed, which torch.save never does");
-    FileTensor tensor{storageElement(value.text), value.shape, value.stride, {}, nullptr};
+    const auto element = elementNamed(&ElementNames::torch, value.text);
+    demand(element.has_value(), "storage of unknown type '", nameOf(value.text), "'");
+    FileTensor tensor{*element, value.shape, value.stride, {}, nullptr};
     const std::int64_t count = elementsOf(value.shape, name), last = lastOf(value, name);
     const std::size_t size = bytesOf(tensor.element);
     if (count == 0) return tensor;
