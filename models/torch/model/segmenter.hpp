@@ -250,6 +250,7 @@ private:
 };
 TORCH_MODULE(Segmenter);
 
+/// Bilinear, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
 /// Scores [B, rows * columns, classes] from which kPeak times the distance to the largest of the 3x3 patches

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 
-#include <torch/nn/functional/upsampling.h>
-
 #include "models/torch/model/compute.hpp"
 #include "models/torch/model/policy.hpp"
-
-namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
@@ -227,11 +223,8 @@ torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, i
     const auto grid = positions.narrow(1, special, fromHeight * fromWidth)
                           .reshape({1, fromHeight, fromWidth, dim})
                           .permute({0, 3, 1, 2});
-    const auto resized = F::interpolate(grid, F::InterpolateFuncOptions()
-                                                  .size(std::vector<int64_t>{toHeight, toWidth})
-                                                  .mode(torch::kBilinear)
-                                                  .align_corners(false));
-    return torch::cat({positions.narrow(1, 0, special), resized.flatten(2).transpose(1, 2)}, 1);
+    const auto resized = enlarge(grid, toHeight, toWidth).flatten(2).transpose(1, 2);
+    return torch::cat({positions.narrow(1, 0, special), resized}, 1);
 }
 
 }  // namespace mpm::models

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include <torch/nn/functional/loss.h>
-#include <torch/nn/functional/upsampling.h>
 
 namespace F = torch::nn::functional;
 
@@ -42,12 +41,7 @@ torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& label
 
 torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher) {
     const auto size = student.sizes().slice(2);
-    auto wanted = teacher;
-    if (teacher.sizes().slice(2) != size) {
-        wanted = F::interpolate(
-            teacher,
-            F::InterpolateFuncOptions().size(size.vec()).mode(torch::kBilinear).align_corners(false));
-    }
+    const auto wanted = teacher.sizes().slice(2) == size ? teacher : enlarge(teacher, size[0], size[1]);
     const auto divergence =
         F::kl_div(student.to(torch::kFloat32).log_softmax(1), wanted.to(torch::kFloat32).softmax(1),
                   F::KLDivFuncOptions().reduction(torch::kSum));
