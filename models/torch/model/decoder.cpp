@@ -1,20 +1,21 @@
 #include "models/torch/model/segmenter.hpp"
 
+#include <algorithm>
+
 #include "models/torch/model/compute.hpp"
 
 namespace mpm::models {
 
-MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth,
-                                         int64_t heads, double dropPath)
-    : m_classes(classes) {
-    projDec = register_module("proj_dec", torch::nn::Linear(encoderDim, dim));
+MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t dim, int64_t depth) : m_classes(classes) {
+    // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
+    const int64_t heads = std::max<int64_t>(1, dim / 64);
+    projDec = register_module("proj_dec", torch::nn::Linear(dim, dim));
     clsEmb = register_parameter("cls_emb", torch::zeros({1, classes, dim}));
     projPatch = register_parameter("proj_patch", torch::zeros({dim, dim}));
     projClasses = register_parameter("proj_classes", torch::zeros({dim, dim}));
     blocks = register_module("blocks", torch::nn::ModuleList());
-    for (int64_t i = 0; i < depth; ++i) {
-        blocks->push_back(VitBlock(dim, heads, depth > 1 ? dropPath * i / (depth - 1) : 0.0));
-    }
+    for (int64_t i = 0; i < depth; ++i)
+        blocks->push_back(VitBlock(dim, heads, 0.0));
     decoderNorm = register_module("decoder_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim})));
     maskNorm = register_module("mask_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({classes})));
 }

@@ -121,9 +121,7 @@ SegmenterImpl::SegmenterImpl(const SegmenterOptions& options) : m_options(option
     const auto& vit = options.vit;
     encoder = register_module("encoder", VisionTransformer(vit));
     if (options.decoder == "mask") {
-        // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
-        decoder = std::make_shared<MaskTransformerImpl>(
-            options.classes, vit.dim, vit.dim, options.decoderDepth, std::max<int64_t>(1, vit.dim / 64), 0.0);
+        decoder = std::make_shared<MaskTransformerImpl>(options.classes, vit.dim, options.decoderDepth);
     } else if (options.detects()) {
         decoder = std::make_shared<BoxDecoderImpl>(options.classes, vit.dim);
     } else {

@@ -152,8 +152,7 @@ public:
 
 class MaskTransformerImpl : public DecoderImpl {
 public:
-    MaskTransformerImpl(int64_t classes, int64_t encoderDim, int64_t dim, int64_t depth, int64_t heads,
-                        double dropPath);
+    MaskTransformerImpl(int64_t classes, int64_t dim, int64_t depth);
     torch::Tensor forward(const torch::Tensor& tokens) override;
 
     torch::nn::Linear projDec{nullptr};
