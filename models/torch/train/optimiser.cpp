@@ -178,14 +178,16 @@ double rateShare(int64_t step, int64_t warmUp, double way) {
     return kFloor + (1 - kFloor) * 0.5 * (1 + std::cos(3.14159265358979 * std::min(1.0, way)));
 }
 
-void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay) {
-    torch::NoGradGuard noGrad;
-    const double share =
-        std::min(decay, (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step)));
-    const auto from = model->parameters();
-    auto to = mean->parameters();
-    for (size_t i = 0; i < to.size(); ++i)
-        to[i].mul_(share).add_(from[i], 1.0 - share);
+void updateMean(torch::nn::Module& mean, const torch::nn::Module& model, int64_t step, double decay) {
+    const torch::NoGradGuard noGrad;
+    const double young = (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step));
+    const double share = std::min(decay, young);
+    const auto blend = [&](std::vector<torch::Tensor> to, const std::vector<torch::Tensor>& from) {
+        for (size_t i = 0; i < to.size(); ++i)
+            if (to[i].is_floating_point()) to[i].mul_(share).add_(from[i], 1 - share);
+    };
+    blend(mean.parameters(), model.parameters());
+    blend(mean.buffers(), model.buffers());
 }
 
 void copyWeights(Segmenter& to, const Segmenter& from) {

@@ -57,8 +57,8 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix);
 /// goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
-/// Exponential mean of the weights; young means follow faster.
-void updateMean(Segmenter& mean, const Segmenter& model, int64_t step, double decay);
+/// Exponential mean of weights and running statistics; young means follow faster.
+void updateMean(torch::nn::Module& mean, const torch::nn::Module& model, int64_t step, double decay);
 
 /// Positions are resized if the models' input sizes differ. A decoder of another kind is left as it is.
 void copyWeights(Segmenter& to, const Segmenter& from);

@@ -32,19 +32,6 @@ torch::Tensor lossOf(PolicyNet& policy, const Batch& batch, int ignored, bool ig
     return F::cross_entropy(logits, wanted, F::CrossEntropyFuncOptions().ignore_index(kNoPolicyLabel));
 }
 
-/// The mean of weights and running statistics; young means follow faster.
-void follow(PolicyNet& mean, const PolicyNet& policy, int64_t step, double decay) {
-    const torch::NoGradGuard noGrad;
-    const double young = (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step));
-    const double share = std::min(decay, young);
-    const auto blend = [&](std::vector<torch::Tensor> to, const std::vector<torch::Tensor>& from) {
-        for (size_t i = 0; i < to.size(); ++i)
-            if (to[i].is_floating_point()) to[i].mul_(share).add_(from[i], 1 - share);
-    };
-    blend(mean->parameters(), policy->parameters());
-    blend(mean->buffers(), policy->buffers());
-}
-
 class PolicyTrainer {
 public:
     PolicyTrainer(const PolicyTrainOptions& options, const std::vector<pipeline::Sample>& train,
@@ -113,7 +100,7 @@ PolicyScore PolicyTrainer::run() {
             static_cast<Options&>(group.options())
                 .lr(m_options.rate * rateShare(step, m_options.warmUp, way(step)));
         adam.step();
-        follow(m_mean, m_policy, step, m_options.meanDecay);
+        updateMean(*m_mean, *m_policy, step, m_options.meanDecay);
         const double value = loss.item<double>();
         TORCH_CHECK(std::isfinite(value), "the loss is not finite at step ", step);
         smooth = step == 0 ? value : 0.98 * smooth + 0.02 * value;

@@ -239,7 +239,7 @@ double Trainer::step() {
     m_progress.images += static_cast<int64_t>(m_options.parts) * m_options.data.batch;
     torch::nn::utils::clip_grad_norm_(m_model->parameters(), 1.0);
     m_optimiser->step(share());
-    updateMean(m_mean, m_model, number, m_options.meanDecay);
+    updateMean(*m_mean, *m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
     // A forward takes about a third of forward and backward.
