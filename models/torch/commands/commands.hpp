@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "models/torch/data/batches.hpp"
 #include "models/torch/model/reducer.hpp"
 
 namespace mpm::models {
@@ -14,6 +15,29 @@ void addImport(CLI::App& app);
 void addMean(CLI::App& app);
 void addPolicy(CLI::App& app);
 void addScene(CLI::App& app);
+
+inline void addBatchOptions(CLI::App& verb, BatchSource::Options& data) {
+    verb.add_option("--night", data.augment.night, "share of images at simulated night")
+        ->capture_default_str();
+    verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
+    verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
+    verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
+    verb.add_option("--batch", data.batch, "images in a batch")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->capture_default_str();
+    verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
+}
+
+/// For a model of `size`, height and width, from crops of that size at these scales, lowest and highest.
+inline void setSizes(BatchSource::Options& data, const std::vector<int>& size, const std::vector<int>& crop,
+                     const std::vector<double>& scale) {
+    data.sceneSize = {size[1], size[0]};
+    data.augment.height = crop[0];
+    data.augment.width = crop[1];
+    data.augment.modelHeight = size[0];
+    data.augment.scaleLow = scale[0];
+    data.augment.scaleHigh = scale[1];
+}
 
 inline void addReducerOptions(CLI::App& verb, ReducerSettings& settings, const char* blocks) {
     verb.add_option(blocks, settings.schedule, "blocks before which mpm merges, such as 2,5")->delimiter(',');

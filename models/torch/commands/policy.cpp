@@ -27,12 +27,7 @@ void runPolicy(PolicyArguments& a) {
     o.width = a.size[1];
     o.data.labelStride = 1;
     o.data.normalisation = Normalisation::named(a.normalisation);
-    o.data.sceneSize = {o.width, o.height};
-    o.data.augment.height = a.crop[0];
-    o.data.augment.width = a.crop[1];
-    o.data.augment.modelHeight = o.height;
-    o.data.augment.scaleLow = a.scale[0];
-    o.data.augment.scaleHigh = a.scale[1];
+    setSizes(o.data, a.size, a.crop, a.scale);
     const auto score =
         trainPolicy(o, readAll(a.root, "train", classes), readAll(a.root, "val", classes), classes.ignored);
     std::printf(
@@ -68,16 +63,7 @@ void addPolicy(CLI::App& app) {
         ->capture_default_str();
     verb->add_option("--normalisation", a->normalisation, "mean and deviation of the images: vit or deit")
         ->capture_default_str();
-    verb->add_option("--night", o.data.augment.night, "share of images at simulated night")
-        ->capture_default_str();
-    verb->add_option("--colour", o.data.augment.colour, "strength of colour changes")->capture_default_str();
-    verb->add_option("--scene", o.data.scene, "share of images from the built-in street")
-        ->capture_default_str();
-    verb->add_option("--streets", o.data.streets, "different built-in streets")->capture_default_str();
-    verb->add_option("--batch", o.data.batch, "images in a batch")
-        ->check(CLI::Range(1, 1'000'000'000))
-        ->capture_default_str();
-    verb->add_option("--seed", o.data.seed, "seed of weights and batches")->capture_default_str();
+    addBatchOptions(*verb, o.data);
     verb->add_option("--from", o.from, "a policy to start from")->check(CLI::ExistingFile);
     verb->add_option("--steps", o.steps, "most steps; with 0 and --from the policy is only measured")
         ->check(CLI::NonNegativeNumber)

@@ -35,7 +35,6 @@ void addModelOptions(CLI::App& verb, TrainArguments& a) {
 }
 
 void addDataOptions(CLI::App& verb, TrainArguments& a) {
-    auto& data = a.options.data;
     verb.add_option("--data", a.root, "folder with train/ and val/")
         ->required()
         ->check(CLI::ExistingDirectory);
@@ -46,15 +45,7 @@ void addDataOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--scale", a.scale, "lowest and highest scale; 1: images of the model's height")
         ->expected(2)
         ->capture_default_str();
-    verb.add_option("--night", data.augment.night, "share of images at simulated night")
-        ->capture_default_str();
-    verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
-    verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
-    verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();
-    verb.add_option("--batch", data.batch, "images in a batch")
-        ->check(CLI::Range(1, 1'000'000'000))
-        ->capture_default_str();
-    verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
+    addBatchOptions(verb, a.options.data);
 }
 
 void addStepOptions(CLI::App& verb, TrainOptions& o) {
@@ -141,12 +132,7 @@ void runTrain(TrainArguments& a) {
     o.optimiser.workers = o.workers;
     o.model.decoder = a.decoder;
     o.model.classes = detects ? static_cast<int64_t>(boxes.names.size()) : classes.count();
-    o.data.augment.height = a.crop[0];
-    o.data.augment.width = a.crop[1];
-    o.data.augment.modelHeight = a.size[0];
-    o.data.sceneSize = {a.size[1], a.size[0]};
-    o.data.augment.scaleLow = a.scale[0];
-    o.data.augment.scaleHigh = a.scale[1];
+    setSizes(o.data, a.size, a.crop, a.scale);
     TrainData data;
     if (detects) {
         data.boxes = std::move(boxes.images);
