@@ -96,10 +96,14 @@ kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
     return name == "none" ? kernels::Activation::None : activationFrom(name);
 }
 
+std::string residualOf(const cv::dnn::LayerParams& params) {
+    return textAttribute(params, "residual", "none");
+}
+
 }  // namespace
 
 ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, residualOf(params) == "none" ? 2 : 3, residualOf(params) == "none" ? 3 : 4),
       m_stride(listOf(params, "stride", {1, 1}, "two numbers, rows and columns")),
       m_padding(listOf(params, "padding", {0, 0, 0, 0}, "four numbers: top, left, bottom, right")),
       m_dilation(listOf(params, "dilation", {1, 1}, "two numbers, rows and columns")),
@@ -108,15 +112,15 @@ ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
       m_residual(Residual::None),
       m_rectified(choiceOf(params, "input_activation", "none", "relu")),
       m_followsEncoder(!choiceOf(params, "precision", "encoder", "f32")) {
-    const std::string residual = textAttribute(params, "residual", "none");
+    const std::string residual = residualOf(params);
     if (residual == "first") m_residual = Residual::First;
     if (residual == "last") m_residual = Residual::Last;
     if (residual != "none" && m_residual == Residual::None)
         rejectAttribute(params, "residual", "none, first or last");
 }
 
-cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Shape>& in) const {
-    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, weightIndex());
+cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Sizes>& operands) const {
+    const Sizes &x = operands[0], &weight = operands[weightIndex()];
     const bool valid = x.size() == 4 && weight.size() == 4 && checkedTotal<size_t>(weight) > 0 &&
                        weight[0] % m_groups == 0 && x[1] % m_groups == 0 && weight[1] == x[1] / m_groups;
     if (!valid) {
@@ -145,29 +149,26 @@ cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Shape>& in) const {
     return shape;
 }
 
-std::vector<Shape> ConvLayer::outputShapes(const std::vector<Shape>& in) const {
+std::vector<Sizes> ConvLayer::outputSizes(const std::vector<Sizes>& operands) const {
     const size_t weight = weightIndex();
-    checkOperands(in.size(), weight + 1, weight + 2);
-    const cpu::ConvShape shape = shapeFrom(in);
-    const std::vector<int> out{shape.images, shape.outs, shape.y.outputs(), shape.x.outputs()};
-    if (operands(in.size()) > weight + 1 &&
-        checkedTotal<size_t>(operandShape(in, weight + 1)) != static_cast<size_t>(shape.outs)) {
+    const cpu::ConvShape shape = shapeFrom(operands);
+    const Sizes out{shape.images, shape.outs, shape.y.outputs(), shape.x.outputs()};
+    if (operands.size() > weight + 1 &&
+        checkedTotal<size_t>(operands[weight + 1]) != static_cast<size_t>(shape.outs)) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmConv's bias must have %d elements", shape.outs));
     }
-    if (weight > 1 && operandShape(in, 1) != out) {
+    if (weight > 1 && operands[1] != out) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmConv's residual must be " + textOf(toShape(out)) +
-                                                   ", got " + textOf(toShape(operandShape(in, 1))));
+                                                   ", got " + textOf(toShape(operands[1])));
     }
-    return {toShape(out)};
+    return {out};
 }
 
-int64 ConvLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
-    if (in.empty() || out.empty()) return 0;
-    const std::vector<int> weight = operandShape(in, weightIndex());
-    return weight.size() != 4 ? 0
-                              : checkedProduct<int64>(2, checkedTotal<int64>(sizesOf(out[0])), weight[1],
-                                                      weight[2], weight[3]);
+int64 ConvLayer::operations(const std::vector<Sizes>& operands, const Sizes& output) const {
+    const Sizes& weight = operands[weightIndex()];
+    if (weight.size() != 4) return 0;
+    return checkedProduct<int64>(2, checkedTotal<int64>(output), weight[1], weight[2], weight[3]);
 }
 
 const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
@@ -183,14 +184,10 @@ const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, 
 }
 
 void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    std::vector<Shape> shapes;
-    for (const cv::Mat& m : in)
-        shapes.push_back(shapeOf(m));
     const size_t at = weightIndex();
-    const cv::Mat x = operand(in, 0), weight = operand(in, at);
-    const cv::Mat bias = operands(in.size()) > at + 1 ? operand(in, at + 1) : cv::Mat();
+    const cv::Mat x = operand(in, 0), weight = operand(in, at), bias = operand(in, at + 1);
     const cv::Mat residual = at > 1 ? operand(in, 1) : cv::Mat();
-    const cpu::ConvShape shape = shapeFrom(shapes);
+    const cpu::ConvShape shape = shapeFrom(operandSizes(in));
     cpu::ConvEnd end;
     end.bias = bias.empty() ? nullptr : bias.ptr<float>();
     end.residual = residual.empty() ? nullptr : residual.ptr<float>();
@@ -201,11 +198,10 @@ void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& ou
 }
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_window(windowOf(params)), m_activation(activationOf(params)) {}
+    : SmallLayer(params, 2, 3), m_window(windowOf(params)), m_activation(activationOf(params)) {}
 
-std::vector<Shape> ConvTransposeLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 3);
-    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 1);
+std::vector<Sizes> ConvTransposeLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes &x = operands[0], &weight = operands[1];
     const int area = checkedProduct<int>(m_window.height, m_window.width);
     if (x.size() != 4 || weight.size() != 2 || weight[1] != x[1] || weight[0] < 1 || weight[1] < 1 ||
         weight[0] % area != 0) {
@@ -214,19 +210,18 @@ std::vector<Shape> ConvTransposeLayer::outputShapes(const std::vector<Shape>& in
             cv::format(
                 "mpm: MpmConvTranspose takes images [B, C, rows, columns] and a weight [D * %d, C], got ",
                 area) +
-                textOf(in[0]) + " and " + textOf(toShape(weight)));
+                textOf(toShape(x)) + " and " + textOf(toShape(weight)));
     }
     const int channels = weight[0] / area;
-    if (operands(in.size()) > 2 && checkedTotal<size_t>(operandShape(in, 2)) != static_cast<size_t>(channels))
+    if (operands.size() > 2 && checkedTotal<size_t>(operands[2]) != static_cast<size_t>(channels))
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmConvTranspose's bias must have %d elements", channels));
-    return {toShape({x[0], channels, checkedProduct<int>(x[2], m_window.height),
-                     checkedProduct<int>(x[3], m_window.width)})};
+    return {{x[0], channels, checkedProduct<int>(x[2], m_window.height),
+             checkedProduct<int>(x[3], m_window.width)}};
 }
 
-int64 ConvTransposeLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
-    if (in.empty()) return 0;
-    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 1);
+int64 ConvTransposeLayer::operations(const std::vector<Sizes>& operands, const Sizes&) const {
+    const Sizes &x = operands[0], &weight = operands[1];
     return weight.empty() ? 0 : checkedProduct<int64>(2, checkedTotal<int64>(x), weight[0]);
 }
 
@@ -247,8 +242,7 @@ void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
 }
 
 void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat x = operand(in, 0), weight = operand(in, 1);
-    const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
     pack(weight, isConstant(in, 1));
     const int pixels = checkedProduct<int>(x.size[2], x.size[3]),
               tiles = (pixels + cpu::tileColumns() - 1) / cpu::tileColumns();

@@ -14,13 +14,6 @@
 namespace mpm::dnn {
 namespace {
 
-[[noreturn]] void rejectShapes(const std::string& expected, const std::vector<std::vector<int>>& operands) {
-    std::string got;
-    for (const std::vector<int>& sizes : operands)
-        got += (got.empty() ? "" : ", ") + textOf(toShape(sizes));
-    CV_Error(cv::Error::StsUnmatchedSizes, "mpm: " + expected + "; got " + got);
-}
-
 bool isOneOf(const std::string& text, std::initializer_list<const char*> words) {
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
@@ -45,27 +38,26 @@ int countFrom(const cv::dnn::LayerParams& params) {
 
 }  // namespace
 
-std::vector<Shape> MaskedSoftmaxLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 1, 2);
-    const std::vector<int> scores = operandShape(in, 0);
-    if (operands(in.size()) == 1) {
+std::vector<Sizes> MaskedSoftmaxLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes& scores = operands[0];
+    if (operands.size() == 1) {
         if (scores.empty() || scores.back() < 1)
-            rejectShapes("MpmMaskedSoftmax takes scores with keys", {scores});
-        return {toShape(scores)};
+            rejectSizes("MpmMaskedSoftmax takes scores with keys", operands);
+        return operands;
     }
-    const std::vector<int> masks = operandShape(in, 1);
+    const Sizes& masks = operands[1];
     const bool fits = scores.size() == 3 && masks.size() == 3 && masks[0] > 0 && scores[0] % masks[0] == 0 &&
                       scores[1] == masks[1] && scores[2] == masks[2] && scores[2] > 0;
     if (!fits) {
-        rejectShapes(
+        rejectSizes(
             "MpmMaskedSoftmax takes scores [batch * heads, queries, keys] and masks [batch, queries, keys]",
-            {scores, masks});
+            operands);
     }
-    return {toShape(scores)};
+    return {scores};
 }
 
 void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat scores = operand(in, 0), masks = operands(in.size()) > 1 ? operand(in, 1) : cv::Mat();
+    const cv::Mat scores = operand(in, 0), masks = operand(in, 1);
     const int keys = scores.size[scores.dims - 1];
     const auto maskOf = [&](int row) -> const float* {
         if (masks.empty()) return nullptr;
@@ -83,25 +75,23 @@ void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
 }
 
 GridSampleLayer::GridSampleLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_sampling(samplingFrom(params)) {}
+    : SmallLayer(params, 2, 2), m_sampling(samplingFrom(params)) {}
 
-std::vector<Shape> GridSampleLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    const std::vector<int> map = operandShape(in, 0), grid = operandShape(in, 1);
+std::vector<Sizes> GridSampleLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes &map = operands[0], &grid = operands[1];
     const bool fits =
         map.size() == 4 && grid.size() == 4 && map[0] == grid[0] && grid[3] == 2 && map[2] > 0 && map[3] > 0;
     if (!fits) {
-        rejectShapes(
+        rejectSizes(
             "MpmGridSample takes a map [batch, channels, rows, columns], not empty, and a grid [batch, rows, "
             "columns, 2]",
-            {map, grid});
+            operands);
     }
-    return {toShape({map[0], map[1], grid[1], grid[2]})};
+    return {{map[0], map[1], grid[1], grid[2]}};
 }
 
-int64 GridSampleLayer::getFLOPS(const std::vector<Shape>&, const std::vector<Shape>& out) const {
-    if (out.empty() || m_sampling.nearest) return 0;
-    return checkedProduct<int64>(2, 4, checkedTotal<int64>(sizesOf(out[0])));
+int64 GridSampleLayer::operations(const std::vector<Sizes>&, const Sizes& output) const {
+    return m_sampling.nearest ? 0 : checkedProduct<int64>(2, 4, checkedTotal<int64>(output));
 }
 
 void GridSampleLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -116,7 +106,8 @@ void GridSampleLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 }
 
 ShareLayer::ShareLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_special(wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens)) {
+    : SmallLayer(params, 3, 3),
+      m_special(wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens)) {
     const std::vector<int> grid = wholeAttributes(params, "grid", 2, kLongestSide);
     if (grid.size() != 2 || grid[0] % 2 || grid[1] % 2)
         rejectAttribute(params, "grid", "rows and columns of patches, both even");
@@ -129,23 +120,20 @@ ShareLayer::ShareLayer(const cv::dnn::LayerParams& params)
                                                  wholeAttribute(params, "shared", 0, 0, superpatches));
 }
 
-std::vector<Shape> ShareLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 3, 3);
-    const std::vector<int> policy = operandShape(in, 0), fine = operandShape(in, 1),
-                           coarse = operandShape(in, 2);
+std::vector<Sizes> ShareLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes &policy = operands[0], &fine = operands[1], &coarse = operands[2];
     const int patches = checkedProduct<int>(m_rows, m_columns);
     const bool fits = policy.size() == 4 && fine.size() == 3 && coarse.size() == 3 && fine[2] > 0 &&
-                      policy == std::vector<int>{fine[0], 2, m_rows / 2, m_columns / 2} &&
+                      policy == Sizes{fine[0], 2, m_rows / 2, m_columns / 2} &&
                       fine[1] == checkedSum<int>(m_special, patches) &&
-                      coarse == std::vector<int>{fine[0], patches / 4, fine[2]};
+                      coarse == Sizes{fine[0], patches / 4, fine[2]};
     if (!fits) {
-        rejectShapes(
-            cv::format("MpmShare takes a policy [batch, 2, %d, %d], tokens [batch, %d + %d, dim] and "
-                       "shared tokens [batch, %d, dim]",
-                       m_rows / 2, m_columns / 2, m_special, patches, patches / 4),
-            {policy, fine, coarse});
+        rejectSizes(cv::format("MpmShare takes a policy [batch, 2, %d, %d], tokens [batch, %d + %d, dim] and "
+                               "shared tokens [batch, %d, dim]",
+                               m_rows / 2, m_columns / 2, m_special, patches, patches / 4),
+                    operands);
     }
-    return {toShape(fine), toShape({fine[0], patches})};
+    return {fine, {fine[0], patches}};
 }
 
 void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -174,18 +162,14 @@ void ShareLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 TopKLayer::TopKLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_count(countFrom(params)), m_flatten(switchAttribute(params, "flatten")) {
+    : SmallLayer(params, 1, 1), m_count(countFrom(params)), m_flatten(switchAttribute(params, "flatten")) {
     network()->select();
 }
 
-std::vector<Shape> TopKLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 1, 1);
-    const std::vector<int> scores = operandShape(in, 0);
-    if ((scores.size() != 2 && scores.size() != 3) || scores.back() < 1) {
-        CV_Error(cv::Error::StsUnmatchedSizes,
-                 "mpm: MpmTopK takes scores [batch, S] or [batch, S, classes], not empty; got " +
-                     textOf(toShape(scores)));
-    }
+std::vector<Sizes> TopKLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes& scores = operands[0];
+    if ((scores.size() != 2 && scores.size() != 3) || scores.back() < 1)
+        rejectSizes("MpmTopK takes scores [batch, S] or [batch, S, classes], not empty", operands);
     const int count = m_flatten && scores.size() == 3 ? checkedProduct<int>(scores[1], scores[2]) : scores[1];
     if (m_count > count) {
         CV_Error(cv::Error::StsOutOfRange,
@@ -196,7 +180,7 @@ std::vector<Shape> TopKLayer::outputShapes(const std::vector<Shape>& in) const {
                  cv::format("mpm: MpmTopK's indices are f32 here, exact up to %d; there are %d scores",
                             kLargestIndex, count));
     }
-    return {toShape({scores[0], m_count}), toShape({scores[0], m_count})};
+    return {{scores[0], m_count}, {scores[0], m_count}};
 }
 
 void TopKLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -218,27 +202,19 @@ void TopKLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& ou
     }
 }
 
-size_t GatherRowsLayer::dataAt(const std::vector<Shape>& in) const {
-    return operandShape(in, 0).size() == 3 ? 0 : 1;
-}
-
-std::vector<Shape> GatherRowsLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    const size_t at = dataAt(in);
-    const std::vector<int> data = operandShape(in, at), indices = operandShape(in, 1 - at);
+std::vector<Sizes> GatherRowsLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const size_t at = dataAt(operands[0]);
+    const Sizes &data = operands[at], &indices = operands[1 - at];
     if (data.size() != 3 || indices.size() != 2 || (data[0] != 1 && data[0] != indices[0])) {
         CV_Error(cv::Error::StsUnmatchedSizes,
                  "mpm: MpmGatherRows takes data [1 or batch, S, dim] and indices [batch, k]; got " +
                      textOf(toShape(data)) + " and " + textOf(toShape(indices)));
     }
-    return {toShape({indices[0], indices[1], data[2]})};
+    return {{indices[0], indices[1], data[2]}};
 }
 
 void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    std::vector<Shape> shapes;
-    for (const cv::Mat& m : in)
-        shapes.push_back(shapeOf(m));
-    const size_t at = dataAt(shapes), other = 1 - at;
+    const size_t at = dataAt(sizesOf(in[0])), other = 1 - at;
     const cv::Mat data = operand(in, at);
     const std::vector<int> indices =
         readIntegers(other < in.size() ? in[other] : blobs[other - in.size()], "MpmGatherRows' indices");

@@ -15,20 +15,20 @@ namespace mpm::dnn {
 
 class MaskedSoftmaxLayer : public SmallLayer {
 public:
-    explicit MaskedSoftmaxLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
+    explicit MaskedSoftmaxLayer(const cv::dnn::LayerParams& params) : SmallLayer(params, 1, 2) {}
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 };
 
 class GridSampleLayer : public SmallLayer {
 public:
     explicit GridSampleLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -39,17 +39,17 @@ private:
 class ConvLayer : public SmallLayer {
 public:
     explicit ConvLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
     enum class Residual { None, First, Last };  ///< before the activation, behind it
 
     size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
-    cpu::ConvShape shapeFrom(const std::vector<Shape>& in) const;
+    cpu::ConvShape shapeFrom(const std::vector<Sizes>& operands) const;
     const cpu::ConvWeights& packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape);
 
     const std::vector<int> m_stride, m_padding, m_dilation;
@@ -67,10 +67,10 @@ private:
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -92,7 +92,7 @@ public:
     const std::shared_ptr<SharingControl>& control() const { return m_control; }
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     int outputType(int index) const override { return index == 0 ? CV_32F : kInteger; }
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
@@ -106,7 +106,7 @@ public:
     explicit TopKLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     int outputType(int index) const override { return index == 0 ? CV_32F : kInteger; }
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
@@ -117,29 +117,29 @@ private:
 
 class GatherRowsLayer : public SmallLayer {
 public:
-    explicit GatherRowsLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
+    explicit GatherRowsLayer(const cv::dnn::LayerParams& params) : SmallLayer(params, 2, 2) {}
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
     /// The index of the data among the operands: a constant follows the runtime input.
-    size_t dataAt(const std::vector<Shape>& in) const;
+    static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 
 class DeformableLayer : public SmallLayer {
 public:
     explicit DeformableLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
     /// Value, offsets, logits, reference.
-    decoder::DeformableShape checkedShape(const std::vector<std::vector<int>>& operands) const;
+    decoder::DeformableShape checkedShape(const std::vector<Sizes>& operands) const;
 
     int m_heads, m_points;
     std::vector<cv::Size> m_levels;
@@ -149,16 +149,15 @@ private:
 class MaskLabelsLayer : public SmallLayer {
 public:
     explicit MaskLabelsLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     int outputType(int index) const override { return index == 0 ? kInteger : CV_32F; }
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    decoder::MaskLabelsShape checkedShape(const std::vector<int>& masks,
-                                          const std::vector<int>& logits) const;
+    decoder::MaskLabelsShape checkedShape(const Sizes& masks, const Sizes& logits) const;
 
     cv::Size m_size;  ///< of the image
     bool m_sigmoidFirst;
@@ -167,10 +166,10 @@ private:
 class MatMulLayer : public SmallLayer {
 public:
     explicit MatMulLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:

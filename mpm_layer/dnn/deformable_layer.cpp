@@ -33,7 +33,7 @@ bool repeats(int size, int count) {
 }  // namespace
 
 DeformableLayer::DeformableLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, 4, 4),
       m_heads(requiredAttribute(params, "heads", kMostHeads)),
       m_points(requiredAttribute(params, "points", kMostPoints)),
       m_levels(levelsFrom(params)) {
@@ -41,14 +41,10 @@ DeformableLayer::DeformableLayer(const cv::dnn::LayerParams& params)
         m_positions = checkedSum<int>(m_positions, checkedProduct<int>(level.width, level.height));
 }
 
-decoder::DeformableShape DeformableLayer::checkedShape(const std::vector<std::vector<int>>& operands) const {
-    const std::vector<int>&value = operands[0], &offsets = operands[1], &logits = operands[2],
-          &reference = operands[3];
+decoder::DeformableShape DeformableLayer::checkedShape(const std::vector<Sizes>& operands) const {
+    const Sizes &value = operands[0], &offsets = operands[1], &logits = operands[2], &reference = operands[3];
     const auto reject = [&](const std::string& expected) {
-        std::string got;
-        for (const std::vector<int>& sizes : operands)
-            got += (got.empty() ? "" : ", ") + textOf(toShape(sizes));
-        CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmDeformable takes " + expected + "; got " + got);
+        rejectSizes("MpmDeformable takes " + expected, operands);
     };
     if (value.size() != 3 || offsets.size() != 3 || logits.size() != 3 || reference.size() != 4) {
         reject(
@@ -74,29 +70,21 @@ decoder::DeformableShape DeformableLayer::checkedShape(const std::vector<std::ve
     return {queries, m_heads, m_points, value[2] / m_heads, m_levels, reference[2] > 1};
 }
 
-std::vector<Shape> DeformableLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 4, 4);
-    std::vector<std::vector<int>> operands;
-    for (size_t k = 0; k < 4; ++k)
-        operands.push_back(operandShape(in, k));
+std::vector<Sizes> DeformableLayer::outputSizes(const std::vector<Sizes>& operands) const {
     checkedShape(operands);
-    return {toShape({operands[0][0], operands[2][1], operands[0][2]})};
+    return {{operands[0][0], operands[2][1], operands[0][2]}};
 }
 
 // Four corners of each sample.
-int64 DeformableLayer::getFLOPS(const std::vector<Shape>&, const std::vector<Shape>& out) const {
-    if (out.empty() || out[0].size() != 3) return 0;
-    const std::vector<int> sizes = sizesOf(out[0]);
-    return checkedProduct<int64>(2, 4, sizes[0], sizes[1], sizes[2], m_levels.size(), m_points);
+int64 DeformableLayer::operations(const std::vector<Sizes>&, const Sizes& output) const {
+    return checkedProduct<int64>(2, 4, checkedTotal<int64>(output), m_levels.size(), m_points);
 }
 
 void DeformableLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const std::vector<Sizes> sizes = operandSizes(in);
     std::vector<cv::Mat> operands;
-    std::vector<std::vector<int>> sizes;
-    for (size_t k = 0; k < 4; ++k) {
+    for (size_t k = 0; k < sizes.size(); ++k)
         operands.push_back(operand(in, k));
-        sizes.push_back(sizesOf(shapeOf(operands.back())));
-    }
     const decoder::Deformable deformable(checkedShape(sizes));
     if (out[0].empty()) return;
     for (int i = 0; i < sizes[0][0]; ++i) {

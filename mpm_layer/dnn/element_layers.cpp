@@ -104,7 +104,7 @@ void combine(const Operands& o, float* out, F f) {
 }  // namespace
 
 ArithmeticLayer::ArithmeticLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, 2, 2),
       m_operation(textAttribute(params, "operation", "add")),
       m_reversed(switchAttribute(params, "reversed")) {
     static const char* const kKnown[] = {"add", "sub", "mul", "div", "pow", "min", "max"};
@@ -114,15 +114,14 @@ ArithmeticLayer::ArithmeticLayer(const cv::dnn::LayerParams& params)
     }
 }
 
-std::vector<Shape> ArithmeticLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    return {toShape(broadcast(operandShape(in, 0), operandShape(in, 1)))};
+std::vector<Sizes> ArithmeticLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    return {broadcast(operands[0], operands[1])};
 }
 
 void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     cv::Mat a = operand(in, 0), b = operand(in, 1);
     if (m_reversed) std::swap(a, b);
-    const std::vector<int> sa = sizesOf(shapeOf(a)), sb = sizesOf(shapeOf(b)), shape = broadcast(sa, sb);
+    const Sizes sa = sizesOf(a), sb = sizesOf(b), shape = broadcast(sa, sb);
     const Operands o{a.ptr<float>(), b.ptr<float>(), shape, stepsOver(sa, shape), stepsOver(sb, shape)};
     float* to = out[0].ptr<float>();
     if (m_operation == "add") combine(o, to, [](float x, float y) { return x + y; });
@@ -136,7 +135,7 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
     if (m_operation == "max") combine(o, to, [](float x, float y) { return x > y || std::isnan(x) ? x : y; });
 }
 
-FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {
+FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(params, 1, 1) {
     const std::string name = textAttribute(params, "function", "");
     const auto activation = activations().find(name);
     const auto function = functions().find(name);
@@ -150,9 +149,8 @@ FunctionLayer::FunctionLayer(const cv::dnn::LayerParams& params) : SmallLayer(pa
     }
 }
 
-std::vector<Shape> FunctionLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 1, 1);
-    return {in[0]};
+std::vector<Sizes> FunctionLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    return operands;
 }
 
 void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -171,16 +169,15 @@ void FunctionLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>
 }
 
 TransposeLayer::TransposeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_order(wholeAttributes(params, "perm", 0, kMostAxes - 1)) {}
+    : SmallLayer(params, 1, 1), m_order(wholeAttributes(params, "perm", 0, kMostAxes - 1)) {}
 
-std::vector<Shape> TransposeLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 1, 1);
-    return {toShape(decoder::Transpose(operandShape(in, 0), m_order).sizes())};
+std::vector<Sizes> TransposeLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    return {decoder::Transpose(operands[0], m_order).sizes()};
 }
 
 void TransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat x = operand(in, 0);
-    decoder::Transpose(sizesOf(shapeOf(x)), m_order).run(x.ptr<float>(), out[0].ptr<float>());
+    decoder::Transpose(sizesOf(x), m_order).run(x.ptr<float>(), out[0].ptr<float>());
 }
 
 }  // namespace mpm::dnn

@@ -15,7 +15,7 @@ public:
     explicit ArithmeticLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -28,7 +28,7 @@ public:
     explicit FunctionLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -41,7 +41,7 @@ public:
     explicit TransposeLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -53,7 +53,7 @@ public:
     explicit ResizeLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     int outputType(int index) const override { return m_argmax && index == 0 ? kInteger : CV_32F; }
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 

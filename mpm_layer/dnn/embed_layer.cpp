@@ -119,15 +119,14 @@ private:
 };
 
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, params.has("patch") ? 3 : 2, params.has("patch") ? 3 : 2),
       m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
       m_patch(patchOf(params)) {}
 
-std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const {
-    if (projects()) return projectedShapes(in);
-    checkOperands(in.size(), 2, 2);
-    const std::vector<int> x = operandShape(in, 0), table = operandShape(in, 1);
+std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    if (projects()) return {projectedSizes(operands)};
+    const Sizes &x = operands[0], &table = operands[1];
     const bool grid = x.size() == 4;
     if ((!grid && x.size() != 3) || table.size() != 2) {
         CV_Error(cv::Error::StsBadArg,
@@ -139,7 +138,7 @@ std::vector<Shape> EmbedLayer::outputShapes(const std::vector<Shape>& in) const 
                                                           "does not fit %d patches of width %d from row %d",
                                                           table[0], table[1], tokens, dim, m_first));
     }
-    return {toShape({x[0], table[0], dim})};
+    return {{x[0], table[0], dim}};
 }
 
 // The model's number of patches, if it is known, so that a smaller image is rejected.
@@ -151,9 +150,8 @@ bool EmbedLayer::fits(int tokens, int rows) const {
     return m_first <= rows && tokens <= rows - m_first;
 }
 
-std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 3, 3);
-    const std::vector<int> x = operandShape(in, 0), table = operandShape(in, 1), weight = operandShape(in, 2);
+Sizes EmbedLayer::projectedSizes(const std::vector<Sizes>& operands) const {
+    const Sizes &x = operands[0], &table = operands[1], &weight = operands[2];
     if (x.size() != 4 || table.size() != 2 || weight.size() != 2) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmEmbed with a patch takes images [B, C, rows, columns], a table [T, D] and a "
@@ -168,12 +166,12 @@ std::vector<Shape> EmbedLayer::projectedShapes(const std::vector<Shape>& in) con
                             table[0], table[1], weight[0], weight[1], tokens, m_patch.height, m_patch.width,
                             x[1], m_first));
     }
-    return {toShape({x[0], table[0], table[1]})};
+    return {x[0], table[0], table[1]};
 }
 
-int64 EmbedLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
-    if (in.empty() || !projects()) return 0;
-    const std::vector<int> x = operandShape(in, 0), weight = operandShape(in, 2);
+int64 EmbedLayer::operations(const std::vector<Sizes>& operands, const Sizes&) const {
+    if (!projects()) return 0;
+    const Sizes &x = operands[0], &weight = operands[2];
     if (x.size() != 4 || weight.size() != 2) return 0;
     return checkedProduct<int64>(2, x[0], patchesOf(x[2], x[3], m_patch), weight[0], weight[1]);
 }

@@ -15,13 +15,13 @@ public:
     explicit EmbedLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
     bool projects() const { return !m_patch.empty(); }
-    std::vector<Shape> projectedShapes(const std::vector<Shape>& in) const;
+    Sizes projectedSizes(const std::vector<Sizes>& operands) const;
     template <class Visit>
     void eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const;
     void project(const PatchGrid& grid, int image, const std::vector<int>& tokens, const cv::Mat& table,

@@ -26,12 +26,11 @@ cv::Size sizeFrom(const cv::dnn::LayerParams& params) {
 }  // namespace
 
 MaskLabelsLayer::MaskLabelsLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, 2, 2),
       m_size(sizeFrom(params)),
       m_sigmoidFirst(switchAttribute(params, "sigmoid_first")) {}
 
-decoder::MaskLabelsShape MaskLabelsLayer::checkedShape(const std::vector<int>& masks,
-                                                       const std::vector<int>& logits) const {
+decoder::MaskLabelsShape MaskLabelsLayer::checkedShape(const Sizes& masks, const Sizes& logits) const {
     const bool fits = masks.size() == 4 && logits.size() == 3 && masks[0] == logits[0] &&
                       masks[1] == logits[1] && masks[1] >= 1 && masks[2] >= 1 && masks[3] >= 1 &&
                       logits[2] >= 2;
@@ -50,24 +49,20 @@ decoder::MaskLabelsShape MaskLabelsLayer::checkedShape(const std::vector<int>& m
     return {masks[1], logits[2] - 1, cv::Size(masks[3], masks[2]), m_size};
 }
 
-std::vector<Shape> MaskLabelsLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    const std::vector<int> masks = operandShape(in, 0);
-    checkedShape(masks, operandShape(in, 1));
-    return std::vector<Shape>(2, toShape({masks[0], 1, m_size.height, m_size.width}));
+std::vector<Sizes> MaskLabelsLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    checkedShape(operands[0], operands[1]);
+    return std::vector<Sizes>(2, {operands[0][0], 1, m_size.height, m_size.width});
 }
 
-int64 MaskLabelsLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
-    if (in.size() + blobs.size() != 2 || out.empty()) return 0;
-    const std::vector<int> masks = operandShape(in, 0), logits = operandShape(in, 1);
-    if (masks.size() != 4 || logits.size() != 3) return 0;
-    const std::vector<int> labels = m_sigmoidFirst ? masks : sizesOf(out[0]);
+int64 MaskLabelsLayer::operations(const std::vector<Sizes>& operands, const Sizes& output) const {
+    const Sizes &masks = operands[0], &logits = operands[1], &labels = m_sigmoidFirst ? masks : output;
+    if (masks.size() != 4 || logits.size() != 3 || labels.size() != 4) return 0;
     return checkedProduct<int64>(2, masks[0], labels[2], labels[3], masks[1], logits[2] - 1);
 }
 
 void MaskLabelsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const cv::Mat masks = operand(in, 0), logits = operand(in, 1);
-    const decoder::MaskLabelsShape shape = checkedShape(sizesOf(shapeOf(masks)), sizesOf(shapeOf(logits)));
+    const decoder::MaskLabelsShape shape = checkedShape(sizesOf(masks), sizesOf(logits));
     decoder::MaskLabels labels(shape, m_sigmoidFirst);
     const auto pixels = static_cast<size_t>(m_size.area());  // fits: at most kMostPixels
     for (int i = 0; i < masks.size[0]; ++i) {

@@ -18,7 +18,7 @@ struct Batches {
     std::vector<size_t> stepsA, stepsB;  // in matrices
     size_t matricesA = 1, matricesB = 1;
 
-    Batches(const std::vector<int>& a, const std::vector<int>& b) {
+    Batches(const Sizes& a, const Sizes& b) {
         const size_t rank = std::max(a.size(), b.size());
         lead.assign(rank - 2, 1);
         stepsA.assign(rank - 2, 0);
@@ -80,32 +80,28 @@ void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision preci
 }  // namespace
 
 MatMulLayer::MatMulLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_reversed(switchAttribute(params, "reversed")) {}
+    : SmallLayer(params, 2, 2), m_reversed(switchAttribute(params, "reversed")) {}
 
-std::vector<Shape> MatMulLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 2);
-    std::vector<int> a = operandShape(in, 0), b = operandShape(in, 1);
-    if (m_reversed) std::swap(a, b);
+std::vector<Sizes> MatMulLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes &a = operands[m_reversed ? 1 : 0], &b = operands[m_reversed ? 0 : 1];
     if (a.size() < 2 || b.size() < 2 || a.back() != b[b.size() - 2]) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmMatMul takes [..., M, K] and [..., K, N], got " +
                                                    textOf(toShape(a)) + " and " + textOf(toShape(b)));
     }
-    std::vector<int> shape = Batches(a, b).lead;
-    shape.insert(shape.end(), {a[a.size() - 2], b.back()});
-    return {toShape(shape)};
+    Sizes sizes = Batches(a, b).lead;
+    sizes.insert(sizes.end(), {a[a.size() - 2], b.back()});
+    return {sizes};
 }
 
-int64 MatMulLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
-    if (in.empty() || out.empty()) return 0;
-    const std::vector<int> a = operandShape(in, m_reversed ? 1 : 0);
-    if (a.empty()) return 0;
-    return checkedProduct<int64>(2, a.back(), checkedTotal<int64>(sizesOf(out[0])));
+int64 MatMulLayer::operations(const std::vector<Sizes>& operands, const Sizes& output) const {
+    const Sizes& a = operands[m_reversed ? 1 : 0];
+    return a.empty() ? 0 : checkedProduct<int64>(2, a.back(), checkedTotal<int64>(output));
 }
 
 void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     cv::Mat a = operand(in, 0), b = operand(in, 1);
     if (m_reversed) std::swap(a, b);
-    const Batches batches(sizesOf(shapeOf(a)), sizesOf(shapeOf(b)));
+    const Batches batches(sizesOf(a), sizesOf(b));
     const int rows = a.size[a.dims - 2], depth = a.size[a.dims - 1], columns = b.size[b.dims - 1];
     const size_t sizeA = static_cast<size_t>(rows) * depth, sizeB = static_cast<size_t>(depth) * columns;
     const size_t sizeC = static_cast<size_t>(rows) * columns, padded = kernels::paddedSize(rows, depth);

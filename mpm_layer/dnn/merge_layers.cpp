@@ -106,10 +106,7 @@ std::vector<Shape> RestoreLayer::outputShapes(const std::vector<Shape>& in) cons
 
 void RestoreLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const std::shared_ptr<const Backend> backend = chosenBackend();
-    std::vector<Shape> shapes;
-    for (const cv::Mat& m : in)
-        shapes.push_back(shapeOf(m));
-    const Shape shape = outputShapes(shapes)[0];
+    const Shape shape = outputShapes(shapesOf(in))[0];
     const int images = shape[0], rows = shape[1], dim = shape[2], count = rows - m_special;
     if (canResize()) resize(out[0], {images, rows, dim}, CV_32F);
     checkFloats(in[0], "MpmRestore");

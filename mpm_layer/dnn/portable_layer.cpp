@@ -9,13 +9,6 @@
 namespace mpm::dnn {
 namespace {
 
-std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats) {
-    std::vector<Shape> shapes;
-    for (const cv::Mat& m : mats)
-        shapes.push_back(shapeOf(m));
-    return shapes;
-}
-
 // In a shape of any version of OpenCV.
 struct SizesOf {
     const Shape& shape;
@@ -35,6 +28,13 @@ struct SizesOf {
 
 Shape shapeOf(const cv::Mat& m) {
     return Shape(m.size.p, m.size.p + m.dims);
+}
+
+std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats) {
+    std::vector<Shape> shapes;
+    for (const cv::Mat& m : mats)
+        shapes.push_back(shapeOf(m));
+    return shapes;
 }
 
 std::string textOf(const Shape& shape) {

@@ -10,6 +10,7 @@
 namespace mpm::dnn {
 
 Shape shapeOf(const cv::Mat& m);
+std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats);
 std::string textOf(const Shape& shape);
 
 /// Writes count integers as the engine has them (f32 or int64) and reads them back, whatever the type.

@@ -31,7 +31,7 @@ void readPair(const cv::dnn::LayerParams& params, const char* name, int& rows, i
 }  // namespace
 
 ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params),
+    : SmallLayer(params, 1, 1),
       m_rows(0),
       m_columns(0),
       m_cropRows(0),
@@ -54,14 +54,13 @@ ResizeLayer::ResizeLayer(const cv::dnn::LayerParams& params)
     }
 }
 
-std::vector<Shape> ResizeLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 1, 1);
-    const std::vector<int> x = sizesOf(in[0]);
+std::vector<Sizes> ResizeLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes& x = operands[0];
     if (x.size() != 4 || x[2] < 1 || x[3] < 1) {
         CV_Error(cv::Error::StsBadArg,
-                 "mpm: MpmResize takes [batch, classes, rows, columns], got " + textOf(in[0]));
+                 "mpm: MpmResize takes [batch, classes, rows, columns], got " + textOf(toShape(x)));
     }
-    return {toShape({x[0], m_argmax ? 1 : x[1], m_cropRows, m_cropColumns})};
+    return {{x[0], m_argmax ? 1 : x[1], m_cropRows, m_cropColumns}};
 }
 
 void ResizeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {

@@ -12,42 +12,41 @@ namespace mpm::dnn {
 namespace {
 
 // A vector has lost its rank on OpenCV 4.x, never its length.
-size_t lengthOf(const std::vector<int>& sizes) {
+size_t lengthOf(const Sizes& sizes) {
     return checkedTotal<size_t>(sizes);
 }
 
 }  // namespace
 
 LayerNormLayer::LayerNormLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params), m_rule(normAttributes(params, "", {1e-5f})) {
+    : SmallLayer(params, 2, 3), m_rule(normAttributes(params, "", {1e-5f})) {
     const int axis = wholeAttribute(params, "axis", -1, -1, 1);
     if (axis == 0) rejectAttribute(params, "axis", "-1 (the last axis) or 1 (the channels of images)");
     m_channelsFirst = axis == 1;
 }
 
-std::vector<Shape> LayerNormLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 3);
-    const std::vector<int> x = operandShape(in, 0);
+std::vector<Sizes> LayerNormLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    const Sizes& x = operands[0];
     if (m_channelsFirst ? x.size() != 4 || x[1] < 1 : x.empty() || x.back() < 1) {
         CV_Error(cv::Error::StsBadArg, "mpm: MpmLayerNorm needs " +
                                            std::string(m_channelsFirst ? "images [B, C, rows, columns]"
                                                                        : "rows of at least one element") +
-                                           ", got " + textOf(in[0]));
+                                           ", got " + textOf(toShape(x)));
     }
     const int width = m_channelsFirst ? x[1] : x.back();
-    for (size_t k = 1; k < operands(in.size()); ++k) {
-        if (lengthOf(operandShape(in, k)) != static_cast<size_t>(width)) {
+    for (size_t k = 1; k < operands.size(); ++k) {
+        if (lengthOf(operands[k]) != static_cast<size_t>(width)) {
             CV_Error(cv::Error::StsUnmatchedSizes,
                      "mpm: MpmLayerNorm's weight and bias must be as long as the " +
-                         std::string(m_channelsFirst ? "channels" : "last axis") + " of " + textOf(in[0]));
+                         std::string(m_channelsFirst ? "channels" : "last axis") + " of " +
+                         textOf(toShape(x)));
         }
     }
-    return {in[0]};
+    return {x};
 }
 
 void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat x = operand(in, 0), weight = operand(in, 1);
-    const cv::Mat bias = operands(in.size()) > 2 ? operand(in, 2) : cv::Mat();
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
     const float* const shift = bias.empty() ? nullptr : bias.ptr<float>();
     if (m_channelsFirst) return normalisePixels(x, weight.ptr<float>(), shift, out[0]);
     const int width = x.size[x.dims - 1];
@@ -74,28 +73,23 @@ void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, cons
     });
 }
 
-LinearLayer::LinearLayer(const cv::dnn::LayerParams& params) : SmallLayer(params) {}
-
-std::vector<Shape> LinearLayer::outputShapes(const std::vector<Shape>& in) const {
-    checkOperands(in.size(), 2, 3);
-    std::vector<int> x = operandShape(in, 0);
-    const std::vector<int> weight = operandShape(in, 1);
+std::vector<Sizes> LinearLayer::outputSizes(const std::vector<Sizes>& operands) const {
+    Sizes x = operands[0];
+    const Sizes& weight = operands[1];
     if (x.empty() || weight.size() != 2 || x.back() != weight[0] || weight[0] < 1) {
         CV_Error(cv::Error::StsUnmatchedSizes,
-                 "mpm: MpmLinear's weight must be [K, N] for an input of width K, got " + textOf(in[0]) +
+                 "mpm: MpmLinear's weight must be [K, N] for an input of width K, got " + textOf(toShape(x)) +
                      " and " + textOf(toShape(weight)));
     }
-    if (operands(in.size()) > 2 && lengthOf(operandShape(in, 2)) != static_cast<size_t>(weight[1])) {
+    if (operands.size() > 2 && lengthOf(operands[2]) != static_cast<size_t>(weight[1])) {
         CV_Error(cv::Error::StsUnmatchedSizes, "mpm: MpmLinear's bias must be as long as its weight is wide");
     }
     x.back() = weight[1];
-    return {toShape(x)};
+    return {x};
 }
 
-int64 LinearLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
-    if (in.empty() || out.empty()) return 0;
-    const std::vector<int> x = sizesOf(in[0]), y = sizesOf(out[0]);
-    return checkedProduct<int64>(2, lengthOf(y), x.back());
+int64 LinearLayer::operations(const std::vector<Sizes>& operands, const Sizes& output) const {
+    return operands[0].empty() ? 0 : checkedProduct<int64>(2, lengthOf(output), operands[0].back());
 }
 
 void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
@@ -105,10 +99,8 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     if (packs) m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
     m_packed = weight;
     m_bias.clear();
-    if (operands(in.size()) > 2) {
-        const cv::Mat bias = operand(in, 2);
+    if (const cv::Mat bias = operand(in, 2); !bias.empty())
         m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
-    }
     const int rows = static_cast<int>(x.total() / depth);
     kernels::Epilogue epilogue;
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();

@@ -14,7 +14,7 @@ public:
     explicit LayerNormLayer(const cv::dnn::LayerParams& params);
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
@@ -26,11 +26,11 @@ private:
 
 class LinearLayer : public SmallLayer {
 public:
-    explicit LinearLayer(const cv::dnn::LayerParams& params);
-    int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+    explicit LinearLayer(const cv::dnn::LayerParams& params) : SmallLayer(params, 2, 3) {}
 
 protected:
-    std::vector<Shape> outputShapes(const std::vector<Shape>& in) const override;
+    std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
+    int64 operations(const std::vector<Sizes>& operands, const Sizes& output) const override;
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
