@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/rows.cpp"
@@ -9,6 +10,7 @@
 // Highway's per-target headers come after foreach_target.
 #include <hwy/highway.h>
 
+#include "mpm_layer/kernels/common/functions-inl.h"
 #include "mpm_layer/kernels/common/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -135,6 +137,116 @@ bool UnitRow(const float* in, int width, float* out) {
     return true;
 }
 
+namespace {
+
+// Columns at once: long enough runs of each plane, and few enough that hundreds of channels stay in a
+// level-2 cache for three passes.
+constexpr int kColumns = 256;
+
+struct ColumnBlock {
+    const float* in;
+    size_t stride;
+    int depth, count;
+};
+
+// body(vector, channel, column, lanes that exist)
+template <class Body>
+HWY_INLINE void forEachElement(const ColumnBlock& block, const Body& body) {
+    const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
+    for (int c = 0; c < block.depth; ++c) {
+        const float* const plane = block.in + c * block.stride;
+        for (int i = 0; i < block.count; i += lanes) {
+            const int here = std::min(lanes, block.count - i);
+            body(loadPart(plane + i, here), c, i, here);
+        }
+    }
+}
+
+void normaliseBlock(const ColumnBlock& block, const float* weight, const float* bias, const NormRule& rule,
+                    float* out) {
+    const FloatTag d;
+    HWY_ALIGN float mean[kColumns] = {}, inverse[kColumns] = {};
+    const float count = static_cast<float>(block.depth);
+    if (rule.kind == NormKind::Layer) {
+        forEachElement(block, [&](Float v, int, int i, int)
+                                  HWY_ATTR { hn::Store(hn::Add(hn::Load(d, mean + i), v), d, mean + i); });
+        for (float& sum : mean)
+            sum /= count;
+    }
+    forEachElement(block, [&](Float v, int, int i, int) HWY_ATTR {
+        const Float centred = hn::Sub(v, hn::Load(d, mean + i));
+        hn::Store(hn::MulAdd(centred, centred, hn::Load(d, inverse + i)), d, inverse + i);
+    });
+    for (float& squares : inverse)
+        squares = 1.0f / std::sqrt(squares / count + rule.epsilon);
+    forEachElement(block, [&](Float v, int c, int i, int here) HWY_ATTR {
+        const Float unit = hn::Mul(hn::Sub(v, hn::Load(d, mean + i)), hn::Load(d, inverse + i));
+        const Float scaled = hn::Mul(unit, hn::Set(d, weight[c]));
+        storePart(bias ? hn::Add(scaled, hn::Set(d, bias[c])) : scaled, out + c * block.stride + i, here);
+    });
+}
+
+}  // namespace
+
+void NormaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
+                      const float* bias, const NormRule& rule, float* out) {
+    for (int first = 0; first < count; first += kColumns) {
+        const ColumnBlock block{in + first, stride, depth, std::min(kColumns, count - first)};
+        normaliseBlock(block, weight, bias, rule, out + first);
+    }
+}
+
+// Scores of visible keys; minus infinity for hidden keys and past the end.
+template <bool kMasked>
+HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    const Float lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+    Float x = loadPart(scores, count);
+    if (kMasked) x = hn::IfThenElse(hn::Lt(loadPart(mask, count), hn::Zero(d)), lowest, x);
+    if (count >= lanes) return x;
+    return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), x, lowest);
+}
+
+HWY_INLINE bool keepsNone(const float* mask, int count) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    int i = 0;
+    for (; i + lanes <= count; i += lanes)
+        if (!hn::AllTrue(d, hn::Lt(hn::LoadU(d, mask + i), hn::Zero(d)))) return false;
+    for (; i < count; ++i)
+        if (!(mask[i] < 0)) return false;
+    return true;
+}
+
+template <bool kMasked>
+HWY_INLINE void softmax(const float* scores, const float* mask, int count, float* to) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float largest = hn::Set(d, -std::numeric_limits<float>::infinity());
+    for (int i = 0; i < count; i += lanes)
+        largest = hn::Max(largest, keptScores<kMasked>(scores + i, mask + i, count - i));
+    const Float peak = hn::MaxOfLanes(d, largest), scale = hn::Set(d, 1.44269504f);
+    Float sum = hn::Zero(d);
+    for (int i = 0; i < count; i += lanes) {
+        const Float x = keptScores<kMasked>(scores + i, mask + i, count - i);
+        const Float power = exp2(hn::Mul(hn::Sub(x, peak), scale));
+        storePart(power, to + i, count - i);
+        sum = hn::Add(sum, power);
+    }
+    const Float share = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
+    for (int i = 0; i < count; i += lanes)
+        storePart(hn::Mul(loadPart(to + i, count - i), share), to + i, count - i);
+}
+
+void MaskedSoftmax(const float* scores, const float* mask, int count, float* to) {
+    if (!mask || keepsNone(mask, count)) {
+        softmax<false>(scores, scores, count, to);
+    } else {
+        softmax<true>(scores, mask, count, to);
+    }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -147,6 +259,8 @@ HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(DotRows);
 HWY_EXPORT(AddScaledRow);
 HWY_EXPORT(UnitRow);
+HWY_EXPORT(NormaliseColumns);
+HWY_EXPORT(MaskedSoftmax);
 
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out) {
@@ -217,6 +331,15 @@ void rotateHalves(float* head, const float* cosine, const float* sine, int size)
         head[i] = a * cosine[i] - b * sine[i];
         head[i + half] = b * cosine[i + half] + a * sine[i + half];
     }
+}
+
+void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
+                      const float* bias, const NormRule& rule, float* out) {
+    HWY_DYNAMIC_DISPATCH(NormaliseColumns)(in, stride, depth, count, weight, bias, rule, out);
+}
+
+void maskedSoftmax(const float* scores, const float* mask, int count, float* to) {
+    HWY_DYNAMIC_DISPATCH(MaskedSoftmax)(scores, mask, count, to);
 }
 
 }  // namespace mpm::kernels
