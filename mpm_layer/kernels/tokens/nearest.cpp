@@ -87,6 +87,35 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
+// Two sums in flight hide half of the latency of a multiply-add; more would spill on AVX2 with the tail's
+// mask.
+HWY_INLINE float dot(const float* a, const float* b, int width) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    Float even = hn::Zero(d), odd = hn::Zero(d);
+    int i = 0;
+    for (; i + 2 * lanes <= width; i += 2 * lanes) {
+        even = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), even);
+        odd = hn::MulAdd(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), odd);
+    }
+    for (; i < width; i += lanes) {
+        const int count = std::min(lanes, width - i);
+        even = hn::MulAdd(loadPart(a + i, count), loadPart(b + i, count), even);
+    }
+    return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+}
+
+int NearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,
+                     int width, float& value) {
+    int best = -1;
+    value = -std::numeric_limits<float>::infinity();
+    for (int c = 0; c < count; ++c) {
+        const float product = dot(row, rows + candidates[c] * stride, width);
+        if (product > value) value = product, best = candidates[c];
+    }
+    return best;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -96,6 +125,7 @@ namespace mpm::kernels {
 
 HWY_EXPORT(PackPanel);
 HWY_EXPORT(NearestColumns);
+HWY_EXPORT(NearestCandidate);
 
 void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels) {
     const size_t size = static_cast<size_t>(panelColumns()) * width;
@@ -113,6 +143,11 @@ Best::Best(int count)
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best) {
     HWY_DYNAMIC_DISPATCH(NearestColumns)(rows, stride, first, count, columns, best);
+}
+
+int nearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,
+                     int width, float& value) {
+    return HWY_DYNAMIC_DISPATCH(NearestCandidate)(row, rows, stride, candidates, count, width, value);
 }
 
 }  // namespace mpm::kernels
