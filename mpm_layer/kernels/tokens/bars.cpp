@@ -1,4 +1,4 @@
-// Bars of rows, and the extents that tell which rows cannot exceed them: see screen.hpp.
+// Leads and bars of rows, and the extents that tell which rows cannot exceed them: see screen.hpp.
 #include <algorithm>
 #include <limits>
 
@@ -54,6 +54,10 @@ void SetBars(const Screen& screen, const Leads& leads, int first, float* bars) {
     }
 }
 
+void MergeLeads(const Leads& from, int first, Leads& to) {
+    keepLeads(from, first, to, first, to.count() - first);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -62,6 +66,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(SetBars);
+HWY_EXPORT(MergeLeads);
 
 void setBars(const Screen& screen, const Leads& leads, int first, float* bars) {
     HWY_DYNAMIC_DISPATCH(SetBars)(screen, leads, first, bars);
@@ -83,6 +88,24 @@ Extent extentOf(const Screen& screen, const float* least, int first, int rows) {
 bool Extent::isFarFrom(const Extent& other) const {
     const double gap = std::max({0.0, low - other.high, other.low - high});
     return most + other.most - gap * gap < std::min(least, other.least);
+}
+
+// Whole panels of columns are written, and vectors from any row on.
+constexpr size_t kTail = 2 * kAlignment / sizeof(float);
+
+Leads::Leads(int count) : m_count(count) {
+    const size_t apart = static_cast<size_t>(count) + kTail;
+    value = m_data.reserve(5 * apart);
+    second = value + apart;
+    rest = second + apart;
+    index = reinterpret_cast<int*>(rest + apart);
+    secondIndex = index + apart;
+    std::fill(value, value + 3 * apart, -std::numeric_limits<float>::infinity());
+    std::fill(index, index + 2 * apart, -1);
+}
+
+void Leads::merge(const Leads& other, int first) {
+    HWY_DYNAMIC_DISPATCH(MergeLeads)(other, first, *this);
 }
 
 }  // namespace mpm::kernels
