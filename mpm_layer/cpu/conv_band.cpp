@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/checked.hpp"
-#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::cpu {
 namespace {

@@ -5,7 +5,6 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/cpu/conv_band.hpp"
-#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::cpu {
 namespace {

@@ -9,7 +9,6 @@
 #include "mpm_layer/dnn/decoder_layers.hpp"
 #include "mpm_layer/encoder/config.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
-#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::dnn {
 namespace {

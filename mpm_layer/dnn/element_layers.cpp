@@ -9,7 +9,6 @@
 #include "base/printable.hpp"
 #include "mpm_layer/decoder/transpose.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
-#include "mpm_layer/kernels/tokens/activations.hpp"
 
 namespace mpm::dnn {
 namespace {

@@ -37,6 +37,16 @@ void Product(const float* rows, size_t rowStride, int count, const PackedWeights
     }
 }
 
+void Activate(Activation activation, const float* in, size_t count, float* out) {
+    const size_t lanes = hn::Lanes(FloatTag());
+    withFunction(activation, [=](auto function) HWY_ATTR {
+        for (size_t k = 0; k < count; k += lanes) {
+            const int here = static_cast<int>(std::min(lanes, count - k));
+            storePart(function.of(loadPart(in + k, here)), out + k, here);
+        }
+    });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -50,6 +60,7 @@ namespace mpm::kernels {
 HWY_EXPORT(RowGroup);
 HWY_EXPORT(PanelColumns);
 HWY_EXPORT(Product);
+HWY_EXPORT(Activate);
 
 int rowGroup() {
     static const int group = HWY_DYNAMIC_DISPATCH(RowGroup)();
@@ -93,6 +104,10 @@ const float* PackedWeights::panel(int index) const {
 void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(Product)(rows, rowStride, count, weights, epilogue, output, outputStride);
+}
+
+void activate(Activation activation, const float* in, size_t count, float* out) {
+    HWY_DYNAMIC_DISPATCH(Activate)(activation, in, count, out);
 }
 
 }  // namespace mpm::kernels

@@ -73,4 +73,8 @@ struct Epilogue {
 void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride);
 
+/// For elements that no product has left behind: out[k] = activation(in[k]); `in` and `out` may be the same.
+/// An element's bits do not depend on its position.
+void activate(Activation activation, const float* in, size_t count, float* out);
+
 }  // namespace mpm::kernels
