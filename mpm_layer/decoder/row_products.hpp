@@ -1,4 +1,4 @@
-// The product of many rows with packed weights, on OpenCV's threads.
+// The product of many rows with packed weights, and rows chosen by scores, on OpenCV's threads.
 #pragma once
 
 #include <vector>
