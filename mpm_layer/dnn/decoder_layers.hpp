@@ -7,7 +7,7 @@
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/decoder/deformable.hpp"
 #include "mpm_layer/decoder/mask_labels.hpp"
-#include "mpm_layer/decoder/share_control.hpp"
+#include "mpm_layer/decoder/share.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 

@@ -1,4 +1,4 @@
-// Makes the operators known to OpenCV, and finds the encoder of a network.
+// Makes the operators known to OpenCV, and finds the encoder of a network and its token sharing.
 #include <mutex>
 #include <type_traits>
 
@@ -118,6 +118,26 @@ std::optional<Sharing> sharing(cv::dnn::Net& net) {
             return Sharing(found->control());
     }
     return std::nullopt;
+}
+
+Sharing::Sharing(std::shared_ptr<SharingControl> control) : m_control(std::move(control)) {
+    if (!m_control) CV_Error(cv::Error::StsNullPtr, "mpm: a Sharing needs a control; use mpm::sharing(net)");
+}
+
+cv::Size Sharing::grid() const {
+    return m_control->grid();
+}
+
+int Sharing::shared() const {
+    return m_control->shared();
+}
+
+void Sharing::setShared(int count) {
+    m_control->setShared(count);
+}
+
+void Sharing::setScores(const std::vector<cv::Mat>& scores) {
+    m_control->setScores(scores);
 }
 
 }  // namespace mpm
