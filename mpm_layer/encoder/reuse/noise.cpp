@@ -1,7 +1,11 @@
 #include "mpm_layer/encoder/reuse/watcher.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "base/loops.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
 namespace {
@@ -61,6 +65,144 @@ void NoiseEstimate::add(const std::vector<float>& positions, const NoiseEvidence
         noise = std::min(noise, most);
         m_noise[c] = first ? noise : std::min(noise, std::max(m_noise[c], least) * kRise);
     }
+}
+
+namespace {
+
+constexpr int kSample = 256;                   // tokens that a frame teaches
+constexpr int kStepsAtFirst = 16, kSteps = 2;  // of conjugate gradients
+constexpr float kMoves = 2;                    // medians: a token that differs by more teaches nothing
+constexpr int kGrain = 64;                     // tokens of a thread
+
+// Tokens around their mean, one a row.
+struct Sample {
+    int dim = 0;
+    std::vector<float> rows;
+    std::vector<float> wanted;  // squared differences around their mean; the median is one
+
+    int count() const { return static_cast<int>(wanted.size()); }
+    const float* row(int i) const { return rows.data() + static_cast<size_t>(i) * dim; }
+    float* row(int i) { return rows.data() + static_cast<size_t>(i) * dim; }
+};
+
+float dot(const float* a, const float* b, int dim) {
+    constexpr int kLanes = 16;  // independent sums, which a compiler turns into vectors
+    float sums[kLanes] = {}, rest = 0;
+    int d = 0;
+    for (; d + kLanes <= dim; d += kLanes)
+        for (int lane = 0; lane < kLanes; ++lane)
+            sums[lane] += a[d + lane] * b[d + lane];
+    for (; d < dim; ++d)
+        rest += a[d] * b[d];
+    for (const float sum : sums)
+        rest += sum;
+    return rest;
+}
+
+void add(float scale, const float* from, int dim, float* to) {
+    for (int d = 0; d < dim; ++d)
+        to[d] += scale * from[d];
+}
+
+float medianOf(std::vector<float> values) {
+    const auto middle = values.begin() + static_cast<long>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+void centre(Sample& sample) {
+    const float share = 1.0f / static_cast<float>(sample.count());
+    std::vector<float> mean(sample.dim);
+    float wanted = 0;
+    for (int i = 0; i < sample.count(); ++i) {
+        add(share, sample.row(i), sample.dim, mean.data());
+        wanted += share * sample.wanted[i];
+    }
+    for (int i = 0; i < sample.count(); ++i) {
+        add(-1, mean.data(), sample.dim, sample.row(i));
+        sample.wanted[i] -= wanted;
+    }
+}
+
+Sample sampleOf(const FrameRows& frame, const std::vector<float>& differences, int first, int stride) {
+    Sample sample;
+    const float median = medianOf(differences);
+    if (!(median > 0) || !std::isfinite(median)) return sample;
+    sample.dim = frame.dim;
+    for (int t = first; t < frame.tokens; t += stride) {
+        const float difference = differences[t] / median;
+        if (difference > kMoves) continue;
+        sample.wanted.push_back(difference * difference);
+        sample.rows.insert(sample.rows.end(), frame.token(t), frame.token(t) + frame.dim);
+    }
+    if (sample.count() > 0) centre(sample);
+    return sample;
+}
+
+// Least squares by conjugate gradients, from `axis` on. The change is damped by the mean variance of the
+// sample, so a single frame moves the axis only a little.
+void improve(Sample& sample, int steps, std::vector<float>& axis) {
+    const int dim = sample.dim, count = sample.count();
+    std::vector<float>& rest = sample.wanted;
+    std::vector<float> change(dim), slope(dim), direction(dim), moved(count);
+    float weight = 0, before = 0;
+    for (int i = 0; i < count; ++i) {
+        weight += dot(sample.row(i), sample.row(i), dim) / static_cast<float>(dim);
+        rest[i] -= dot(sample.row(i), axis.data(), dim);
+    }
+    for (int step = 0; step < steps; ++step) {
+        for (int d = 0; d < dim; ++d)
+            slope[d] = -weight * change[d];
+        for (int i = 0; i < count; ++i)
+            add(rest[i], sample.row(i), dim, slope.data());
+        const float now = dot(slope.data(), slope.data(), dim), turn = step == 0 ? 0 : now / before;
+        for (int d = 0; d < dim; ++d)
+            direction[d] = slope[d] + turn * direction[d];
+        float curve = weight * dot(direction.data(), direction.data(), dim);
+        for (int i = 0; i < count; ++i) {
+            moved[i] = dot(sample.row(i), direction.data(), dim);
+            curve += moved[i] * moved[i];
+        }
+        const float length = now / curve;
+        if (!(now > 0) || !std::isfinite(length)) break;
+        add(length, direction.data(), dim, change.data());
+        for (int i = 0; i < count; ++i)
+            rest[i] -= length * moved[i];
+        before = now;
+    }
+    for (int d = 0; d < dim; ++d)
+        axis[d] += change[d];
+}
+
+}  // namespace
+
+// The scalar product, from |x|^2 + |a|^2 - |x - a|^2.
+float NoiseAxis::positionOf(const float* token, float size) const {
+    const int dim = static_cast<int>(m_axis.size());
+    return size * size * static_cast<float>(dim) - kernels::squaredDistance(token, m_axis.data(), dim);
+}
+
+void NoiseAxis::learn(const FrameRows& frame, const std::vector<float>& differences) {
+    const bool first = m_frames == 0;
+    const int stride = first ? 1 : std::max(1, frame.tokens / kSample);
+    if (frame.tokens == 0) return;
+    Sample sample = sampleOf(frame, differences, static_cast<int>(m_frames % stride), stride);
+    if (sample.count() == 0) return;
+    improve(sample, first ? kStepsAtFirst : kSteps, m_axis);
+    ++m_frames;
+}
+
+std::vector<float> NoiseAxis::positions(const FrameRows& frame, const std::vector<float>& sizes,
+                                        const std::vector<float>& differences) {
+    if (static_cast<int>(m_axis.size()) != frame.dim) {
+        m_axis.assign(frame.dim, 0);
+        m_frames = 0;
+    }
+    learn(frame, differences);
+    std::vector<float> positions(frame.tokens);
+    parallelFor(
+        frame.tokens, [&](int t) { positions[t] = positionOf(frame.token(t), sizes[t]); }, kGrain);
+    return positions;
 }
 
 }  // namespace mpm
