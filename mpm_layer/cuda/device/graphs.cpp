@@ -3,18 +3,6 @@
 namespace mpm::cuda {
 namespace {
 
-/// A graph as recorded, before it is made executable.
-struct Recorded {
-    Recorded() = default;
-    ~Recorded() {
-        if (graph) cudaGraphDestroy(graph);
-    }
-    Recorded(const Recorded&) = delete;
-    Recorded& operator=(const Recorded&) = delete;
-
-    cudaGraph_t graph = nullptr;
-};
-
 // The error itself is not needed: the caller queues the work without a graph, and the error occurs again if
 // it has another cause than the graph.
 bool succeeded(cudaError_t status) {
@@ -35,17 +23,12 @@ bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
         queued = false;
     }
     // A stream must never stay in the state of recording.
-    Recorded recorded;
-    const bool ended = succeeded(cudaStreamEndCapture(stream, &recorded.graph));
-    if (!queued || !ended || !recorded.graph) return false;
-    if (succeeded(cudaGraphInstantiateWithFlags(&m_executable, recorded.graph, 0))) return true;
-    m_executable = nullptr;
+    Handle<cudaGraph_t, cudaGraphDestroy> plain;  // before it is made executable
+    const bool ended = succeeded(cudaStreamEndCapture(stream, plain.address()));
+    if (!queued || !ended || !plain) return false;
+    if (succeeded(cudaGraphInstantiateWithFlags(address(), plain, 0))) return true;
+    *address() = nullptr;
     return false;
-}
-
-void Graph::release() {
-    if (m_executable) cudaGraphExecDestroy(m_executable);
-    m_executable = nullptr;
 }
 
 void Graphs::run(const GraphKey& key, cudaStream_t stream, const std::function<void()>& body) {

@@ -11,26 +11,13 @@
 namespace mpm::cuda {
 
 /// An executable graph; empty until recorded.
-class Graph {
+class Graph : public Handle<cudaGraphExec_t, cudaGraphExecDestroy> {
 public:
-    Graph() = default;
-    ~Graph() { release(); }
-    Graph(Graph&& other) noexcept { std::swap(m_executable, other.m_executable); }
-    Graph& operator=(Graph&& other) noexcept {
-        std::swap(m_executable, other.m_executable);
-        return *this;
-    }
-
-    bool recorded() const { return m_executable != nullptr; }
+    bool recorded() const { return *this != nullptr; }
     /// Records the work that `body` queues on the stream, without running it. False, and empty, if that
     /// fails.
     bool record(cudaStream_t stream, const std::function<void()>& body);
-    void launch(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaGraphLaunch(m_executable, stream)); }
-
-private:
-    void release();
-
-    cudaGraphExec_t m_executable = nullptr;
+    void launch(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaGraphLaunch(*this, stream)); }
 };
 
 /// All arguments of a graph's kernels: shapes and addresses.

@@ -12,56 +12,35 @@ constexpr size_t kMostPlans = 4096;
 // Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
 constexpr int kFixedRows = 8192;
 
-class Layout {
+class Layout : public Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> {
 public:
     /// In the order of cuBLAS: column by column.
     Layout(cudaDataType_t type, int rows, int columns, size_t stride) {
         MPM_BLAS_CHECK(
-            cublasLtMatrixLayoutCreate(&m_layout, type, rows, columns, static_cast<int64_t>(stride)));
+            cublasLtMatrixLayoutCreate(address(), type, rows, columns, static_cast<int64_t>(stride)));
     }
-    ~Layout() { cublasLtMatrixLayoutDestroy(m_layout); }
-    Layout(const Layout&) = delete;
-    Layout& operator=(const Layout&) = delete;
-    operator cublasLtMatrixLayout_t() const { return m_layout; }
-
-private:
-    cublasLtMatrixLayout_t m_layout = nullptr;
 };
 
-class Description {
+class Description : public Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> {
 public:
     explicit Description(cublasComputeType_t compute) {
-        MPM_BLAS_CHECK(cublasLtMatmulDescCreate(&m_description, compute, CUDA_R_32F));
+        MPM_BLAS_CHECK(cublasLtMatmulDescCreate(address(), compute, CUDA_R_32F));
     }
-    ~Description() { cublasLtMatmulDescDestroy(m_description); }
-    Description(const Description&) = delete;
-    Description& operator=(const Description&) = delete;
-    operator cublasLtMatmulDesc_t() const { return m_description; }
 
     template <class Value>
     void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-        MPM_BLAS_CHECK(cublasLtMatmulDescSetAttribute(m_description, attribute, &value, sizeof value));
+        MPM_BLAS_CHECK(cublasLtMatmulDescSetAttribute(*this, attribute, &value, sizeof value));
     }
-
-private:
-    cublasLtMatmulDesc_t m_description = nullptr;
 };
 
-class Preference {
+class Preference : public Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> {
 public:
-    Preference() { MPM_BLAS_CHECK(cublasLtMatmulPreferenceCreate(&m_preference)); }
-    ~Preference() { cublasLtMatmulPreferenceDestroy(m_preference); }
-    Preference(const Preference&) = delete;
-    Preference& operator=(const Preference&) = delete;
-    operator cublasLtMatmulPreference_t() const { return m_preference; }
+    Preference() { MPM_BLAS_CHECK(cublasLtMatmulPreferenceCreate(address())); }
 
     template <class Value>
     void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
-        MPM_BLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(m_preference, attribute, &value, sizeof value));
+        MPM_BLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(*this, attribute, &value, sizeof value));
     }
-
-private:
-    cublasLtMatmulPreference_t m_preference = nullptr;
 };
 
 cublasLtEpilogue_t epilogueOf(const Product& p) {
@@ -104,13 +83,10 @@ struct Products::Plan {
 
 Products::Products() {
     m_workspace.reserve(kWorkspace);
-    MPM_BLAS_CHECK(cublasLtCreate(&m_handle));
+    MPM_BLAS_CHECK(cublasLtCreate(m_handle.address()));
 }
 
-Products::~Products() {
-    m_plans.clear();
-    if (m_handle) cublasLtDestroy(m_handle);
-}
+Products::~Products() = default;
 
 // The kernel that cuBLASLt expects to be the fastest for the plan's shape; false if there is none.
 bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {

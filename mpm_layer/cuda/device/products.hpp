@@ -57,7 +57,7 @@ private:
     bool choose(Plan& plan, cublasLtReductionScheme_t reductions);
     bool take(Plan& plan, const Plan& other);
 
-    cublasLtHandle_t m_handle = nullptr;
+    Handle<cublasLtHandle_t, cublasLtDestroy> m_handle;  ///< in use by the plans
     DeviceBuffer<unsigned char> m_workspace;
     std::map<Shape, std::unique_ptr<Plan>> m_plans;
 };

@@ -87,42 +87,48 @@ using DeviceBuffer = Buffer<T, DeviceSpace>;
 template <class T>
 using PinnedBuffer = Buffer<T, PinnedSpace>;
 
-class Stream {
+/// Owns an object that kDestroy frees; empty until it is created.
+template <class Object, auto kDestroy>
+class Handle {
 public:
-    Stream() { MPM_CUDA_CHECK(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)); }
-    ~Stream() { cudaStreamDestroy(m_stream); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
-    operator cudaStream_t() const { return m_stream; }
-    void wait() const { MPM_CUDA_CHECK(cudaStreamSynchronize(m_stream)); }
-
-private:
-    cudaStream_t m_stream = nullptr;
-};
-
-class Event {
-public:
-    Event() { MPM_CUDA_CHECK(cudaEventCreate(&m_event)); }
-    ~Event() {
-        if (m_event) cudaEventDestroy(m_event);
-    }
-    Event(Event&& other) noexcept { std::swap(m_event, other.m_event); }
-    Event& operator=(Event&& other) noexcept {
-        std::swap(m_event, other.m_event);
+    Handle() = default;
+    ~Handle() { release(); }
+    Handle(Handle&& other) noexcept { std::swap(m_object, other.m_object); }
+    Handle& operator=(Handle&& other) noexcept {
+        std::swap(m_object, other.m_object);
         return *this;
     }
-    void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
-    void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(m_event)); }
-    /// Work that is queued on the stream later waits for the event.
-    void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, m_event, 0)); }
-    double millisecondsSince(const Event& start) const {
-        float ms = 0;
-        MPM_CUDA_CHECK(cudaEventElapsedTime(&ms, start.m_event, m_event));
-        return ms;
+
+    operator Object() const { return m_object; }
+    /// For functions that create the object.
+    Object* address() { return &m_object; }
+    void release() {
+        if (m_object) kDestroy(m_object);
+        m_object = nullptr;
     }
 
 private:
-    cudaEvent_t m_event = nullptr;
+    Object m_object = nullptr;
+};
+
+class Stream : public Handle<cudaStream_t, cudaStreamDestroy> {
+public:
+    Stream() { MPM_CUDA_CHECK(cudaStreamCreateWithFlags(address(), cudaStreamNonBlocking)); }
+    void wait() const { MPM_CUDA_CHECK(cudaStreamSynchronize(*this)); }
+};
+
+class Event : public Handle<cudaEvent_t, cudaEventDestroy> {
+public:
+    Event() { MPM_CUDA_CHECK(cudaEventCreate(address())); }
+    void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(*this, stream)); }
+    void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(*this)); }
+    /// Work that is queued on the stream later waits for the event.
+    void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, *this, 0)); }
+    double millisecondsSince(const Event& start) const {
+        float ms = 0;
+        MPM_CUDA_CHECK(cudaEventElapsedTime(&ms, start, *this));
+        return ms;
+    }
 };
 
 }  // namespace mpm::cuda
