@@ -1,7 +1,6 @@
 #include "mpm_layer/cuda/loader/cuda_backend.hpp"
 
 #include "mpm_layer/cuda/loader/cuda_encoder.hpp"
-#include "mpm_layer/cuda/loader/cuda_merge.hpp"
 #include "mpm_layer/cuda/loader/cuda_session.hpp"
 #include "mpm_layer/cuda/loader/library.hpp"
 
@@ -13,8 +12,7 @@ public:
     CudaBackend(std::shared_ptr<const cuda::Library> library, int index)
         : m_library(std::move(library)), m_index(index) {
         m_library->checkDevice(index);
-        MpmCudaError error{};
-        cuda::check(m_library->entry().device_info(index, &m_device, &error), error);
+        cuda::call(m_library->entry().device_info, index, &m_device);
         if (m_device.major < 8) {
             CV_Error(
                 cv::Error::StsNotImplemented,

@@ -126,8 +126,7 @@ CudaEncoder::CudaEncoder(std::shared_ptr<const Library> library, int device, con
         m_stageKeys.emplace_back(config, weights, m_shape, config.firstBlock + b);
     m_rotaryPositions = description.rotaryPositions();
     const MpmCudaEncoderDescription plain = description.get(precision);
-    MpmCudaError error{};
-    check(entry().create_encoder(device, &plain, &m_handle, &error), error);
+    call(entry().create_encoder, device, &plain, &m_handle);
 }
 
 CudaEncoder::~CudaEncoder() {

@@ -14,6 +14,13 @@ namespace mpm::cuda {
 /// Throws cv::Exception if a call of the entry failed.
 void check(int status, const MpmCudaError& error);
 
+/// function(arguments..., error) of the entry, checked.
+template <class Function, class... Arguments>
+void call(Function function, Arguments... arguments) {
+    MpmCudaError error{};
+    check(function(arguments..., &error), error);
+}
+
 class CudaEncoder : public PackedEncoder {
 public:
     CudaEncoder(std::shared_ptr<const Library> library, int device, const EncoderConfig& config,

@@ -1,9 +1,7 @@
-#include "mpm_layer/cuda/loader/cuda_merge.hpp"
-
+// MpmMerge and MpmRestore on a GPU: a merge or a restore without an encoder.
 #include <algorithm>
 #include <memory>
 
-#include "mpm_layer/cuda/loader/cuda_encoder.hpp"
 #include "mpm_layer/cuda/loader/cuda_session.hpp"
 
 namespace mpm::cuda {
@@ -21,7 +19,7 @@ public:
         MpmCudaEncoderDescription description{};
         description.dim = tokens.size[2];
         MpmCudaEncoder* encoder = nullptr;
-        check(m_entry.create_encoder(device, &description, &encoder, &m_error), m_error);
+        call(m_entry.create_encoder, device, &description, &encoder);
         m_encoder.reset(encoder);
         MpmCudaInput input{};
         input.options.special_tokens = special;
@@ -31,35 +29,32 @@ public:
         input.nearest = chosenNearest();
         input.parallel = onThreads;
         MpmCudaSession* session = nullptr;
-        check(m_entry.begin(encoder, &input, &session, &m_error), m_error);
+        call(m_entry.begin, encoder, &input, &session);
         m_session.reset(session);
     }
 
     std::vector<MergeMap> maps() {
         const MpmCudaStage stage{};
-        check(m_entry.reduce(m_session.get(), &stage, &m_error), m_error);
+        call(m_entry.reduce, m_session.get(), &stage);
         MpmCudaTimes times{};
-        check(m_entry.finish(m_session.get(), &times, &m_error), m_error);
+        call(m_entry.finish, m_session.get(), &times);
         std::vector<MergeMap> maps(m_images);
         for (int i = 0; i < m_images; ++i) {
             // Never empty: data() of an empty vector may be null.
             maps[i].ids.resize(m_tokens + 1);
-            check(m_entry.stage_tokens(m_session.get(), 0, i, &maps[i].clusters, &m_error), m_error);
-            check(m_entry.stage_map(m_session.get(), 0, i, maps[i].ids.data(), &m_error), m_error);
+            call(m_entry.stage_tokens, m_session.get(), 0, i, &maps[i].clusters);
+            call(m_entry.stage_map, m_session.get(), 0, i, maps[i].ids.data());
             maps[i].ids.resize(m_tokens);
         }
         return maps;
     }
 
     /// Downloads the rows of all images in order, without special tokens.
-    void readRows(float* rows) {
-        check(m_entry.read_rows(m_session.get(), rows, nullptr, nullptr, &m_error), m_error);
-    }
+    void readRows(float* rows) { call(m_entry.read_rows, m_session.get(), rows, nullptr, nullptr); }
 
 private:
     const MpmCudaEntry& m_entry;
     int m_images, m_tokens;
-    MpmCudaError m_error{};
     std::unique_ptr<MpmCudaEncoder, void (*)(MpmCudaEncoder*)> m_encoder;
     std::unique_ptr<MpmCudaSession, void (*)(MpmCudaSession*)> m_session;
 };
@@ -100,8 +95,7 @@ void restore(const MpmCudaEntry& entry, int device, const cv::Mat& merged, const
     request.dim = out.size[2];
     request.special_tokens = special;
     request.parallel = onThreads;
-    MpmCudaError error{};
-    check(entry.restore(device, &request, &error), error);
+    call(entry.restore, device, &request);
 }
 
 }  // namespace mpm::cuda

@@ -88,8 +88,7 @@ CudaSession::CudaSession(const EncoderConfig& config, std::shared_ptr<const Cuda
     plain.graphs = chosen("MPM_CUDA_GRAPHS", {"never", "always", "auto"}, MPM_CUDA_GRAPHS_AUTO);
     plain.nearest = chosenNearest();
     plain.parallel = onThreads;
-    MpmCudaError error{};
-    check(entry().begin(m_weights->handle(), &plain, &m_handle, &error), error);
+    call(entry().begin, m_weights->handle(), &plain, &m_handle);
 }
 
 void CudaSession::enter(const std::vector<MergeMap>& maps) {
@@ -102,23 +101,19 @@ CudaSession::~CudaSession() {
 }
 
 void CudaSession::attend(int block) {
-    MpmCudaError error{};
-    check(entry().attend(m_handle, block, &error), error);
+    call(entry().attend, m_handle, block);
 }
 
 void CudaSession::runMlp(int block) {
-    MpmCudaError error{};
-    check(entry().run_mlp(m_handle, block, &error), error);
+    call(entry().run_mlp, m_handle, block);
 }
 
 void CudaSession::emit(bool norm, cv::Mat& output) {
-    MpmCudaError error{};
-    check(entry().emit(m_handle, norm, output.ptr<float>(), m_onDevice, &error), error);
+    call(entry().emit, m_handle, norm, output.ptr<float>(), m_onDevice);
 }
 
 void CudaSession::finish() {
-    MpmCudaError error{};
-    check(entry().finish(m_handle, &m_times, &error), error);
+    call(entry().finish, m_handle, &m_times);
 }
 
 void CudaSession::reduce(const StageRequest& request) {
@@ -131,8 +126,7 @@ void CudaSession::reduce(const StageRequest& request) {
         apply(decideOnCpu(request), stage);
     } else {
         m_composed.clear();
-        MpmCudaError error{};
-        check(entry().reduce(m_handle, &stage, &error), error);
+        call(entry().reduce, m_handle, &stage);
     }
 }
 
@@ -149,8 +143,7 @@ std::vector<MergeMap> CudaSession::imposedMaps(const StageRequest& request) cons
 std::vector<int> CudaSession::presentTokens() {
     std::vector<int> tokens(m_images);
     if (m_composed.empty()) {
-        MpmCudaError error{};
-        check(entry().read_counts(m_handle, tokens.data(), &error), error);
+        call(entry().read_counts, m_handle, tokens.data());
     } else {
         std::transform(m_composed.begin(), m_composed.end(), tokens.begin(),
                        [](const MergeMap& map) { return map.clusters; });
@@ -177,10 +170,8 @@ std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const size_t total = std::accumulate(tokens.begin(), tokens.end(), size_t{0});
     ReadBack read{std::vector<float>(total * dim), std::vector<float>(wantsKeys ? total * headSize : 0),
                   std::vector<float>(total)};
-    MpmCudaError error{};
-    check(entry().read_rows(m_handle, read.rows.data(), readsKeys ? read.keys.data() : nullptr,
-                            read.sizes.data(), &error),
-          error);
+    call(entry().read_rows, m_handle, read.rows.data(), readsKeys ? read.keys.data() : nullptr,
+         read.sizes.data());
     std::vector<StageContext> contexts(m_images);
     size_t first = 0;
     for (int i = 0; i < m_images; ++i) {
@@ -220,21 +211,19 @@ void CudaSession::apply(const std::vector<MergeMap>& maps, const MpmCudaStage& s
     MpmCudaStage imposed = stage;
     imposed.ids = memoryOf(ids);
     imposed.clusters = clusters.data();
-    MpmCudaError error{};
-    check(entry().reduce(m_handle, &imposed, &error), error);
+    call(entry().reduce, m_handle, &imposed);
 }
 
 std::vector<ImageReport> CudaSession::takeReport() {
     std::vector<ImageReport> reports(m_images);
-    MpmCudaError error{};
     for (int i = 0; i < m_images; ++i) {
         MergeMap composed = identityMap(m_inputTokens);
         for (size_t s = 0; s < m_blockOfStage.size(); ++s) {
             MergeMap map;
             map.ids.resize(composed.clusters);
             const auto stage = static_cast<int32_t>(s);
-            check(entry().stage_tokens(m_handle, stage, i, &map.clusters, &error), error);
-            check(entry().stage_map(m_handle, stage, i, memoryOf(map.ids), &error), error);
+            call(entry().stage_tokens, m_handle, stage, i, &map.clusters);
+            call(entry().stage_map, m_handle, stage, i, memoryOf(map.ids));
             reports[i].stages.push_back({m_blockOfStage[s], toMat(map), map.clusters});
             composed = compose(composed, map);
         }

@@ -12,6 +12,12 @@ void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
 /// The way to multiply similarities that the environment selects (MPM_CUDA_NEAREST).
 int32_t chosenNearest();
 
+/// See Backend::merge() and Backend::restore().
+void merge(const MpmCudaEntry& entry, int device, const cv::Mat& tokens, int special,
+           const PlaceMerged& place);
+void restore(const MpmCudaEntry& entry, int device, const cv::Mat& merged, const std::vector<MergeMap>& maps,
+             int special, cv::Mat& out);
+
 class CudaSession : public Session {
 public:
     CudaSession(const EncoderConfig& config, std::shared_ptr<const CudaEncoder> weights,
