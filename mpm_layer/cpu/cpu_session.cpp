@@ -290,21 +290,9 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     return {data, static_cast<size_t>(size), tokens.count, size};
 }
 
-std::vector<MergeMap> CpuSession::imposedMaps(const StageRequest& request) const {
-    const int given = static_cast<int>(request.imposed->size());
-    if (given == 1)
-        return m_batch.byWindow(std::vector<MergeMap>(m_batch.images(), request.imposed->front()),
-                                request.block);
-    if (given == m_batch.images()) return m_batch.byWindow(*request.imposed, request.block);
-    CV_Error(
-        cv::Error::StsUnmatchedSizes,
-        cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
-                   request.stage, given, m_batch.images()));
-}
-
 // The reducer takes each window as a separate image.
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
-    if (request.imposed) return imposedMaps(request);
+    if (request.imposed) return m_batch.byWindow(request.imposedMaps(m_batch.images()), request.block);
     if (m_batch.images() == 0) return {};
     std::vector<StageContext> contexts(m_batch.windows());
     std::vector<std::vector<float>> metrics(m_batch.windows());

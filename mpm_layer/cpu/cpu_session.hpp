@@ -59,7 +59,6 @@ private:
     void attendAll();
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
-    std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
     void meanKeys(int window, std::vector<float>& metric) const;
     /// The rows that the reducer compares; `keys` holds them if they are not the tokens.
     RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;

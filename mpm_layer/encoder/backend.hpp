@@ -30,6 +30,9 @@ struct StageRequest {
     const std::vector<MergeMap>* imposed = nullptr;  ///< one map for each image, or one for all
     int stage = 0;
     int block = 0;
+
+    /// One for each of `images`. Throws if there are neither as many nor one.
+    std::vector<MergeMap> imposedMaps(int images) const;
 };
 
 /// A batch of images on its way through the blocks: one packed run of rows, no padding.

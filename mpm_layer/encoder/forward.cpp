@@ -201,6 +201,16 @@ std::vector<ImageReport> runRemembered(const EncoderForward& forward, const Reus
 
 }  // namespace
 
+std::vector<MergeMap> StageRequest::imposedMaps(int images) const {
+    const int given = static_cast<int>(imposed->size());
+    if (given == images) return *imposed;
+    if (given == 1) return std::vector<MergeMap>(images, imposed->front());
+    CV_Error(
+        cv::Error::StsUnmatchedSizes,
+        cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
+                   stage, given, images));
+}
+
 std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings& settings, bool merging,
                                   std::vector<cv::Mat>& outputs, Times& times) {
     const EncoderConfig& config = forward.config;

@@ -19,7 +19,7 @@ public:
     std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
         std::vector<MergeMap> maps;
         for (const StageContext& image : batch) {
-            cv::RNG random((image.stream + 1) * 1000003 + static_cast<unsigned>(m_seed) * 1009 + image.stage);
+            cv::RNG random(uint64_t{1000003} + static_cast<unsigned>(m_seed) * 1009 + image.stage);
             maps.push_back(pairUp(image.tokens.count, random));
         }
         return maps;

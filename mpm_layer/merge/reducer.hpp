@@ -2,7 +2,6 @@
 // a reducer only decides which tokens merge.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +31,7 @@ struct StageContext {
     int special = 0;                     ///< tokens in front; not among the rows
     int stage = 0;
     int block = 0;
-    int blocks = 0;            ///< of the encoder
-    std::uint64_t stream = 0;  ///< seed of random reducers
+    int blocks = 0;  ///< of the encoder
 };
 
 class Reducer {

@@ -121,23 +121,13 @@ void CudaSession::reduce(const StageRequest& request) {
     stage.weighted = request.reducer->weighsBySize();
     m_blockOfStage.push_back(request.block);
     if (request.imposed) {
-        apply(imposedMaps(request), stage);
+        apply(request.imposedMaps(m_images), stage);
     } else if (!request.reducer->isMutualPairs()) {
         apply(decideOnCpu(request), stage);
     } else {
         m_composed.clear();
         call(entry().reduce, m_handle, &stage);
     }
-}
-
-std::vector<MergeMap> CudaSession::imposedMaps(const StageRequest& request) const {
-    const size_t given = request.imposed->size();
-    if (given == 1) return std::vector<MergeMap>(m_images, request.imposed->front());
-    if (given == static_cast<size_t>(m_images)) return *request.imposed;
-    CV_Error(
-        cv::Error::StsUnmatchedSizes,
-        cv::format("mpm: stage %d has %d imposed maps for a batch of %d; give one, or one for each image",
-                   request.stage, static_cast<int>(given), m_images));
 }
 
 std::vector<int> CudaSession::presentTokens() {

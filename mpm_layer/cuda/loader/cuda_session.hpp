@@ -40,7 +40,6 @@ public:
 private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
-    std::vector<MergeMap> imposedMaps(const StageRequest& request) const;
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
     /// Whether the keys of the last attention are those that the reducer compares; else the CPU computes
     /// keys.
