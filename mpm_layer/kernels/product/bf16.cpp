@@ -201,13 +201,6 @@ void interleaveRows(const float* first, const float* second, int width, Bf16Pair
     HWY_DYNAMIC_DISPATCH(InterleaveRows)(first, second, width, pairs);
 }
 
-void PackedWeightsBf16::reshape(int depth, int columns) {
-    m_depth = depth;
-    m_columns = columns;
-    const int width = panelColumns(), panels = (columns + width - 1) / width;
-    m_data.reserve(static_cast<size_t>(panels) * width * pairsOf(depth));
-}
-
 PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns) {
     reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width;
@@ -220,11 +213,6 @@ PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int de
             interleaveRows(first, k + 1 < depth ? first + stride : nullptr, present, to);
         }
     }
-}
-
-const Bf16Pair* PackedWeightsBf16::panel(int index) const {
-    const auto* data = reinterpret_cast<const Bf16Pair*>(m_data.data());
-    return data + static_cast<size_t>(index) * panelColumns() * pairsOf(m_depth);
 }
 
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,

@@ -26,23 +26,10 @@ void packPairs(const float* row, int width, Bf16Pair* pairs);
 /// Two rows as pairs of their columns; `second` may be null: zeros.
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs);
 
-class PackedWeightsBf16 {
+class PackedWeightsBf16 : public Panels<Bf16Pair, 2> {
 public:
     PackedWeightsBf16() = default;
     PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns);
-
-    int depth() const { return m_depth; }
-    int columns() const { return m_columns; }
-    bool empty() const { return m_columns == 0; }
-    const Bf16Pair* panel(int index) const;
-
-    /// As those of PackedWeights.
-    void reshape(int depth, int columns);
-    Bf16Pair* panel(int index) { return const_cast<Bf16Pair*>(std::as_const(*this).panel(index)); }
-
-private:
-    int m_depth = 0, m_columns = 0;
-    Buffer m_data;
 };
 
 /// As `product`; `rowStride` counts pairs.

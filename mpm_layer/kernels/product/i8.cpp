@@ -301,10 +301,8 @@ void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8
 }
 
 void PackedWeightsI8::reshape(int depth, int columns) {
-    m_depth = depth;
-    m_columns = columns;
+    Panels::reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width;
-    m_data.reserve(static_cast<size_t>(panels) * width * quadsOf(depth));
     m_scales.assign(static_cast<size_t>(panels) * width, 0.0f);
     m_offsets.assign(m_scales.size(), 0);
 }
@@ -319,19 +317,17 @@ void PackedWeightsI8::setColumns(int first, int count, float largest, const std:
 }
 
 size_t PackedWeightsI8::bytes() const {
-    const int width = panelColumns(), panels = (m_columns + width - 1) / width;
-    return static_cast<size_t>(panels) * width * quadsOf(m_depth) * sizeof(I8Quad) +
-           m_scales.size() * sizeof(float) + m_offsets.size() * sizeof(std::int32_t);
+    return Panels::bytes() + m_scales.size() * sizeof(float) + m_offsets.size() * sizeof(std::int32_t);
 }
 
 PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
-                                 std::optional<float> least)
-    : m_depth(depth), m_columns(columns) {
+                                 std::optional<float> least) {
+    Panels::reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
     const ByteForm& form = formOf(Finer::Left);
     const int offset = form.offset - (least ? form.left : 0);  // the byte of `least`, or of 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
-    auto* bytes = reinterpret_cast<std::int8_t*>(m_data.reserve(size));
+    auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
     std::fill_n(bytes, size * 4, std::int8_t(0));
     m_scales = stepsOf(weights, stride, depth, columns, form.right);
     if (least) m_least.assign(columns, 0.0f);
@@ -351,11 +347,6 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
             }
         }
     }
-}
-
-const I8Quad* PackedWeightsI8::panel(int index) const {
-    const auto* data = reinterpret_cast<const I8Quad*>(m_data.data());
-    return data + static_cast<size_t>(index) * panelColumns() * quadsOf(m_depth);
 }
 
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {

@@ -47,18 +47,14 @@ float largestMagnitude(const float* row, int width);
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 
-class PackedWeightsI8 {
+class PackedWeightsI8 : public Panels<I8Quad, 4> {
 public:
     PackedWeightsI8() = default;
     /// With `least`, for rows of packQuadsFrom.
     PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
                     std::optional<float> least = std::nullopt);
 
-    int depth() const { return m_depth; }
-    int columns() const { return m_columns; }
-    bool empty() const { return m_columns == 0; }
     size_t bytes() const;  ///< in use
-    const I8Quad* panel(int index) const;
     const float* scales() const { return m_scales.data(); }
     /// To be added to the sums of each column: it removes from them what the bytes of left operands are
     /// above their steps.
@@ -66,15 +62,12 @@ public:
     /// The product with a row whose values all are `least`: to be added to products. Empty without it.
     const std::vector<float>& least() const { return m_least; }
 
-    /// As those of PackedWeights; setColumns comes after it.
+    /// setColumns comes after it.
     void reshape(int depth, int columns);
-    I8Quad* panel(int index) { return const_cast<I8Quad*>(std::as_const(*this).panel(index)); }
     /// Columns `first`.. by interleaveQuads: `sums` of the steps of each one.
     void setColumns(int first, int count, float largest, const std::int32_t* sums);
 
 private:
-    int m_depth = 0, m_columns = 0;
-    Buffer m_data;
     std::vector<float> m_scales, m_least;  // scales: of whole panels
     std::vector<std::int32_t> m_offsets;
 };

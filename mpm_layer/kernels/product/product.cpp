@@ -72,21 +72,10 @@ int panelColumns() {
     return columns;
 }
 
-void PackedWeights::reshape(int depth, int columns) {
-    m_depth = depth;
-    m_columns = columns;
-    m_data.reserve(bytes() / sizeof(float));
-}
-
-size_t PackedWeights::bytes() const {
-    const int width = panelColumns(), panels = (m_columns + width - 1) / width;
-    return static_cast<size_t>(panels) * width * m_depth * sizeof(float);
-}
-
 PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int columns) {
     reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width;
-    float* to = m_data.data();
+    float* to = panel(0);
     for (int p = 0; p < panels; ++p) {
         const int present = std::min(width, columns - p * width);
         for (int k = 0; k < depth; ++k, to += width) {
@@ -95,10 +84,6 @@ PackedWeights::PackedWeights(const float* weights, size_t stride, int depth, int
             std::fill(to + present, to + width, 0.0f);
         }
     }
-}
-
-const float* PackedWeights::panel(int index) const {
-    return m_data.data() + static_cast<size_t>(index) * panelColumns() * m_depth;
 }
 
 void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,

@@ -29,26 +29,43 @@ inline size_t paddedSize(int rows, size_t stride) {
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
-/// A right operand, packed once: [panel][k][panelColumns], missing columns zero.
-class PackedWeights {
+/// A right operand, packed once: [panel][cell][panelColumns], missing columns zero. A cell has kDepth
+/// neighbours along the depth.
+template <class Cell, int kDepth>
+class Panels {
+public:
+    int depth() const { return m_depth; }
+    int columns() const { return m_columns; }
+    size_t bytes() const {  ///< in use
+        const int width = panelColumns(), panels = (m_columns + width - 1) / width;
+        return panels * panelSize() * sizeof(Cell);
+    }
+    const Cell* panel(int index) const {
+        return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
+    }
+
+    /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
+    void reshape(int depth, int columns) {
+        m_depth = depth;
+        m_columns = columns;
+        m_data.reserve(bytes() / sizeof(float));
+    }
+    Cell* panel(int index) { return const_cast<Cell*>(std::as_const(*this).panel(index)); }
+
+private:
+    size_t panelSize() const {
+        return static_cast<size_t>(panelColumns()) * ((m_depth + kDepth - 1) / kDepth);
+    }
+
+    int m_depth = 0, m_columns = 0;
+    Buffer m_data;
+};
+
+class PackedWeights : public Panels<float, 1> {
 public:
     PackedWeights() = default;
     /// weights[k][n], with rows `stride` floats apart.
     PackedWeights(const float* weights, size_t stride, int depth, int columns);
-
-    int depth() const { return m_depth; }
-    int columns() const { return m_columns; }
-    bool empty() const { return m_columns == 0; }
-    size_t bytes() const;  ///< in use
-    const float* panel(int index) const;
-
-    /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
-    void reshape(int depth, int columns);
-    float* panel(int index) { return const_cast<float*>(std::as_const(*this).panel(index)); }
-
-private:
-    int m_depth = 0, m_columns = 0;
-    Buffer m_data;
 };
 
 using mpm::Activation;
