@@ -24,35 +24,37 @@ inline std::vector<float> noise(size_t count) {
     return values;
 }
 
-struct Operands {
-    Operands(int rows, int depth, int columns)
+// What the products of all precisions have in common. `packed`: elements of a packed row.
+template <class Weights>
+struct ProductOperands {
+    ProductOperands(int rows, int depth, int columns, int packed)
         : rows(rows),
-          stride(paddedStride(depth)),
+          stride(paddedStride(packed)),
           left(paddedSize(rows, stride)),
           weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
-          output(static_cast<size_t>(rows) * columns) {
+          output(static_cast<size_t>(rows) * columns) {}
+
+    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
+
+    int rows;
+    size_t stride;
+    Buffer left;
+    Weights weights;
+    std::vector<float> output;
+};
+
+struct Operands : ProductOperands<PackedWeights> {
+    Operands(int rows, int depth, int columns) : ProductOperands(rows, depth, columns, depth) {
         const std::vector<float> values = noise(paddedSize(rows, stride));
         std::copy(values.begin(), values.end(), left.data());
     }
     void run(const Epilogue& epilogue = {}) {
         product(left.data(), stride, rows, weights, epilogue, output.data(), weights.columns());
     }
-    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
-
-    int rows;
-    size_t stride;
-    Buffer left;
-    PackedWeights weights;
-    std::vector<float> output;
 };
 
-struct OperandsBf16 {
-    OperandsBf16(int rows, int depth, int columns)
-        : rows(rows),
-          stride(paddedStride(pairsOf(depth))),
-          left(paddedSize(rows, stride)),
-          weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
-          output(static_cast<size_t>(rows) * columns) {
+struct OperandsBf16 : ProductOperands<PackedWeightsBf16> {
+    OperandsBf16(int rows, int depth, int columns) : ProductOperands(rows, depth, columns, pairsOf(depth)) {
         const std::vector<float> values = noise(static_cast<size_t>(rows) * depth);
         for (int r = 0; r < rows; ++r)
             packPairs(&values[static_cast<size_t>(r) * depth], depth, pairs() + r * stride);
@@ -61,28 +63,12 @@ struct OperandsBf16 {
     void run(const Epilogue& epilogue = {}) {
         productBf16(pairs(), stride, rows, weights, epilogue, output.data(), weights.columns());
     }
-    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
-
-    int rows;
-    size_t stride;
-    Buffer left;
-    PackedWeightsBf16 weights;
-    std::vector<float> output;
 };
 
-struct OperandsI8 {
+struct OperandsI8 : ProductOperands<PackedWeightsI8> {
     OperandsI8(int rows, int depth, int columns)
-        : rows(rows),
-          stride(paddedStride(quadsOf(depth))),
-          values(noise(static_cast<size_t>(rows) * depth)),
-          left(paddedSize(rows, stride)),
-          scales(rows),
-          weights(noise(static_cast<size_t>(depth) * columns).data(), columns, depth, columns),
-          output(static_cast<size_t>(rows) * columns) {
-        pack();
-    }
-    void pack() {
-        const int depth = weights.depth();
+        : ProductOperands(rows, depth, columns, quadsOf(depth)), scales(rows) {
+        const std::vector<float> values = noise(static_cast<size_t>(rows) * depth);
         for (int r = 0; r < rows; ++r)
             scales[r] = packQuads(&values[static_cast<size_t>(r) * depth], depth, quads() + r * stride);
     }
@@ -90,15 +76,8 @@ struct OperandsI8 {
     void run(const Epilogue& epilogue = {}) {
         productI8(quads(), stride, scales.data(), rows, weights, epilogue, output.data(), weights.columns());
     }
-    double flops() const { return 2.0 * rows * weights.depth() * weights.columns(); }
 
-    int rows;
-    size_t stride;
-    std::vector<float> values;
-    Buffer left;
     std::vector<float> scales;
-    PackedWeightsI8 weights;
-    std::vector<float> output;
 };
 
 // The best of many runs of a product that fits the caches: the machine's present peak.

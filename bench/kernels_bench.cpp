@@ -12,44 +12,39 @@ namespace {
 
 using namespace mpm::bench;
 
-void productBench(benchmark::State& state, Activation activation) {
-    Operands operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+void shapes(benchmark::internal::Benchmark* bench) {
+    bench->ArgNames({"depth", "columns"})
+        ->Args({192, 576})
+        ->Args({192, 192})
+        ->Args({192, 768})
+        ->Args({768, 192})
+        ->Args({768, 3072})
+        ->Args({3072, 768});
+}
+
+template <class Product>
+void measureProduct(benchmark::State& state, Activation activation = Activation::None) {
+    Product operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
     Epilogue epilogue;
     epilogue.activation = activation;
     for (auto _ : state)
         operands.run(epilogue);
-    count(state, operands.flops());
+    count<Product>(state, operands.flops());
 }
-BENCHMARK_CAPTURE(productBench, plain, Activation::None)
-    ->ArgNames({"depth", "columns"})
-    ->Args({192, 576})
-    ->Args({192, 192})
-    ->Args({192, 768})
-    ->Args({768, 192})
-    ->Args({384, 1536})
-    ->Args({1536, 384})
-    ->Args({768, 3072})
-    ->Args({3072, 768});
+
+void productBench(benchmark::State& state, Activation activation) {
+    measureProduct<Operands>(state, activation);
+}
+BENCHMARK_CAPTURE(productBench, plain, Activation::None)->Apply(shapes)->Args({384, 1536})->Args({1536, 384});
 BENCHMARK_CAPTURE(productBench, gelu, Activation::Gelu)
     ->ArgNames({"depth", "columns"})
     ->Args({192, 768})
     ->Args({768, 3072});
 
 void productBf16Bench(benchmark::State& state) {
-    if (lacksBf16(state)) return;
-    OperandsBf16 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
-    for (auto _ : state)
-        operands.run();
-    count<OperandsBf16>(state, operands.flops());
+    if (!lacksBf16(state)) measureProduct<OperandsBf16>(state);
 }
-BENCHMARK(productBf16Bench)
-    ->ArgNames({"depth", "columns"})
-    ->Args({192, 576})
-    ->Args({192, 192})
-    ->Args({192, 768})
-    ->Args({768, 192})
-    ->Args({768, 3072})
-    ->Args({3072, 768});
+BENCHMARK(productBf16Bench)->Apply(shapes);
 
 // As the encoder runs a hidden layer: GELU, and the sums rounded for the next product.
 void geluToPairsBench(benchmark::State& state) {
@@ -68,19 +63,9 @@ void geluToPairsBench(benchmark::State& state) {
 BENCHMARK(geluToPairsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
 
 void productI8Bench(benchmark::State& state) {
-    OperandsI8 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
-    for (auto _ : state)
-        operands.run();
-    count<OperandsI8>(state, operands.flops());
+    measureProduct<OperandsI8>(state);
 }
-BENCHMARK(productI8Bench)
-    ->ArgNames({"depth", "columns"})
-    ->Args({192, 576})
-    ->Args({192, 192})
-    ->Args({192, 768})
-    ->Args({768, 192})
-    ->Args({768, 3072})
-    ->Args({3072, 768});
+BENCHMARK(productI8Bench)->Apply(shapes);
 
 // The hidden layer with GELU, and the next product's rows quantised.
 void geluToQuadsBench(benchmark::State& state) {
