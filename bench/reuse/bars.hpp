@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "bench/reuse/clips.hpp"
 
@@ -19,9 +18,27 @@ struct Bar {
     double agreement = 0, worst = 0;             ///< percent; if they are not
 };
 
-const std::vector<Bar>& bars();
+inline const Bar kBars[] = {
+    {"video", "", 10, false, 6, 4.5, 4.5, 0, 97, 94.5},
+    {"street by day, 5 fps", "day", 5, false, 4.2, 3.3, 3.3, 0.3, 0, 0},
+    {"street by day, 25 fps", "day", 25, false, 8.5, 6, 6, 0.3, 0, 0},
+    {"street by night, 5 fps", "night", 5, false, 4.5, 3.5, 3.5, 0.5, 0, 0},
+    {"street by night through x264", "night", 5, true, 2.7, 2.2, 2.2, 0.5, 0, 0},
+    {"still by day", "day", 0, false, 15, 8, 6, 0.3, 0, 0},
+    {"still by night", "night", 0, false, 15, 8, 6, 0.3, 0, 0},
+};
 
 /// A clip for each street. Empty if the clip cannot be made here.
-std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& video);
+inline std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& path) {
+    if (bar.light.empty()) {
+        if (path.empty() || street > 0) return std::nullopt;
+        return video(path, frames);
+    }
+    constexpr int kFirstSeed = 7001;  // streets that nothing was trained or tuned on
+    const Clip plain = mpm::bench::street(bar.light, bar.rate, kFirstSeed + street, frames);
+    const Clip clip = bar.compressed ? throughX264(plain, "/tmp") : recorded(plain);
+    if (clip.frames == 0) return std::nullopt;
+    return clip;
+}
 
 }  // namespace mpm::bench
