@@ -49,35 +49,33 @@ void throwDamaged(const std::string& path, const std::string& reason) {
                          "); move it away, or recover it with 'sqlite3 FILE .recover'");
 }
 
-Statement::Statement(sqlite3* database, const char* sql, const std::string& path)
+Statement::Statement(sqlite3* database, const std::string& sql, const std::string& path)
     : m_database(database), m_path(path) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK)
-        throwStoreError(database, path);
+    check(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr));
     m_statement.reset(statement);
 }
 
-Statement& Statement::bind(int index, std::int64_t value) {
-    if (sqlite3_bind_int64(m_statement.get(), index, value) != SQLITE_OK) throwStoreError(m_database, m_path);
-    return *this;
+void Statement::check(int result) const {
+    if (result != SQLITE_OK) throwStoreError(m_database, m_path);
 }
 
-Statement& Statement::bind(int index, double value) {
-    if (sqlite3_bind_double(m_statement.get(), index, value) != SQLITE_OK)
-        throwStoreError(m_database, m_path);
-    return *this;
+void Statement::set(int index, std::int64_t value) {
+    check(sqlite3_bind_int64(m_statement.get(), index, value));
 }
 
-Statement& Statement::bind(int index, const std::string& value) {
+void Statement::set(int index, double value) {
+    check(sqlite3_bind_double(m_statement.get(), index, value));
+}
+
+void Statement::set(int index, const std::optional<double>& value) {
+    if (value) return set(index, *value);
+    check(sqlite3_bind_null(m_statement.get(), index));
+}
+
+void Statement::set(int index, const std::string& value) {
     const int size = static_cast<int>(value.size());
-    if (sqlite3_bind_text(m_statement.get(), index, value.c_str(), size, SQLITE_TRANSIENT) != SQLITE_OK)
-        throwStoreError(m_database, m_path);
-    return *this;
-}
-
-Statement& Statement::bindNull(int index) {
-    if (sqlite3_bind_null(m_statement.get(), index) != SQLITE_OK) throwStoreError(m_database, m_path);
-    return *this;
+    check(sqlite3_bind_text(m_statement.get(), index, value.c_str(), size, SQLITE_TRANSIENT));
 }
 
 bool Statement::step() {
@@ -85,12 +83,6 @@ bool Statement::step() {
     if (result == SQLITE_ROW) return true;
     if (result == SQLITE_DONE) return false;
     throwStoreError(m_database, m_path);
-}
-
-void Statement::run() {
-    while (step()) {
-    }
-    sqlite3_reset(m_statement.get());
 }
 
 std::string Statement::text(int column) const {

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pipeline/store/store.hpp"
@@ -13,14 +14,30 @@ namespace mpm::pipeline {
 
 class Statement {
 public:
-    Statement(sqlite3* database, const char* sql, const std::string& path);
+    Statement(sqlite3* database, const std::string& sql, const std::string& path);
 
-    Statement& bind(int index, std::int64_t value);
-    Statement& bind(int index, double value);
-    Statement& bind(int index, const std::string& value);
-    Statement& bindNull(int index);
+    /// The parameters from the first on.
+    template <class... Values>
+    Statement& bind(const Values&... values) {
+        int index = 0;
+        (set(++index, values), ...);
+        return *this;
+    }
+    void set(int index, std::int64_t value);
+    void set(int index, int value) { set(index, std::int64_t{value}); }
+    void set(int index, Millis value) { set(index, std::int64_t{value.count()}); }
+    void set(int index, double value);
+    void set(int index, const std::optional<double>& value);  ///< absent: null
+    void set(int index, const std::string& value);
     bool step();  ///< true: a row
-    void run();   ///< to the end, then ready for the next bindings
+    /// With these parameters to the end, then ready for the next ones.
+    template <class... Values>
+    void run(const Values&... values) {
+        bind(values...);
+        while (step()) {
+        }
+        reset();
+    }
     void reset() { sqlite3_reset(m_statement.get()); }
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
@@ -32,6 +49,8 @@ private:
     struct Finalize {
         void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
     };
+    void check(int result) const;
+
     sqlite3* m_database;
     std::string m_path;
     std::unique_ptr<sqlite3_stmt, Finalize> m_statement;
@@ -57,7 +76,16 @@ class Store::Database {
 public:
     explicit Database(const std::string& path);
 
-    Statement prepare(const char* sql) const { return {m_handle.get(), sql, m_path}; }
+    template <class... Values>
+    Statement prepare(const std::string& sql, const Values&... values) const {
+        Statement statement(m_handle.get(), sql, m_path);
+        statement.bind(values...);
+        return statement;
+    }
+    template <class... Values>
+    void run(const std::string& sql, const Values&... values) const {
+        prepare(sql).run(values...);
+    }
     void execute(const char* sql);
     const std::string& path() const { return m_path; }
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle.get()); }

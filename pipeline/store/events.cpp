@@ -4,18 +4,14 @@
 namespace mpm::pipeline {
 
 void Store::addEvent(std::int64_t source, const Event& event) {
-    Statement insert = m_database->prepare("INSERT INTO event(source, time, kind, text) VALUES(?,?,?,?)");
-    insert.bind(1, source)
-        .bind(2, std::int64_t{event.time.count()})
-        .bind(3, event.kind)
-        .bind(4, event.text)
-        .run();
+    m_database->run("INSERT INTO event(source, time, kind, text) VALUES(?,?,?,?)", source, event.time,
+                    event.kind, event.text);
 }
 
 std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) const {
     Statement rows = m_database->prepare(
-        "SELECT time, kind, text FROM event WHERE source = ? AND time >= ? AND time < ? ORDER BY time, id");
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
+        "SELECT time, kind, text FROM event WHERE source = ? AND time >= ? AND time < ? ORDER BY time, id",
+        source, from, to);
     std::vector<Event> found;
     while (rows.step())
         found.push_back({Millis(rows.integer(0)), rows.text(1), rows.text(2)});
@@ -25,8 +21,8 @@ std::vector<Event> Store::events(std::int64_t source, Millis from, Millis to) co
 std::vector<StoredEvent> Store::newestEvents(std::int64_t limit) const {
     Statement rows = m_database->prepare(
         "SELECT event.id, name, time, kind, text FROM event JOIN source ON source.id = event.source "
-        "ORDER BY time DESC, event.id DESC LIMIT ?");
-    rows.bind(1, limit);
+        "ORDER BY time DESC, event.id DESC LIMIT ?",
+        limit);
     std::vector<StoredEvent> found;
     while (rows.step())
         found.push_back(
@@ -38,7 +34,7 @@ void Store::removeEvents(const std::vector<std::int64_t>& ids) {
     Database::Transaction transaction(*m_database);
     Statement remove = m_database->prepare("DELETE FROM event WHERE id = ?");
     for (const std::int64_t id : ids)
-        remove.bind(1, id).run();
+        remove.run(id);
     transaction.commit();
 }
 

@@ -9,28 +9,23 @@ namespace mpm::pipeline {
 
 void Store::setObjects(std::int64_t source, const KnownObjects& objects) {
     Database::Transaction transaction(*m_database);
-    m_database->prepare("UPDATE source SET next_object = max(coalesce(next_object, 1), ?) WHERE id = ?")
-        .bind(1, objects.nextId)
-        .bind(2, source)
-        .run();
-    m_database->prepare("DELETE FROM object WHERE source = ?").bind(1, source).run();
+    m_database->run("UPDATE source SET next_object = max(coalesce(next_object, 1), ?) WHERE id = ?",
+                    objects.nextId, source);
+    m_database->run("DELETE FROM object WHERE source = ?", source);
     Statement insert = m_database->prepare("INSERT INTO object VALUES(?,?,?,?,?,?,?,?,?,?)");
-    for (const KnownObject& one : objects.present) {
-        insert.bind(1, source).bind(2, one.id).bind(3, one.label);
-        insert.bind(4, one.place.x).bind(5, one.place.y).bind(6, one.place.width).bind(7, one.place.height);
-        insert.bind(8, std::int64_t{one.since.count()}).bind(9, std::int64_t{one.last.count()});
-        insert.bind(10, std::int64_t{one.stays}).run();
-    }
+    for (const KnownObject& one : objects.present)
+        insert.run(source, one.id, one.label, one.place.x, one.place.y, one.place.width, one.place.height,
+                   one.since, one.last, one.stays);
     transaction.commit();
 }
 
 KnownObjects Store::objects(std::int64_t source) const {
     KnownObjects found;
-    Statement next = m_database->prepare("SELECT next_object FROM source WHERE id = ?");
-    if (next.bind(1, source).step()) found.nextId = std::max<std::int64_t>(1, next.integer(0));
+    Statement next = m_database->prepare("SELECT next_object FROM source WHERE id = ?", source);
+    if (next.step()) found.nextId = std::max<std::int64_t>(1, next.integer(0));
     Statement rows = m_database->prepare(
-        "SELECT id, class, x, y, width, height, since, last, stays FROM object WHERE source = ? ORDER BY id");
-    rows.bind(1, source);
+        "SELECT id, class, x, y, width, height, since, last, stays FROM object WHERE source = ? ORDER BY id",
+        source);
     while (rows.step()) {
         KnownObject one{rows.integer(0),         rows.text(1), {}, Millis(rows.integer(6)),
                         Millis(rows.integer(7)), false};
@@ -43,8 +38,8 @@ KnownObjects Store::objects(std::int64_t source) const {
 
 std::vector<int> Store::countedClasses(std::int64_t source, Millis from, Millis to) const {
     Statement rows = m_database->prepare(
-        "SELECT DISTINCT object_counts FROM reading WHERE source = ? AND time >= ? AND time < ?");
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
+        "SELECT DISTINCT object_counts FROM reading WHERE source = ? AND time >= ? AND time < ?", source,
+        from, to);
     std::set<int> ids;
     while (rows.step() && ids.size() < 1000)  // columns
         for (const auto& [id, count] : parseCounts(rows.text(0)))

@@ -96,15 +96,10 @@ std::vector<QuantitySpan> Store::quantity(std::int64_t source, const std::string
     sql += " WHERE source = ?2 AND time >= ?3 AND time < ?4";
     if (kind.ofModel) sql += " AND setup IN (SELECT id FROM setup WHERE model = ?5)";
     sql += ") WHERE typeof(v) IN ('real', 'integer') GROUP BY step ORDER BY step";
-    Statement rows = m_database->prepare(sql.c_str());
     const std::string id = std::to_string(quantity.classId);
-    rows.bind(1, kind.counts ? "$.\"" + id + "\"" : "$[" + id + "]")
-        .bind(2, source)
-        .bind(3, std::int64_t{from.count()})
-        .bind(4, std::int64_t{to.count()})
-        .bind(5, model)
-        .bind(6, std::int64_t{step.count()});
-    if (kind.region) rows.bind(7, quantity.region);
+    Statement rows = m_database->prepare(sql, kind.counts ? "$.\"" + id + "\"" : "$[" + id + "]", source,
+                                         from, to, model, step);
+    if (kind.region) rows.set(7, quantity.region);
     std::vector<QuantitySpan> found;
     while (rows.step())
         found.push_back({rows.integer(0) * step, static_cast<double>(rows.integer(1)), rows.real(2),

@@ -7,18 +7,15 @@ namespace mpm::pipeline {
 
 std::optional<std::int64_t> Store::findSetup(const Setup& setup) const {
     Statement find =
-        m_database->prepare("SELECT id FROM setup WHERE model = ? AND method = ? AND schedule = ?");
-    find.bind(1, setup.model).bind(2, setup.method).bind(3, listText(setup.schedule));
+        m_database->prepare("SELECT id FROM setup WHERE model = ? AND method = ? AND schedule = ?",
+                            setup.model, setup.method, listText(setup.schedule));
     return find.step() ? std::optional(find.integer(0)) : std::nullopt;
 }
 
 std::int64_t Store::setupId(const Setup& setup) {
     if (const auto known = findSetup(setup)) return *known;
-    m_database->prepare("INSERT INTO setup(model, method, schedule) VALUES(?,?,?)")
-        .bind(1, setup.model)
-        .bind(2, setup.method)
-        .bind(3, listText(setup.schedule))
-        .run();
+    m_database->run("INSERT INTO setup(model, method, schedule) VALUES(?,?,?)", setup.model, setup.method,
+                    listText(setup.schedule));
     return m_database->lastId();
 }
 
@@ -28,8 +25,8 @@ void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Set
     if (!id) return;
     Statement rows = m_database->prepare(
         "SELECT night, tokens_in, stage_tokens, luminance, network_ms, recomputed FROM reading "
-        "WHERE source = ? AND time >= ? AND time < ? AND setup = ? AND pass = 0 ORDER BY time, id");
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, *id);
+        "WHERE source = ? AND time >= ? AND time < ? AND setup = ? AND pass = 0 ORDER BY time, id",
+        source, from, to, *id);
     while (rows.step()) {
         Measurement m;
         m.phase = rows.integer(0) != 0 ? Phase::Night : Phase::Day;
@@ -45,8 +42,9 @@ void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Set
 std::optional<std::pair<Millis, Millis>> Store::readingsIn(std::int64_t source, Millis from,
                                                            Millis to) const {
     Statement rows = m_database->prepare(
-        "SELECT min(time), max(time) FROM reading WHERE source = ? AND time >= ? AND time < ?");
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
+        "SELECT min(time), max(time) FROM reading WHERE source = ? AND time >= ? AND time < ?", source, from,
+        to);
+    rows.step();
     if (rows.isNull(0)) return std::nullopt;
     return std::pair(Millis(rows.integer(0)), Millis(rows.integer(1)));
 }

@@ -78,29 +78,20 @@ std::string selectBucketsSql() {
            " FROM bucket WHERE source = ? AND span = ? AND time >= ? AND time < ? ORDER BY time";
 }
 
-void bindValue(Statement& statement, int at, const ReadingField::Value& value) {
-    if (value)
-        statement.bind(at, *value);
-    else
-        statement.bindNull(at);
-}
-
 void insertReading(Statement& insert, std::int64_t source, std::int64_t setup, const Measurement& m) {
-    insert.bind(1, source).bind(2, std::int64_t{m.time.count()}).bind(3, m.frame);
-    insert.bind(4, listText(m.stageTokens)).bind(5, std::int64_t{m.phase == Phase::Night});
-    insert.bind(6, listText(m.classShares)).bind(7, setup).bind(8, countsText(m.objectCounts));
+    insert.bind(source, m.time, m.frame, listText(m.stageTokens), m.phase == Phase::Night,
+                listText(m.classShares), setup, countsText(m.objectCounts));
     int at = 8;
     for (const ReadingField& field : readingFields())
-        if (field.set != nullptr) bindValue(insert, ++at, field.get(m));
+        if (field.set != nullptr) insert.set(++at, field.get(m));
     insert.run();
 }
 
 void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, const Measurement& m) {
-    upsert.bind(1, source).bind(2, span).bind(3, floorTo(m.time.count(), span));
-    upsert.bind(4, std::int64_t{m.phase == Phase::Night}).bind(5, std::int64_t{m.tokensComputed()});
+    upsert.bind(source, span, floorTo(m.time.count(), span), m.phase == Phase::Night, m.tokensComputed());
     int at = 5;
     for (const ReadingField& field : readingFields())
-        if (field.summed.field) bindValue(upsert, ++at, field.get(m));
+        if (field.summed.field) upsert.set(++at, field.get(m));
     upsert.run();
 }
 
@@ -172,19 +163,19 @@ void Store::check() const {
 
 std::int64_t Store::source(const std::string& name) {
     if (const auto known = findSource(name)) return *known;
-    m_database->prepare("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING").bind(1, name).run();
+    m_database->run("INSERT INTO source(name) VALUES(?) ON CONFLICT DO NOTHING", name);
     return findSource(name).value();
 }
 
 std::optional<std::int64_t> Store::findSource(const std::string& name) const {
-    Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?");
-    return find.bind(1, name).step() ? std::optional(find.integer(0)) : std::nullopt;
+    Statement find = m_database->prepare("SELECT id FROM source WHERE name = ?", name);
+    return find.step() ? std::optional(find.integer(0)) : std::nullopt;
 }
 
 void Store::add(std::int64_t source, const std::vector<Measurement>& measurements) {
     Database::Transaction transaction(*m_database);
-    Statement insert = m_database->prepare(insertReadingSql().c_str());
-    Statement upsert = m_database->prepare(upsertBucketSql().c_str());
+    Statement insert = m_database->prepare(insertReadingSql());
+    Statement upsert = m_database->prepare(upsertBucketSql());
     // A name that two regions share must not keep readings out of the store.
     Statement insertRegion =
         m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING");
@@ -195,11 +186,9 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
         before = &measurement;
         insertReading(insert, source, setup, measurement);
         const std::int64_t reading = m_database->lastId();
-        for (const RegionReading& held : measurement.regions) {
-            insertRegion.bind(1, reading).bind(2, region(source, held.name));
-            insertRegion.bind(3, std::int64_t{held.patches}).bind(4, std::int64_t{held.tokens});
-            insertRegion.bind(5, listText(held.classShares)).bind(6, countsText(held.objects)).run();
-        }
+        for (const RegionReading& held : measurement.regions)
+            insertRegion.run(reading, region(source, held.name), held.patches, held.tokens,
+                             listText(held.classShares), countsText(held.objects));
         addToBucket(upsert, source, kMinute, measurement);
         addToBucket(upsert, source, kHour, measurement);
     }
@@ -208,35 +197,31 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
 
 std::int64_t Store::region(std::int64_t source, const std::string& name) {
     const auto find = [&]() -> std::int64_t {
-        Statement row = m_database->prepare("SELECT id FROM region WHERE source = ? AND name = ?");
-        return row.bind(1, source).bind(2, name).step() ? row.integer(0) : -1;
+        Statement row =
+            m_database->prepare("SELECT id FROM region WHERE source = ? AND name = ?", source, name);
+        return row.step() ? row.integer(0) : -1;
     };
     if (const std::int64_t id = find(); id >= 0) return id;
-    m_database->prepare("INSERT INTO region(source, name) VALUES(?,?)").bind(1, source).bind(2, name).run();
+    m_database->run("INSERT INTO region(source, name) VALUES(?,?)", source, name);
     return find();
 }
 
 std::vector<Measurement> Store::measurements(std::int64_t source, Millis from, Millis to,
                                              std::int64_t limit) const {
-    Statement rows = m_database->prepare(selectReadingsSql().c_str());
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).bind(4, limit);
+    Statement rows = m_database->prepare(selectReadingsSql(), source, from, to, limit);
     std::vector<Measurement> found;
     Statement regions = m_database->prepare(
         "SELECT name, patches, tokens, class_shares, object_counts FROM region_reading JOIN region ON "
         "region.id = region WHERE reading = ? ORDER BY region");
     while (rows.step()) {
         found.push_back(readMeasurement(rows));
-        found.back().regions = readRegions(regions.bind(1, rows.integer(0)));
+        found.back().regions = readRegions(regions.bind(rows.integer(0)));
     }
     return found;
 }
 
 std::vector<Bucket> Store::buckets(std::int64_t source, Span span, Millis from, Millis to) const {
-    Statement rows = m_database->prepare(selectBucketsSql().c_str());
-    rows.bind(1, source)
-        .bind(2, spanMs(span))
-        .bind(3, std::int64_t{from.count()})
-        .bind(4, std::int64_t{to.count()});
+    Statement rows = m_database->prepare(selectBucketsSql(), source, spanMs(span), from, to);
     std::vector<Bucket> found;
     while (rows.step())
         found.push_back(readBucket(rows));
@@ -250,11 +235,8 @@ std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t
         "SELECT time, patches, tokens, region_reading.class_shares, region_reading.object_counts FROM "
         "reading JOIN region_reading ON "
         "reading.id = reading JOIN region ON region.id = region WHERE reading.source = ? AND time >= ? AND "
-        "time < ? AND name = ? ORDER BY time, reading.id");
-    rows.bind(1, source)
-        .bind(2, std::int64_t{from.count()})
-        .bind(3, std::int64_t{to.count()})
-        .bind(4, region);
+        "time < ? AND name = ? ORDER BY time, reading.id",
+        source, from, to, region);
     std::vector<std::pair<Millis, RegionReading>> found;
     while (rows.step())
         found.emplace_back(Millis(rows.integer(0)),
@@ -265,9 +247,9 @@ std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t
 
 std::optional<Millis> Store::firstReading(std::int64_t source, Millis from, Millis to) const {
     Statement rows =
-        m_database->prepare("SELECT min(time) FROM reading WHERE source = ? AND time >= ? AND time < ?");
-    rows.bind(1, source).bind(2, std::int64_t{std::max(from, kFirstTime).count()});
-    rows.bind(3, std::int64_t{std::min(to, kLastTime).count()}).step();
+        m_database->prepare("SELECT min(time) FROM reading WHERE source = ? AND time >= ? AND time < ?",
+                            source, std::max(from, kFirstTime), std::min(to, kLastTime));
+    rows.step();
     return rows.isNull(0) ? std::nullopt : std::optional<Millis>(Millis(rows.integer(0)));
 }
 
@@ -280,21 +262,22 @@ std::vector<std::int64_t> Store::sources() const {
 }
 
 std::int64_t Store::count(std::int64_t source) const {
-    Statement rows = m_database->prepare("SELECT count(*) FROM reading WHERE source = ?");
-    rows.bind(1, source).step();
+    Statement rows = m_database->prepare("SELECT count(*) FROM reading WHERE source = ?", source);
+    rows.step();
     return rows.integer(0);
 }
 
 std::pair<Millis, Millis> Store::extent(std::int64_t source) const {
     Statement rows = m_database->prepare(
         "SELECT coalesce(min(time), 0), coalesce(max(time) + ?2, 0) FROM bucket WHERE source = ?1 AND span = "
-        "?2");
-    rows.bind(1, source).bind(2, kHour).step();
+        "?2",
+        source, kHour);
+    rows.step();
     return {Millis(rows.integer(0)), Millis(rows.integer(1))};
 }
 
 bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
-    const auto oldest = [&](std::chrono::hours kept) { return std::int64_t{(now - kept).count()}; };
+    const auto oldest = [&](std::chrono::hours kept) { return now - kept; };
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
     if (retention.readings.count() > 0) {
@@ -302,16 +285,13 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
         Statement remove = m_database->prepare(
             "DELETE FROM reading WHERE id IN (SELECT id FROM reading WHERE source = ? AND time < ? LIMIT ?)");
         for (const std::int64_t source : sources()) {
-            remove.bind(1, source).bind(2, oldest(retention.readings)).bind(3, left).run();
+            remove.run(source, oldest(retention.readings), left);
             left -= m_database->changes();
         }
     }
     const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
         if (kept.count() == 0) return;
-        m_database->prepare("DELETE FROM bucket WHERE span = ? AND time < ?")
-            .bind(1, span)
-            .bind(2, oldest(kept))
-            .run();
+        m_database->run("DELETE FROM bucket WHERE span = ? AND time < ?", span, oldest(kept));
     };
     forget(kMinute, retention.minutes);
     forget(kHour, retention.hours);
@@ -329,8 +309,8 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
     for (const ReadingField& field : readingFields())
         if (field.when != ReadingField::When::Always) sql += std::string(", count(") + field.name + ")";
     sql += " FROM reading WHERE source = ? AND time >= ? AND time < ?";
-    Statement widest = m_database->prepare(sql.c_str());
-    widest.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()}).step();
+    Statement widest = m_database->prepare(sql, source, from, to);
+    widest.step();
     const auto columns = [&](int column) {
         return static_cast<int>(std::min(widest.integer(column), kMostColumns));
     };
@@ -353,9 +333,7 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
         for (const int id : countedClasses(source, from, to))
             extras.counted.emplace_back(id, nameOf(id));
     out << csvHead(stages, names, extras) << '\n';
-    Statement rows = m_database->prepare(selectReadingsSql().c_str());
-    rows.bind(1, source).bind(2, std::int64_t{from.count()}).bind(3, std::int64_t{to.count()});
-    rows.bind(4, std::int64_t{-1});
+    Statement rows = m_database->prepare(selectReadingsSql(), source, from, to, -1);
     std::int64_t written = 0;
     for (; rows.step(); ++written)
         out << csvLine(readMeasurement(rows), stages, shares, extras) << '\n';
