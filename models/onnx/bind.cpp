@@ -21,12 +21,7 @@ constexpr int kBatch = 2;
 
 // Why the graph does not work with an image of this shape; empty if it does.
 std::string problemWith(const Graph& graph, const Shape& image) {
-    const Inferred inferred = infer(graph, inputsFor(graph, image));
-    for (const Port& port : graph.outputs) {
-        const auto problem = inferred.problems.find(port.value);
-        if (problem != inferred.problems.end()) return problem->second;
-    }
-    return {};
+    return problemOf(graph, infer(graph, inputsFor(graph, image)));
 }
 
 // The image size at which the export's positions fit: a constant map that the graph resizes to the grid of
@@ -71,29 +66,27 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
 // Exports with a dynamic image size often hold constants that fit a single size. The exporter may have noted
 // the size, or it follows from positions that are resized.
 cv::Size guessSize(const Graph& graph, Shape shape) {
+    const auto problemAt = [&](const cv::Size& size) {
+        shape[2] = size.height;
+        shape[3] = size.width;
+        return problemWith(graph, shape);
+    };
     std::string first;
     List<cv::Size> sizes{sizeIn(graph.metadata)};
     for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480})
         sizes.push_back({side, side});
     for (size_t k = 0; k < sizes.size(); ++k) {
         if (sizes[k].empty()) continue;
-        shape[2] = sizes[k].height;
-        shape[3] = sizes[k].width;
-        const std::string problem = problemWith(graph, shape);
+        const std::string problem = problemAt(sizes[k]);
         if (first.empty()) first = problem;
         if (!problem.empty()) continue;
         if (k == 0) return sizes[k];
         const cv::Size own = sizeOfPositions(graph, shape);
-        shape[2] = own.height;
-        shape[3] = own.width;
-        const bool fits = !own.empty() && problemWith(graph, shape).empty();
-        return fits ? own : sizes[k];
+        return !own.empty() && problemAt(own).empty() ? own : sizes[k];
     }
     shape[2] = shape[3] = 224;
     const cv::Size own = sizeOfAddedPositions(graph, shape);
-    shape[2] = own.height;
-    shape[3] = own.width;
-    if (!own.empty() && problemWith(graph, shape).empty()) return own;
+    if (!own.empty() && problemAt(own).empty()) return own;
     throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
                   "): give --size HxW if the model needs another size");
 }

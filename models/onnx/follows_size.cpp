@@ -92,8 +92,7 @@ private:
 // All values that follow from an image; none if an output does not.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
     Inferred inferred = infer(graph, inputsFor(graph, image));
-    for (const Port& port : graph.outputs)
-        if (inferred.problems.count(port.value)) return std::nullopt;
+    if (!problemOf(graph, inferred).empty()) return std::nullopt;
     return inferred;
 }
 

@@ -12,6 +12,14 @@ List<Tensor> inputsFor(const Graph& graph, const Shape& image) {
     return inputs;
 }
 
+std::string problemOf(const Graph& graph, const Inferred& inferred) {
+    for (const Port& port : graph.outputs) {
+        const auto problem = inferred.problems.find(port.value);
+        if (problem != inferred.problems.end()) return problem->second;
+    }
+    return {};
+}
+
 Shape Binding::inputAt(int batch) const {
     Shape shape = inputs[0].shape();
     shape[0] = batch;

@@ -11,6 +11,9 @@ namespace mpm::models {
 /// Inputs of a graph whose first input, the image, has this shape: the others have its batch.
 List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 
+/// Why an output of the graph cannot be inferred; empty if all can.
+std::string problemOf(const Graph& graph, const Inferred& inferred);
+
 struct Binding {
     List<Tensor>
         inputs;  ///< the image, and what is beside it: shapes at the batch that everything is computed for
