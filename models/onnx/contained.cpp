@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -114,19 +115,9 @@ Contained resultOf(const ChildEnd& child) {
         if (line.compare(0, blank, kMessageWord) == 0) result.message = text;
     }
     using End = Contained::End;
-    switch (child.number) {
-        case kContainedDone:
-            result.end = End::Done;
-            break;
-        case kContainedRefused:
-            result.end = End::Refused;
-            break;
-        case kContainedMemory:
-            result.end = End::OutOfMemory;
-            break;
-        default:
-            result.end = End::Failed;
-    }
+    const std::map<int, End> ends{
+        {kContainedDone, End::Done}, {kContainedRefused, End::Refused}, {kContainedMemory, End::OutOfMemory}};
+    if (const auto end = ends.find(child.number); end != ends.end()) result.end = end->second;
     if (result.message.empty())
         result.message = "the converter ended with status " + std::to_string(child.number);
     return result;
