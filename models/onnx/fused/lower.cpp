@@ -354,7 +354,8 @@ void Lowering::reshapeLike(int value, int source) {
     if (shapeOf(out()).empty()) fail("computes a scalar, which OpenCV does not have");
     List<int64_t> sizes(shapeOf(out()).begin(), shapeOf(out()).end());
     for (size_t k = 0; k < sizes.size(); ++k) {
-        if (m_shapes.isBatch(out(), k)) sizes[k] = m_shapes.isBatch(source, k) ? 0 : -1;
+        if (!m_shapes.isBatch(out(), k)) continue;
+        sizes[k] = k < shapeOf(source).size() && m_shapes.isBatch(source, k) ? 0 : -1;
     }
     emit("Reshape", "", {value, ints(sizes)}, out());
 }

@@ -84,15 +84,7 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     const int cut = fresh(".cut");
     emitPicked(from, cut, axis, places);
     // The slice keeps the axis that the gather may remove.
-    const Shape& target = shapeOf(out());
-    if (target.empty()) fail("computes a scalar, which OpenCV does not have");
-    List<int64_t> sizes(target.begin(), target.end());
-    for (size_t k = 0; k < sizes.size(); ++k) {
-        if (!m_shapes.isBatch(out(), k)) continue;
-        const bool copies = k < shape.size() && m_shapes.isBatch(in(0), k);
-        sizes[k] = copies ? 0 : -1;
-    }
-    emit("Reshape", "", {cut, ints(sizes)}, out());
+    reshapeLike(cut, in(0));
 }
 
 // A constant list of numbers from which a result of the model selects some, such as class ids by class.
