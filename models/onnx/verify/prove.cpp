@@ -65,11 +65,6 @@ Trial perturbed(Trial trial, int number) {
     return trial;
 }
 
-Tensor tensorOf(const cv::Mat& m) {
-    return Tensor::floats(Shape(m.size.p, m.size.p + m.dims),
-                          List<float>(m.ptr<float>(), m.ptr<float>() + m.total()));
-}
-
 // Of values of the same number, relative to the largest expected one.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
@@ -82,11 +77,18 @@ double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     return largest > 0 ? worst / largest : worst;
 }
 
-Tensor tensorFrom(const cv::Mat& m) {
+Tensor tensorOf(const cv::Mat& m) {
     List<float> values(m.total());
     for (size_t k = 0; k < values.size(); ++k)
         values[k] = static_cast<float>(valueOf(m, k));
     return Tensor::floats(Shape(m.size.p, m.size.p + m.dims), values);
+}
+
+List<std::string> namesOf(const List<Port>& ports) {
+    List<std::string> names;
+    for (const Port& port : ports)
+        names.push_back(port.name);
+    return names;
 }
 
 List<Tensor> tensorsOf(const Trial& trial) {
@@ -184,9 +186,8 @@ Prover::Prover(const Graph& original, const std::string& path, const List<Shape>
                            : std::string("OpenCV ") + CV_VERSION),
       m_inputs(inputs),
       m_ports(original.inputs),
-      m_selections(path.empty() ? original : Graph()) {
-    for (const Port& port : original.outputs)
-        m_outputNames.push_back(port.name);
+      m_selections(path.empty() ? original : Graph()),
+      m_outputNames(namesOf(original.outputs)) {
     for (const Shape& shape : inputs) {
         m_values.push_back(peakBytes(converted, infer(converted, inputsFor(converted, shape))));
         const Held input = roomForInput(shape);
@@ -211,10 +212,7 @@ void checkRuns(const std::string& converted) {
     if (shape[0] < 0) shape[0] = 1;
     const Held input = roomForInput(shape);
     const Held room = roomToRun(converted, peakBytes(graph, infer(graph, inputsFor(graph, shape))));
-    List<std::string> names;
-    for (const Port& port : graph.outputs)
-        names.push_back(port.name);
-    for (const cv::Mat& m : forward(converted, trialOf(graph.inputs, shape), names)) {
+    for (const cv::Mat& m : forward(converted, trialOf(graph.inputs, shape), namesOf(graph.outputs))) {
         for (size_t k = 0; k < m.total(); ++k) {
             if (!std::isfinite(valueOf(m, k)))
                 throw Refusal("the converted model computes values that are not finite: not written");
@@ -290,9 +288,7 @@ std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::strin
             given.ptr<float>()[e] = static_cast<float>(indices.at(e));
         trial.push_back({"mpm.imposed." + std::to_string(k), Type::Float, given});
     }
-    List<std::string> names;
-    for (const Port& port : imposed.outputs)
-        names.push_back(port.name);
+    const List<std::string> names = namesOf(imposed.outputs);
     const std::vector<cv::Mat> found = forward(scratch.path(), trial, names);
     std::map<std::string, cv::Mat> byName;
     for (size_t k = 0; k < names.size(); ++k)
@@ -316,9 +312,9 @@ double Prover::worstAtSelection(size_t input, const std::string& converted, cons
         const std::string& name = m_selections.nameOf(k);
         const cv::Mat found = imposed.at("mpm.scores." + std::to_string(k));
         worst = std::max(worst, differenceOf(scores, found, name));
-        const Choice choice = compareChoices(scores, indices, tensorFrom(found),
-                                             tensorFrom(imposed.at("mpm.indices." + std::to_string(k))),
-                                             m_selections.axisOf(k));
+        const Choice choice =
+            compareChoices(scores, indices, tensorOf(found),
+                           tensorOf(imposed.at("mpm.indices." + std::to_string(k))), m_selections.axisOf(k));
         if (!choice.right)
             throw Refusal("the converted model chooses other places than the original at " + name +
                           ": not written");
