@@ -164,15 +164,10 @@ List<Ends> endsOf(const State& state) {
 }
 
 bool reads(const Graph& graph, int value, int source) {
-    List<int> open{value};
-    List<char> seen(graph.values.size(), 0);
-    while (!open.empty()) {
-        const int next = open.back();
-        open.pop_back();
+    OpenValues open({value});
+    for (int next; open.next(next);) {
         if (next == source) return true;
-        if (next == kAbsent || seen[next]++) continue;
-        if (const Node* node = graph.nodeOf(next))
-            open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+        if (const Node* node = graph.nodeOf(next)) open.add(node->inputs);
     }
     return false;
 }

@@ -69,14 +69,10 @@ private:
 
     // Indices that come from a single NonZero of the fully hidden rows.
     bool selectsFullRows(int indices, const Mask& mask) const {
-        List<int> open{indices};
-        std::set<int> seen;
+        OpenValues open({indices});
         int found = 0;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (seen.size() % 1024 == 0) checkTime();
-            if (of(value).known() || !seen.insert(value).second) continue;
+        for (int value; open.next(value);) {
+            if (of(value).known()) continue;
             const Node* node = m_graph.nodeOf(value);
             if (!node) return false;
             if (node->is("NonZero")) {
@@ -84,8 +80,7 @@ private:
                 ++found;
                 continue;
             }
-            for (int in : node->inputs)
-                if (in != kAbsent) open.push_back(in);
+            open.add(node->inputs);
         }
         return found == 1;
     }

@@ -141,24 +141,20 @@ private:
     // What gives scores, boxes, a selection or masks of queries is not rounded: no layer with weights
     // follows.
     void keepPrecise() {
-        List<int> open;
+        OpenValues open({});
         for (const Port& port : m_graph.outputs)
-            open.push_back(port.value);
+            open.add(port.value);
         for (const Node& node : m_graph.nodes)
-            if (isOneOf(node.op, {"MpmTopK", "TopK", "ArgMax"})) open.push_back(node.inputs[0]);
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (value == kAbsent || m_graph.isConstant(value) || !seen.insert(value).second) continue;
+            if (isOneOf(node.op, {"MpmTopK", "TopK", "ArgMax"})) open.add(node.inputs[0]);
+        for (int value; open.next(value);) {
             const int at = m_graph.values[value].producer;
-            if (at == kAbsent) continue;
+            if (m_graph.isConstant(value) || at == kAbsent) continue;
             Node& node = m_graph.nodes[at];
             if (isOwnConvolution(node)) {
                 node.set("precision", "f32");
-                if (!hasResidual(node, "none")) open.push_back(node.inputs[1]);
+                if (!hasResidual(node, "none")) open.add(node.inputs[1]);
             } else if (!hasWeights(node)) {
-                open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+                open.add(node.inputs);
             }
         }
     }

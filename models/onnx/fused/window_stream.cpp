@@ -42,15 +42,11 @@ public:
                                [value](const Port& port) { return port.value == value; });
         };
         const List<List<int>> users = m_graph.users();
-        List<int> open{tap};
-        std::set<int> seen;
+        OpenValues open({tap});
         List<std::pair<int, Order>> found;
         bool others = false;
-        while (!open.empty()) {
+        for (int value; open.next(value);) {
             checkTime();
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
             if (const Order order = orderOf(value, tap); order != Order::Other) {
                 found.emplace_back(value, order);
                 continue;
@@ -60,7 +56,7 @@ public:
                 const Node& user = m_graph.nodes[n];
                 if (user.is("Shape") || user.is("Size")) continue;
                 if (moves(user)) {
-                    open.push_back(user.outputs[0]);
+                    open.add(user.outputs[0]);
                 } else {
                     others = true;
                 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/printable.hpp"
+#include "models/onnx/ir/job.hpp"
 
 namespace mpm::models {
 
@@ -71,6 +72,16 @@ void Graph::numberProducers() {
 const Node* Graph::nodeOf(int value) const {
     if (value == kAbsent || values[value].producer == kAbsent) return nullptr;
     return &nodes[values[value].producer];
+}
+
+bool OpenValues::next(int& value) {
+    while (!m_open.empty()) {
+        value = m_open.back();
+        m_open.pop_back();
+        if (m_seen.size() % 1024 == 0) checkTime();
+        if (value != kAbsent && m_seen.insert(value).second) return true;
+    }
+    return false;
 }
 
 std::string Graph::describe(const Node& node) const {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -80,6 +81,22 @@ struct Port {
     bool hasShape = false;
     Shape dims;                  ///< -1 if symbolic
     List<std::string> dimNames;  ///< of the symbolic ones
+};
+
+/// Values to look at, each once, the one that was added last first.
+class OpenValues {
+public:
+    explicit OpenValues(const List<int>& first) : m_open(first) {}
+
+    /// False if none is left. Throws BudgetError after the time limit.
+    bool next(int& value);
+    void add(int value) { m_open.push_back(value); }  ///< kAbsent is left out
+    void add(const List<int>& values) { m_open.insert(m_open.end(), values.begin(), values.end()); }
+    std::set<int>& seen() { return m_seen; }
+
+private:
+    List<int> m_open;
+    std::set<int> m_seen;
 };
 
 class Held;

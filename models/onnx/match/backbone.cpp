@@ -176,12 +176,8 @@ private:
     // Rows and columns of patches, from the feature map that became the tokens.
     void findGrid(EncoderSpec& encoder) {
         const int64_t count = encoder.imageTokens();
-        List<int> open{encoder.input()};
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
+        OpenValues open({encoder.input()});
+        for (int value; open.next(value);) {
             const Shape& shape = m_rows.shapeOf(value);
             if (shape.size() == 4 && elementCount({shape[2], shape[3]}) == count && shape[1] >= encoder.dim) {
                 encoder.gridRows = shape[2];
@@ -192,7 +188,7 @@ private:
             const Node* node = graph().nodeOf(value);
             for (size_t k = 0; node && k < node->inputs.size(); ++k) {
                 const int in = node->inputs[k];
-                if (in != kAbsent && !m_rows.inferred().values[in].known()) open.push_back(in);
+                if (in != kAbsent && !m_rows.inferred().values[in].known()) open.add(in);
             }
         }
     }

@@ -42,17 +42,14 @@ private:
 
     // What is added, or put in front, may be computed in any way: the trace ends there.
     List<int> stops() const {
-        List<int> ends{m_segment.output()}, open{m_next.input()};
-        std::set<int> seen{m_segment.output()};
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
-            const Node* node = m_rows.graph().nodeOf(value);
+        List<int> ends{m_segment.output()};
+        OpenValues open({m_next.input()});
+        for (int value; open.next(value);) {
+            const Node* node = value == m_segment.output() ? nullptr : m_rows.graph().nodeOf(value);
             for (size_t k = 0; node && k < node->inputs.size(); ++k) {
                 const int in = node->inputs[k];
                 if (in == kAbsent || m_rows.inferred().values[in].known()) continue;
-                (m_carriers.count(in) ? open : ends).push_back(in);
+                m_carriers.count(in) ? open.add(in) : ends.push_back(in);
             }
         }
         return ends;

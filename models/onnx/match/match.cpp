@@ -163,21 +163,15 @@ private:
 
     // Whether only the block reads one of its norms.
     bool feedsOnly(int normValue, const Block& block) const {
-        List<int> open{normValue};
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (!seen.insert(value).second) continue;
+        OpenValues open({normValue});
+        for (int value; open.next(value);) {
             if (m_rows.isOutput(value)) return false;
             for (int n : m_rows.usersOf(value)) {
                 const Node& user = graph().nodes[n];
-                if (user.outputs[0] == block.middle || user.outputs[0] == block.output) continue;
-                for (int out : user.outputs) {
-                    if (out != kAbsent) open.push_back(out);
-                }
+                if (user.outputs[0] != block.middle && user.outputs[0] != block.output)
+                    open.add(user.outputs);
             }
-            if (seen.size() > 400) return false;
+            if (open.seen().size() > 400) return false;
         }
         return true;
     }

@@ -98,23 +98,19 @@ private:
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
         const Inferred& inferred = m_rows.inferred();
-        List<int> open{m_hidden}, found;
-        std::set<int> seen;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
+        List<int> found;
+        OpenValues open({m_hidden});
+        for (int value; open.next(value);) {
             const Node* node = graph.nodeOf(value);
-            if (!node || inferred.values[value].known() || !seen.insert(value).second) continue;
-            const bool arithmetic = node->is("Add") || node->is("Sub") || node->is("Mul") || node->is("Div");
-            const bool shifted =
-                arithmetic && std::any_of(node->inputs.begin(), node->inputs.end(), [&](int in) {
-                    return inferred.values[in].known() && inferred.values[in].size() > 1;
-                });
+            if (!node || inferred.values[value].known()) continue;
+            const bool shifted = node->isAny({"Add", "Sub", "Mul", "Div"}) &&
+                                 std::any_of(node->inputs.begin(), node->inputs.end(), [&](int in) {
+                                     return inferred.values[in].known() && inferred.values[in].size() > 1;
+                                 });
             if (shifted && feedOf(value)) {
                 found.push_back(value);
             } else if (canFollow(inferred, *node, Follow::Dependence)) {
-                for (int in : node->inputs)
-                    if (in != kAbsent) open.push_back(in);
+                open.add(node->inputs);
             }
         }
         return found;
@@ -296,18 +292,12 @@ private:
     }
 
     List<float> evaluateFrom(const Graph& graph, std::map<int, Tensor>& values) const {
-        List<int> open{m_hidden};
+        OpenValues open({m_hidden});
         std::set<int> nodes;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            const Node* node = values.count(value) || m_rows.inferred().values[value].known()
-                                   ? nullptr
-                                   : graph.nodeOf(value);
-            if (!node || !nodes.insert(graph.values[value].producer).second) continue;
-            for (int in : node->inputs) {
-                if (in != kAbsent) open.push_back(in);
-            }
+        for (int value; open.next(value);) {
+            if (values.count(value) || m_rows.inferred().values[value].known()) continue;
+            const Node* node = graph.nodeOf(value);
+            if (node && nodes.insert(graph.values[value].producer).second) open.add(node->inputs);
         }
         for (int n : nodes) {
             const Node& node = graph.nodes[n];

@@ -41,35 +41,22 @@ RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
 }
 
 int RowMatcher::downstream(int value, const std::function<Step(int node)>& visit) const {
-    List<int> open{value};
-    std::set<int> seen;
-    while (!open.empty()) {
-        const int next = open.back();
-        open.pop_back();
-        if (seen.size() % 1024 == 0) checkTime();
-        if (next == kAbsent || !seen.insert(next).second) continue;
+    OpenValues open({value});
+    for (int next; open.next(next);) {
         for (int n : usersOf(next)) {
             const Step step = visit(n);
             if (step == Step::Found) return n;
-            if (step == Step::Follow)
-                open.insert(open.end(), m_graph.nodes[n].outputs.begin(), m_graph.nodes[n].outputs.end());
+            if (step == Step::Follow) open.add(m_graph.nodes[n].outputs);
         }
     }
     return kAbsent;
 }
 
 std::set<int> RowMatcher::upstream(int value) const {
-    List<int> open{value};
-    std::set<int> seen;
-    while (!open.empty()) {
-        const int v = open.back();
-        open.pop_back();
-        if (seen.size() % 1024 == 0) checkTime();
-        if (v == kAbsent || !seen.insert(v).second) continue;
-        if (const Node* node = m_graph.nodeOf(v))
-            open.insert(open.end(), node->inputs.begin(), node->inputs.end());
-    }
-    return seen;
+    OpenValues open({value});
+    for (int v; open.next(v);)
+        if (const Node* node = m_graph.nodeOf(v)) open.add(node->inputs);
+    return std::move(open.seen());
 }
 
 bool RowMatcher::isMask(const Node& node) const {

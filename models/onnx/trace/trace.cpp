@@ -103,13 +103,10 @@ private:
 
     // Depth-first without recursion: graphs can be deep.
     void collect(int start) {
-        List<int> open{start};
-        std::set<int> seen, nodes;
-        while (!open.empty()) {
-            const int value = open.back();
-            open.pop_back();
-            if (seen.size() % 1024 == 0) checkTime();
-            if (!seen.insert(value).second || isKnown(value)) continue;
+        OpenValues open({start});
+        std::set<int> nodes;
+        for (int value; open.next(value);) {
+            if (isKnown(value)) continue;
             const Node* node = m_graph.nodeOf(value);
             if (!node || m_stop.count(value) || !canFollow(m_inferred, *node, m_follow)) {
                 m_sources.push_back(value);  // once: it is seen once
@@ -118,7 +115,7 @@ private:
             const int n = m_graph.values[value].producer;
             if (nodes.insert(n).second) m_nodes.push_back(n);
             for (int in : node->inputs) {
-                if (in != kAbsent && (isNew(in) || m_inferred.values[in].isFloat())) open.push_back(in);
+                if (in != kAbsent && (isNew(in) || m_inferred.values[in].isFloat())) open.add(in);
             }
         }
     }
