@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"
@@ -47,24 +48,23 @@ std::string nameOf(const Proto& proto) {
     return printable(proto.name(), 200);
 }
 
-int64_t bytesOf(int type) {
-    switch (type) {
-        case Proto::FLOAT:
-        case Proto::INT32:
-        case Proto::UINT32:
-            return 4;
-        case Proto::DOUBLE:
-        case Proto::INT64:
-        case Proto::UINT64:
-            return 8;
-        case Proto::FLOAT16:
-        case Proto::BFLOAT16:
-        case Proto::INT16:
-        case Proto::UINT16:
-            return 2;
-        default:
-            return 1;
-    }
+struct Element {
+    Type type;
+    int64_t bytes;
+};
+
+const Element& elementOf(int type) {
+    static const std::map<int, Element> all{
+        {Proto::UNDEFINED, {Type::None, 1}}, {Proto::BOOL, {Type::Bool, 1}},
+        {Proto::FLOAT, {Type::Float, 4}},    {Proto::DOUBLE, {Type::Float, 8}},
+        {Proto::FLOAT16, {Type::Float, 2}},  {Proto::BFLOAT16, {Type::Float, 2}},
+        {Proto::INT8, {Type::Int, 1}},       {Proto::UINT8, {Type::Int, 1}},
+        {Proto::INT16, {Type::Int, 2}},      {Proto::UINT16, {Type::Int, 2}},
+        {Proto::INT32, {Type::Int, 4}},      {Proto::UINT32, {Type::Int, 4}},
+        {Proto::INT64, {Type::Int, 8}},      {Proto::UINT64, {Type::Int, 8}}};
+    const auto found = all.find(type);
+    if (found == all.end()) throw Refusal("element type " + std::to_string(type) + " is not supported");
+    return found->second;
 }
 
 template <typename From>
@@ -161,28 +161,7 @@ bool aligned(const char* bytes) {
 }  // namespace
 
 Type typeOf(int elementType) {
-    switch (elementType) {
-        case Proto::FLOAT:
-        case Proto::FLOAT16:
-        case Proto::BFLOAT16:
-        case Proto::DOUBLE:
-            return Type::Float;
-        case Proto::INT8:
-        case Proto::INT16:
-        case Proto::INT32:
-        case Proto::INT64:
-        case Proto::UINT8:
-        case Proto::UINT16:
-        case Proto::UINT32:
-        case Proto::UINT64:
-            return Type::Int;
-        case Proto::BOOL:
-            return Type::Bool;
-        case Proto::UNDEFINED:
-            return Type::None;
-        default:
-            throw Refusal("element type " + std::to_string(elementType) + " is not supported");
-    }
+    return elementOf(elementType).type;
 }
 
 Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
@@ -191,7 +170,7 @@ Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelPro
     Tensor tensor(typeOf(proto.data_type()), shape);
     if (tensor.type() == Type::None) throw Refusal("tensor '" + nameOf(proto) + "' has no element type");
     const auto expected =
-        static_cast<size_t>(checkedProduct<int64_t>(tensor.size(), bytesOf(proto.data_type())));
+        static_cast<size_t>(checkedProduct<int64_t>(tensor.size(), elementOf(proto.data_type()).bytes));
     const bool plain = proto.data_type() == Proto::FLOAT || proto.data_type() == Proto::INT64;
     if (proto.data_location() == Proto::EXTERNAL) {
         const ExternalData data(proto, model, static_cast<int64_t>(expected));
