@@ -336,16 +336,6 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-bool isStill(const Rope& rope, int64_t row) {
-    for (int64_t head = 0; head < rope.cos.dim(0); ++head) {
-        for (int64_t c = 0; c < rope.cos.dim(2); ++c) {
-            const int64_t k = (head * rope.cos.dim(1) + row) * rope.cos.dim(2) + c;
-            if (rope.cos.f()[k] != 1 || rope.sin.f()[k] != 0) return false;
-        }
-    }
-    return true;
-}
-
 // `count` rows of every head, from `first` on, with rows of `edge` in front of and behind them.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
@@ -368,9 +358,9 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
         refuseRope("a grid of one row or column does not show their formula");
     // Other tokens are in front of those of the image, behind them, or both.
     int64_t lead = 0, trail = 0;
-    while (lead < rows - count && isStill(rope, lead))
+    while (lead < rows - count && !rope.turns(lead))
         ++lead;
-    while (trail < rows - count && isStill(rope, rows - 1 - trail))
+    while (trail < rows - count && !rope.turns(rows - 1 - trail))
         ++trail;
     for (int64_t front = rows - count - trail; front <= lead; ++front) {
         const int64_t back = rows - count - front;

@@ -19,6 +19,15 @@ struct Rope {
     Tensor cos;
     Tensor sin;
     bool interleaved = true;  ///< pairs (2i, 2i+1), else (i, i + half)
+
+    bool turns(int64_t token) const {
+        const int64_t size = cos.dim(2);
+        for (int64_t k = 0; k < cos.dim(0) * size; ++k) {
+            const int64_t at = (k / size * cos.dim(1) + token) * size + k % size;
+            if (cos.f()[at] != 1 || sin.f()[at] != 0) return true;
+        }
+        return false;
+    }
 };
 
 struct Attention {

@@ -199,7 +199,7 @@ private:
         int64_t padded = 0;
         for (size_t k = 0; k < rows.size(); ++k) {
             const bool special = rows[k] >= 0 && m_embedding.image[rows[k]] == Embedding::kSpecial;
-            if (special) checkUnrotated(rope, static_cast<int64_t>(k));
+            if (special && rope.turns(static_cast<int64_t>(k))) fail("have special tokens that are rotated");
             if (rows[k] >= 0) at[rows[k]] = static_cast<int64_t>(k);
         }
         List<int64_t> paddedAt;
@@ -218,15 +218,6 @@ private:
         }
         const Shape shape{heads, static_cast<int64_t>(from.size()), size};
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
-    }
-
-    static void checkUnrotated(const Rope& rope, int64_t row) {
-        const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
-        for (int64_t h = 0; h < heads; ++h)
-            for (int64_t c = 0; c < size; ++c)
-                if (rope.cos.f()[(h * length + row) * size + c] != 1 ||
-                    rope.sin.f()[(h * length + row) * size + c] != 0)
-                    fail("have special tokens that are rotated");
     }
 
     // One table for every window if they are equal, else one for the image.
