@@ -78,7 +78,6 @@ void gridSample(Call& c) {
     const int64_t points = extentOf(shape, 2, 4), plane = extentOf(map.shape(), 2, 4);
     if (y.size() == 0 || plane == 0) return;
     const Map from{map.dim(2), map.dim(3)};
-    float* to = y.writeF();
     parallel(shape[0] * points, 1 << 7, [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
             const int64_t first = k / points * shape[1];  // of the image's channels
@@ -217,39 +216,31 @@ void sampledAttention(Call& c) {
     });
 }
 
-void plainSoftmax(Call& c, const Tensor& scores) {
-    if (scores.rank() < 1 || scores.shape().back() < 1) throw Refusal("it needs keys");
-    if (!c.known()) return c.shape(0, Type::Float, scores.shape());
-    Tensor& y = c.make(0, Type::Float, scores.shape());
-    const int64_t keys = scores.shape().back();
-    parallel(y.size() / keys, 64, [&](int64_t begin, int64_t end) {
-        List<double> weights(keys);
-        for (int64_t row = begin; row < end; ++row) {
-            softmaxInto(scores.f() + row * keys, keys, weights);
-            std::copy(weights.begin(), weights.end(), y.writeF() + row * keys);
-        }
-    });
-}
-
-void maskedSoftmax(Call& c) {
-    const Tensor scores = c.input(0);
-    if (!c.has(1)) return plainSoftmax(c, scores);
-    const Tensor masks = c.input(1);
+void checkMasks(const Tensor& scores, const Tensor& masks) {
     const bool fits = scores.rank() == 3 && masks.rank() == 3 && masks.dim(0) > 0 &&
                       scores.dim(0) % masks.dim(0) == 0 && scores.dim(1) == masks.dim(1) &&
                       scores.dim(2) == masks.dim(2) && scores.dim(2) > 0;
     if (!fits) throw Refusal("its masks do not fit");
+}
+
+void maskedSoftmax(Call& c) {
+    const Tensor scores = c.input(0), masks = c.has(1) ? c.input(1) : Tensor();
+    if (c.has(1)) checkMasks(scores, masks);
+    if (scores.rank() < 1 || scores.shape().back() < 1) throw Refusal("it needs keys");
     if (!c.known()) return c.shape(0, Type::Float, scores.shape());
     Tensor& y = c.make(0, Type::Float, scores.shape());
-    const int64_t keys = scores.dim(2), queries = scores.dim(1), heads = scores.dim(0) / masks.dim(0);
+    const int64_t keys = scores.dim(-1), queries = masks.known() ? scores.dim(1) : 1,
+                  heads = masks.known() ? scores.dim(0) / masks.dim(0) : 1;
     parallel(y.size() / keys, 64, [&](int64_t begin, int64_t end) {
         List<double> weights(keys);
         for (int64_t row = begin; row < end; ++row) {
-            const float* mask = masks.f() + (row / queries / heads * queries + row % queries) * keys;
             List<float> kept(scores.f() + row * keys, scores.f() + (row + 1) * keys);
-            const bool none = std::all_of(mask, mask + keys, [](float m) { return m < 0; });
-            for (int64_t k = 0; k < keys; ++k)
-                if (!none && mask[k] < 0) kept[k] = -INFINITY;
+            if (masks.known()) {
+                const float* mask = masks.f() + (row / queries / heads * queries + row % queries) * keys;
+                const bool none = std::all_of(mask, mask + keys, [](float m) { return m < 0; });
+                for (int64_t k = 0; k < keys; ++k)
+                    if (!none && mask[k] < 0) kept[k] = -INFINITY;
+            }
             softmaxInto(kept.data(), keys, weights);
             std::copy(weights.begin(), weights.end(), y.writeF() + row * keys);
         }
