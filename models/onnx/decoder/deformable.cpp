@@ -360,8 +360,7 @@ int fuseDeformables(Graph& graph, const Inferred& inferred) {
         graph.nodes.push_back(node);
     }
     if (fused.empty()) return 0;
-    graph.sort();
-    graph.prune();
+    graph.arrange();
     return static_cast<int>(fused.size());
 }
 

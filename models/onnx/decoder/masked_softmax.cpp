@@ -214,8 +214,7 @@ int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred) {
         match.write(graph);
     }
     if (found.empty()) return 0;
-    graph.sort();
-    graph.prune();
+    graph.arrange();
     return static_cast<int>(found.size());
 }
 

@@ -186,8 +186,7 @@ void insertEmbeddings(State& state) {
         replaceBy(graph, value, embedding);
         done.push_back(value);
     }
-    graph.sort();
-    graph.prune();
+    graph.arrange();
 }
 
 }  // namespace mpm::models

@@ -253,8 +253,7 @@ void insertEncoders(State& state, const Merging& merging) {
         if (encoder.givesMap) outputs.push_back(map = graph.addValue("map"));
         graph.nodes.push_back(EncoderNode(graph, encoder).build(tokens, before, outputs, merging));
     }
-    graph.sort();
-    graph.prune();
+    graph.arrange();
 }
 
 }  // namespace mpm::models

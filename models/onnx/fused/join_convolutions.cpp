@@ -30,8 +30,7 @@ public:
         }
         if (!any) return;
         keepPrecise();
-        m_graph.sort();  // a sum may have been computed behind the convolution
-        m_graph.prune();
+        m_graph.arrange();  // a sum may have been computed behind the convolution
     }
 
 private:

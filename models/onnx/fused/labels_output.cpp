@@ -24,8 +24,7 @@ void cropWhileResizing(Graph& graph) {
     node.set("crop", {port.dims[2], port.dims[3]});
     graph.nodes[graph.values[port.value].producer].outputs[0] = graph.addValue("unused");
     node.outputs[0] = port.value;
-    graph.sort();
-    graph.prune();
+    graph.arrange();
 }
 
 // The last node, as some programs read the last one's output.

@@ -40,8 +40,7 @@ void Lowering::run() {
     for (Node& node : m_graph.nodes) {
         if (node.domain == "mpm.internal") node.domain.clear();
     }
-    m_graph.sort();
-    m_graph.prune();
+    m_graph.arrange();
     checkComplete();
 }
 

@@ -28,8 +28,7 @@ public:
             checkTime();
             if (!picksComputed(node) || !picks(node)) m_graph.nodes.push_back(node);
         }
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
     }
 
 private:

@@ -29,8 +29,7 @@ public:
         port.value = labels;
         port.dims[1] = 1;
         port.type = Type::Int;
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
     }
 
 private:

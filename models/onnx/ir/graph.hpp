@@ -127,6 +127,10 @@ struct Graph {
     void sort();  ///< topologically; throws Refusal on a cycle
     /// Removes nodes that no output needs, and renumbers producers.
     void prune();
+    void arrange() {  ///< after nodes were added or lost their use
+        sort();
+        prune();
+    }
     List<List<int>> users() const;  ///< nodes by the value they read
 
 private:

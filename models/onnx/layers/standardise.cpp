@@ -18,8 +18,7 @@ public:
         for (Node& node : old) {
             if (!rewrite(node)) m_graph.nodes.push_back(std::move(node));
         }
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
         m_graph.opset = 18;
     }
 

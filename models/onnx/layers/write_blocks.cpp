@@ -253,8 +253,7 @@ void writeBlocks(State& state, const List<int>& schedule) {
         LayersWriter(graph, encoder, encoder.decoder ? List<int>{} : schedule)
             .run(state.shapes.of(encoder.input()));
     }
-    graph.sort();
-    graph.prune();
+    graph.arrange();
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ public:
                                         (isFusedMatMul(node) && expandFusedMatMul(node)));
             if (!done) m_graph.nodes.push_back(std::move(node));
         }
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
     }
 
 private:
@@ -224,8 +223,7 @@ public:
             if (padsNothing(node)) m_unpadded[node.outputs[0]] = node.inputs[0];
             if (!node.is("Gather") || !cut(node)) m_graph.nodes.push_back(std::move(node));
         }
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
     }
 
 private:

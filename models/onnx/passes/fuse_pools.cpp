@@ -28,8 +28,7 @@ public:
         const size_t count = m_graph.nodes.size();
         for (size_t n = 0; n < count; ++n)
             fuse(static_cast<int>(n));
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
     }
 
 private:

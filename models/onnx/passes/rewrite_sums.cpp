@@ -63,10 +63,7 @@ public:
             changed |= m_graph.nodes[n].is("Transpose") && turn(n);
         for (size_t n = 0; n < count && changed; ++n)
             takeMean(m_graph.nodes[n]);
-        if (changed) {
-            m_graph.sort();
-            m_graph.prune();
-        }
+        if (changed) m_graph.arrange();
         return changed;
     }
 
@@ -145,8 +142,7 @@ public:
         old.swap(m_graph.nodes);
         for (Node& node : old)
             take(node);
-        m_graph.sort();
-        m_graph.prune();
+        m_graph.arrange();
         return m_changed;
     }
 
