@@ -146,14 +146,6 @@ private:
         return user == kAbsent ? nullptr : &m_graph.nodes[user];
     }
 
-    // `node` gives the result of the one behind it, which nobody needs any more.
-    void takeOver(Node& node, Node& behind) {
-        std::swap(node.outputs, behind.outputs);
-        m_graph.values[node.outputs[0]].producer = m_graph.values[behind.outputs[0]].producer;
-        behind.inputs.clear();
-        m_rewriter.refresh();
-    }
-
     void joinTransposes(Node& norm) {
         const Node* before = m_graph.nodeOf(norm.inputs[0]);
         Node* behind = next(norm);
@@ -164,7 +156,7 @@ private:
         if (!turns(before, {0, 2, 3, 1}) || !turns(behind, {0, 3, 1, 2})) return;
         norm.inputs[0] = before->inputs[0];
         norm.set("axis", 1);
-        takeOver(norm, *behind);
+        m_rewriter.takeOver(norm, *behind);
     }
 
     void joinActivation(Node& convolution) {
@@ -173,7 +165,7 @@ private:
         const std::string function = behind->getString("function", "");
         if (!isOneOf(function, {"gelu", "gelu_tanh", "silu"})) return;
         convolution.set("activation", function);
-        takeOver(convolution, *behind);
+        m_rewriter.takeOver(convolution, *behind);
     }
 
     Graph& m_graph;

@@ -25,8 +25,8 @@ public:
             checkTime();
             any = true;
             joinInput(m_graph.nodes[n]);
-            while (joinBehind(m_graph.nodes[n]))
-                m_rewriter.refresh();
+            while (joinBehind(m_graph.nodes[n])) {
+            }
         }
         if (!any) return;
         keepPrecise();
@@ -48,13 +48,6 @@ private:
         Node& behind = m_graph.nodes[user];
         return joinNorm(convolution, behind) || joinActivation(convolution, behind) ||
                joinResidual(convolution, behind);
-    }
-
-    // `node` gives the result of the one behind it, which nobody needs any more.
-    void takeOver(Node& node, Node& behind) {
-        std::swap(node.outputs, behind.outputs);
-        m_graph.values[node.outputs[0]].producer = m_graph.values[behind.outputs[0]].producer;
-        behind.inputs.clear();
     }
 
     static bool hasResidual(const Node& convolution, const char* place) {
@@ -92,7 +85,7 @@ private:
         const int x = convolution.inputs[0];
         convolution.inputs = {x, m_graph.addConstant(name + ".scaled", scaled),
                               m_graph.addConstant(name + ".bias", bias)};
-        takeOver(convolution, norm);
+        m_rewriter.takeOver(convolution, norm);
         return true;
     }
 
@@ -102,7 +95,7 @@ private:
         if (behind.domain == "mpm" && behind.op == "MpmFunction") function = behind.getString("function", "");
         if (!isOneOf(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
         convolution.set("activation", function);
-        takeOver(convolution, behind);
+        m_rewriter.takeOver(convolution, behind);
         return true;
     }
 
@@ -120,7 +113,7 @@ private:
             if (!product.is("Mul") || Rewriter::otherOperand(product, x) != sigmoid.outputs[0]) return false;
             convolution.set("activation", "silu");
             sigmoid.inputs.clear();
-            takeOver(convolution, product);
+            m_rewriter.takeOver(convolution, product);
             return true;
         }
         return false;
@@ -133,7 +126,7 @@ private:
         if (other == kAbsent || other == convolution.outputs[0] || m_graph.isConstant(other)) return false;
         convolution.inputs.insert(convolution.inputs.begin() + 1, other);
         convolution.set("residual", convolution.has("activation") ? "last" : "first");
-        takeOver(convolution, sum);
+        m_rewriter.takeOver(convolution, sum);
         return true;
     }
 

@@ -25,6 +25,13 @@ double Rewriter::scalar(int value) const {
     return m_graph.constant(value).at(0);
 }
 
+void Rewriter::takeOver(Node& node, Node& behind) {
+    std::swap(node.outputs, behind.outputs);
+    m_graph.values[node.outputs[0]].producer = m_graph.values[behind.outputs[0]].producer;
+    behind.inputs.clear();
+    refresh();
+}
+
 void Rewriter::replace(int from, int to) {
     for (int user : m_users[from]) {
         for (int& in : m_graph.nodes[user].inputs) {

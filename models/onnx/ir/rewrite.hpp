@@ -20,6 +20,8 @@ public:
     double scalar(int value) const;
     /// All readers of `from` read `to` instead; ports keep their names.
     void replace(int from, int to);
+    /// `node` gives the result of the one behind it, which nobody needs any more.
+    void takeOver(Node& node, Node& behind);
 
 private:
     Graph& m_graph;

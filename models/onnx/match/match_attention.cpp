@@ -290,9 +290,8 @@ private:
     }
 
     bool keepsRows(const Node& node) const {
-        const bool reshaped =
-            node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten");
-        return reshaped && shapeOf(node.inputs[0]).size() > 1 && shapeOf(node.outputs[0]).size() > 1 &&
+        return node.isAny({"Reshape", "Squeeze", "Unsqueeze", "Flatten"}) &&
+               shapeOf(node.inputs[0]).size() > 1 && shapeOf(node.outputs[0]).size() > 1 &&
                shapeOf(node.inputs[0]).back() == shapeOf(node.outputs[0]).back();
     }
 
