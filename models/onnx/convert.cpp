@@ -139,15 +139,21 @@ private:
         chooseDecoders(state, fusedAlready);
         chooseMerging(original, state.match.blocks());
         if (!fusedAlready) warnAboutMerging(state.match);
-        if (fusedAlready) {
-            writeFusedAgain(state, digest.get());
-        } else if (m_options.form == Form::Layers) {
-            writeLayersForm(state, bindings, digest.get());
-        } else if (!bindings.wanted) {
-            writeFused(state, digest.get());
-        } else {
+        if (!fusedAlready && m_options.form == Form::Fused && bindings.wanted) {
             state = writeOtherSize(std::move(state), *bindings.wanted, digest.get());
+            return;
         }
+        summarise(state, m_conversion);
+        if (fusedAlready) {
+            updateFused(state, m_merging);
+        } else if (m_options.form == Form::Layers) {
+            checkLayers(state, bindings);
+            writeLayers(state, m_conversion.schedule);
+        } else {
+            fuse(state, m_merging);
+            finishFused(state);
+        }
+        save(state.graph, digest.get(), m_file.path());
     }
 
     void chooseMerging(const Graph& original, int blocks) {
@@ -194,14 +200,7 @@ private:
         if (fusedAlready) connectMaps(state);
     }
 
-    void writeFusedAgain(State& state, const std::string& digest) {
-        summarise(state, m_conversion);
-        updateFused(state, m_merging);
-        save(state.graph, digest, m_file.path());
-    }
-
-    void writeLayersForm(State& state, const Bindings& bindings, const std::string& digest) {
-        summarise(state, m_conversion);
+    static void checkLayers(const State& state, const Bindings& bindings) {
         if (state.match.backbone()->windows.present())
             throw Refusal("the layers form has no windows of attention: use --form fused");
         if (bindings.wanted) {
@@ -209,15 +208,6 @@ private:
                 "the layers form takes one image of the export's own size: export with batch 1 at the size "
                 "wanted");
         }
-        writeLayers(state, m_conversion.schedule);
-        save(state.graph, digest, m_file.path());
-    }
-
-    void writeFused(State& state, const std::string& digest) {
-        summarise(state, m_conversion);
-        fuse(state, m_merging);
-        finishFused(state);
-        save(state.graph, digest, m_file.path());
     }
 
     // The export does not run at the wanted size, so the same conversion at the export's size is proved: only
