@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "pipeline/store/number_list.hpp"
 #include "pipeline/store/store.hpp"
 
 namespace mpm::pipeline {
@@ -41,6 +42,8 @@ public:
     void reset() { sqlite3_reset(m_statement.get()); }
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
+    /// The nearest one: a value in a file may exceed the type.
+    int small(int column) const { return listNumber<int>(static_cast<double>(integer(column))); }
     double real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
     std::string text(int column) const;
     bool isNull(int column) const { return sqlite3_column_type(m_statement.get(), column) == SQLITE_NULL; }

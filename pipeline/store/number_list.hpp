@@ -22,7 +22,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// The nearest value of the type if a list from elsewhere exceeds it.
+/// The nearest value of the type if a number from a file exceeds it.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {

@@ -1,8 +1,8 @@
 #include "pipeline/store/reading.hpp"
 
-#include <limits>
-
 #include <opencv2/core.hpp>
+
+#include "pipeline/store/number_list.hpp"
 
 namespace mpm::pipeline {
 
@@ -30,27 +30,11 @@ struct Row : ReadingField {
     }
 };
 
-template <typename T>
-T numberOf(double value, const T&) {
-    if constexpr (std::is_integral_v<T>) {
-        // A value in a file may exceed the type.
-        if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
-            return std::numeric_limits<T>::min();
-        if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    }
-    return static_cast<T>(value);
-}
-
-template <typename T>
-double numberOf(double value, const std::optional<T>&) {
-    return value;
-}
-
 template <auto Member>
 Row stored(const char* column) {
     Row row(column, [](const Measurement& m) { return ReadingField::Value(m.*Member); });
-    row.set = [](Measurement& m, double value) { m.*Member = numberOf(value, m.*Member); };
     using Type = std::decay_t<decltype(std::declval<Measurement>().*Member)>;
+    row.set = [](Measurement& m, double value) { m.*Member = listNumber<Type>(value); };
     row.whole = std::is_integral_v<Type>;
     return row;
 }

@@ -30,7 +30,7 @@ void Store::addTo(DayNightStatistics& statistics, std::int64_t source, const Set
     while (rows.step()) {
         Measurement m;
         m.phase = rows.integer(0) != 0 ? Phase::Night : Phase::Day;
-        m.tokensIn = listNumber<int>(static_cast<double>(rows.integer(1)));
+        m.tokensIn = rows.small(1);
         m.stageTokens = parseList<int>(rows.text(2));
         m.luminance = rows.real(3);
         m.networkMs = rows.real(4);

@@ -1,7 +1,6 @@
 #include "pipeline/store/store.hpp"
 
 #include <algorithm>
-#include <climits>
 
 #include "pipeline/store/database.hpp"
 #include "pipeline/store/number_list.hpp"
@@ -95,11 +94,6 @@ void addToBucket(Statement& upsert, std::int64_t source, std::int64_t span, cons
     upsert.run();
 }
 
-/// A value in a file may exceed the type.
-int smallNumber(std::int64_t value) {
-    return static_cast<int>(std::clamp<std::int64_t>(value, INT_MIN, INT_MAX));
-}
-
 Measurement readMeasurement(const Statement& row) {
     Measurement m;
     m.time = Millis(row.integer(1));
@@ -117,8 +111,8 @@ Measurement readMeasurement(const Statement& row) {
 std::vector<RegionReading> readRegions(Statement& rows) {
     std::vector<RegionReading> found;
     while (rows.step())
-        found.push_back({rows.text(0), smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
-                         parseList<double>(rows.text(3)), parseCounts(rows.text(4))});
+        found.push_back({rows.text(0), rows.small(1), rows.small(2), parseList<double>(rows.text(3)),
+                         parseCounts(rows.text(4))});
     rows.reset();
     return found;
 }
@@ -131,8 +125,8 @@ Bucket readBucket(const Statement& row) {
     const double count = std::max(1.0, static_cast<double>(b.count)), nights = static_cast<double>(b.nights);
     b.tokensMean = row.real(3) / count;
     b.tokensSquares = row.real(4) / count;
-    b.tokensLeast = smallNumber(row.integer(5));
-    b.tokensMost = smallNumber(row.integer(6));
+    b.tokensLeast = row.small(5);
+    b.tokensMost = row.small(6);
     b.dayTokens = count > nights ? (row.real(3) - row.real(7)) / (count - nights) : 0;
     b.nightTokens = nights > 0 ? row.real(7) / nights : 0;
     int at = 8;
@@ -240,7 +234,7 @@ std::vector<std::pair<Millis, RegionReading>> Store::regionReadings(std::int64_t
     std::vector<std::pair<Millis, RegionReading>> found;
     while (rows.step())
         found.emplace_back(Millis(rows.integer(0)),
-                           RegionReading{region, smallNumber(rows.integer(1)), smallNumber(rows.integer(2)),
+                           RegionReading{region, rows.small(1), rows.small(2),
                                          parseList<double>(rows.text(3)), parseCounts(rows.text(4))});
     return found;
 }
