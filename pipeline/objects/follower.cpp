@@ -33,11 +33,6 @@ std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vecto
     return ids;
 }
 
-std::string nameOf(int label, const std::vector<std::string>& names) {
-    const auto at = static_cast<std::size_t>(label);
-    return label >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(label);
-}
-
 std::vector<std::string> namesOf(const std::vector<Region>& regions) {
     std::vector<std::string> names;
     for (const Region& region : regions)
@@ -175,7 +170,7 @@ KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image,
     for (const TrackedObject& one : objects.objects) {
         if (one.state == ObjectState::Left || image.empty()) continue;
         known.present.push_back({one.id,
-                                 nameOf(one.label, names),
+                                 storedName(one.label, names),
                                  {one.box.x / double(image.width), one.box.y / double(image.height),
                                   one.box.width / double(image.width), one.box.height / double(image.height)},
                                  millis(one.since),

@@ -14,15 +14,14 @@ constexpr Millis kSlice = std::chrono::hours(1);
 Json sharesOf(const std::vector<double>& shares, const std::vector<std::string>& classes) {
     Json json = Json::object();
     for (std::size_t id = 0; id < shares.size(); ++id)
-        json[id < classes.size() ? classes[id] : "class_" + std::to_string(id)] = shares[id];
+        json[storedName(static_cast<int>(id), classes)] = shares[id];
     return json;
 }
 
 Json countsOf(const std::map<int, int>& counts, const std::vector<std::string>& classes) {
     Json json = Json::object();
     for (const auto& [id, count] : counts)
-        json[id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
-                                                   : "class_" + std::to_string(id)] = count;
+        json[storedName(id, classes)] = count;
     return json;
 }
 

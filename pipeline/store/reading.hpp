@@ -149,6 +149,12 @@ struct QuantitySpan {
     }
 };
 
+/// The name of a class in the store and in exports; without one "class_17".
+inline std::string storedName(int classId, const std::vector<std::string>& names) {
+    const auto at = static_cast<std::size_t>(classId);
+    return classId >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(classId);
+}
+
 /// An object that the next run of the program is to know again.
 struct KnownObject {
     std::int64_t id = 0;

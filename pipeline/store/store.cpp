@@ -316,16 +316,12 @@ std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis fro
             (field.when == ReadingField::When::Reuse      ? extras.reuse
              : field.when == ReadingField::When::Compared ? extras.saved
                                                           : extras.objects) = true;
-    const auto nameOf = [&](int id) {
-        return id < static_cast<int>(classes.size()) ? classes[static_cast<std::size_t>(id)]
-                                                     : "class_" + std::to_string(id);
-    };
     std::vector<std::string> names;
     for (int id = 0; id < shares; ++id)
-        names.push_back(nameOf(id));
+        names.push_back(storedName(id, classes));
     if (extras.objects)
         for (const int id : countedClasses(source, from, to))
-            extras.counted.emplace_back(id, nameOf(id));
+            extras.counted.emplace_back(id, storedName(id, classes));
     out << csvHead(stages, names, extras) << '\n';
     Statement rows = m_database->prepare(selectReadingsSql(), source, from, to, -1);
     std::int64_t written = 0;
