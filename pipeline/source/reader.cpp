@@ -94,37 +94,11 @@ public:
         return status;
     }
 
-    void setHeld(bool held) {
+    /// Calls change(*this) under the lock, and wakes all who wait.
+    template <class Change>
+    void update(const Change& change) {
         std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.held = held;
-        m_changed.notify_all();
-    }
-
-    void seek(std::int64_t frame) {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_seek = frame;
-        m_changed.notify_all();
-    }
-
-    void step(int direction) {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_step = direction;
-        m_changed.notify_all();
-    }
-
-    void setSpeed(double speed) {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_speed = speed;
-    }
-
-    void setLoop(bool loop) {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_loop = loop;
-    }
-
-    void stop() {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_stop = true;
+        change(*this);
         m_changed.notify_all();
     }
 
@@ -134,10 +108,7 @@ public:
     }
 
 private:
-    void setLive(bool live) {
-        std::lock_guard<std::mutex> lock(m_mutex);
-        m_status.live = live;
-    }
+    friend class Reader;
 
     bool stopping() const {
         std::lock_guard<std::mutex> lock(m_mutex);
@@ -147,7 +118,6 @@ private:
     /// Reads until the source ends. Returns true if the caller should open it again.
     bool pump(Source& source) {
         const bool live = source.live();
-        setLive(live);
         const double rate = source.rate() > 0 ? source.rate() : m_options.imageRate;
         describe(source);
         auto due = Steady::now();
@@ -237,6 +207,7 @@ private:
 
     void describe(const Source& source) {
         std::lock_guard<std::mutex> lock(m_mutex);
+        m_status.live = source.live();
         m_status.length = source.length();
         m_status.rate = source.rate();
         m_status.codec = source.codec();
@@ -325,7 +296,7 @@ Reader::Reader(const Address& source, const ReaderOptions& options, const Source
     : Reader([source, sourceOptions] { return makeSource(source, sourceOptions); }, options) {}
 
 Reader::~Reader() {
-    m_worker->stop();
+    m_worker->update([](Worker& worker) { worker.m_stop = true; });
     if (!m_worker->waitUntilDone(kStopPatience)) noteLeftBehind();
 }
 
@@ -334,23 +305,23 @@ bool Reader::take(Frame& frame, milliseconds wait) {
 }
 
 void Reader::setHeld(bool held) {
-    m_worker->setHeld(held);
+    m_worker->update([&](Worker& worker) { worker.m_status.held = held; });
 }
 
 void Reader::seek(std::int64_t frame) {
-    m_worker->seek(frame);
+    m_worker->update([&](Worker& worker) { worker.m_seek = frame; });
 }
 
 void Reader::step(int direction) {
-    m_worker->step(direction);
+    m_worker->update([&](Worker& worker) { worker.m_step = direction; });
 }
 
 void Reader::setSpeed(double speed) {
-    m_worker->setSpeed(speed);
+    m_worker->update([&](Worker& worker) { worker.m_speed = speed; });
 }
 
 void Reader::setLoop(bool loop) {
-    m_worker->setLoop(loop);
+    m_worker->update([&](Worker& worker) { worker.m_loop = loop; });
 }
 
 bool Reader::running() const {
