@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include <mpm/precisions.hpp>
 
@@ -75,26 +77,51 @@ static GstStaticPadTemplate s_sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SIN
 static GstStaticPadTemplate s_src = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ BGR, GRAY8 }")));
 
+/// A property of one type, which is a member of the settings.
+template <class Value>
+struct SettingProperty {
+    Property id;
+    Value Settings::*member;
+    const char *name, *title, *text;
+    int when = GST_PARAM_MUTABLE_PLAYING;
+    double least = 0;  ///< of numbers, which are at most 1
+};
+
+static const std::vector<SettingProperty<std::string>>& textProperties() {
+    static const std::string precisions = mpm::precisionNames();
+    static const std::vector<SettingProperty<std::string>> all = {
+        {kModel, &Settings::model, "model", "Model",
+         "An ONNX model of 'mpm convert', or default (the shipped model)", GST_PARAM_MUTABLE_READY},
+        {kBlocks, &Settings::blocks, "blocks", "Blocks",
+         "Merge tokens before these blocks, such as 2,5; none: never; empty: as the model file has it"},
+        {kPrecision, &Settings::precision, "precision", "Precision", precisions.c_str()},
+        {kDevice, &Settings::device, "device", "Device", "cpu, cuda, cuda:N or auto"},
+        {kReuse, &Settings::reuse, "reuse", "Reuse",
+         "Compute only tokens that changed: on, off, or values such as refresh=30,full=0.25"},
+        {kAlertClass, &Settings::alertClass, "alert-class", "Alert class",
+         "Post a message mpm-alert while this class covers more than alert-share; empty: never"},
+        {kObjects, &Settings::objects, "objects", "Objects",
+         "Classes whose objects are followed, such as car,person; empty: all of a detector, none of a "
+         "segmentation"}};
+    return all;
+}
+
+static const std::vector<SettingProperty<double>>& numberProperties() {
+    static const std::vector<SettingProperty<double>> all = {
+        {kOpacity, &Settings::opacity, "opacity", "Opacity", "Of the colours over the frame"},
+        {kAlertShare, &Settings::alertShare, "alert-share", "Alert share", "Share of the frame, 0 to 1"},
+        {kThreshold, &Settings::threshold, "threshold", "Threshold",
+         "Objects have larger scores, 0 to 1; -1: 0.5 for boxes, 0.6 for regions", GST_PARAM_MUTABLE_PLAYING,
+         -1}};
+    return all;
+}
+
 /// Null for properties of other types.
-static std::string* textSetting(Settings& settings, guint id) {
-    switch (id) {
-        case kModel:
-            return &settings.model;
-        case kBlocks:
-            return &settings.blocks;
-        case kPrecision:
-            return &settings.precision;
-        case kDevice:
-            return &settings.device;
-        case kReuse:
-            return &settings.reuse;
-        case kAlertClass:
-            return &settings.alertClass;
-        case kObjects:
-            return &settings.objects;
-        default:
-            return nullptr;
-    }
+template <class Value>
+static Value* settingOf(const std::vector<SettingProperty<Value>>& properties, Settings& settings, guint id) {
+    for (const SettingProperty<Value>& one : properties)
+        if (one.id == id) return &(settings.*one.member);
+    return nullptr;
 }
 
 static void setProperty(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
@@ -103,31 +130,19 @@ static void setProperty(GObject* object, guint id, const GValue* value, GParamSp
     {
         const std::lock_guard<std::mutex> lock(state.guard);
         Settings& s = state.settings;
-        if (std::string* text = textSetting(s, id)) {
+        if (std::string* text = settingOf(textProperties(), s, id)) {
             const char* given = g_value_get_string(value);
             *text = given ? given : "";
+        } else if (double* number = settingOf(numberProperties(), s, id)) {
+            *number = g_value_get_double(value);
+        } else if (id == kAlertHold) {
+            s.alertHoldMs = g_value_get_uint(value);
+        } else if (id == kOutput) {
+            output = s.output != static_cast<Output>(g_value_get_enum(value));
+            s.output = static_cast<Output>(g_value_get_enum(value));
         } else {
-            switch (id) {
-                case kOutput:
-                    output = s.output != static_cast<Output>(g_value_get_enum(value));
-                    s.output = static_cast<Output>(g_value_get_enum(value));
-                    break;
-                case kOpacity:
-                    s.opacity = g_value_get_double(value);
-                    break;
-                case kAlertShare:
-                    s.alertShare = g_value_get_double(value);
-                    break;
-                case kThreshold:
-                    s.threshold = g_value_get_double(value);
-                    break;
-                case kAlertHold:
-                    s.alertHoldMs = g_value_get_uint(value);
-                    break;
-                default:
-                    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-                    return;
-            }
+            G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+            return;
         }
         state.changed = true;
     }
@@ -138,26 +153,16 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
     State& state = *MPM_SEGMENT(object)->state;
     const std::lock_guard<std::mutex> lock(state.guard);
     Settings& s = state.settings;
-    if (const std::string* text = textSetting(s, id)) return g_value_set_string(value, text->c_str());
-    switch (id) {
-        case kOutput:
-            g_value_set_enum(value, static_cast<int>(s.output));
-            break;
-        case kOpacity:
-            g_value_set_double(value, s.opacity);
-            break;
-        case kAlertShare:
-            g_value_set_double(value, s.alertShare);
-            break;
-        case kThreshold:
-            g_value_set_double(value, s.threshold);
-            break;
-        case kAlertHold:
-            g_value_set_uint(value, s.alertHoldMs);
-            break;
-        default:
-            G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-    }
+    if (const std::string* text = settingOf(textProperties(), s, id))
+        g_value_set_string(value, text->c_str());
+    else if (const double* number = settingOf(numberProperties(), s, id))
+        g_value_set_double(value, *number);
+    else if (id == kAlertHold)
+        g_value_set_uint(value, s.alertHoldMs);
+    else if (id == kOutput)
+        g_value_set_enum(value, static_cast<int>(s.output));
+    else
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 }
 
 /// Errors of the engine as messages of the bus. Returns false after an error.
@@ -307,57 +312,30 @@ static void mpm_segment_init(MpmSegment* self) {
     gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(self), TRUE);
 }
 
-static void addText(GObjectClass* type, Property id, const char* name, const char* title, const char* text,
-                    const char* fallback, GParamFlags when) {
-    const auto flags =
-        static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | static_cast<int>(when));
-    g_object_class_install_property(type, id, g_param_spec_string(name, title, text, fallback, flags));
+static GParamFlags flagsOf(int when) {
+    return static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | when);
 }
 
 static void addProperties(GObjectClass* type) {
-    const auto playing = static_cast<GParamFlags>(GST_PARAM_MUTABLE_PLAYING);
-    const auto ready = static_cast<GParamFlags>(GST_PARAM_MUTABLE_READY);
-    const auto flags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | playing);
+    const GParamFlags playing = flagsOf(GST_PARAM_MUTABLE_PLAYING);
     const Settings defaults;
-    static const std::string precisions = mpm::precisionNames();
-    addText(type, kModel, "model", "Model", "An ONNX model of 'mpm convert', or default (the shipped model)",
-            defaults.model.c_str(), ready);
-    addText(type, kBlocks, "blocks", "Blocks",
-            "Merge tokens before these blocks, such as 2,5; none: never; empty: as the model file has it", "",
-            playing);
-    addText(type, kPrecision, "precision", "Precision", precisions.c_str(), defaults.precision.c_str(),
-            playing);
-    addText(type, kDevice, "device", "Device", "cpu, cuda, cuda:N or auto", defaults.device.c_str(), playing);
-    addText(type, kReuse, "reuse", "Reuse",
-            "Compute only tokens that changed: on, off, or values such as refresh=30,full=0.25",
-            defaults.reuse.c_str(), playing);
+    for (const auto& one : textProperties())
+        g_object_class_install_property(
+            type, one.id,
+            g_param_spec_string(one.name, one.title, one.text, (defaults.*one.member).c_str(),
+                                flagsOf(one.when)));
+    for (const auto& one : numberProperties())
+        g_object_class_install_property(
+            type, one.id,
+            g_param_spec_double(one.name, one.title, one.text, one.least, 1, defaults.*one.member, playing));
     g_object_class_install_property(
         type, kOutput,
         g_param_spec_enum("output", "Output", "What the frames show", outputType(),
-                          static_cast<int>(defaults.output), flags));
-    g_object_class_install_property(type, kOpacity,
-                                    g_param_spec_double("opacity", "Opacity", "Of the colours over the frame",
-                                                        0, 1, defaults.opacity, flags));
-    addText(type, kAlertClass, "alert-class", "Alert class",
-            "Post a message mpm-alert while this class covers more than alert-share; empty: never", "",
-            playing);
-    g_object_class_install_property(
-        type, kAlertShare,
-        g_param_spec_double("alert-share", "Alert share", "Share of the frame, 0 to 1", 0, 1,
-                            defaults.alertShare, flags));
-    g_object_class_install_property(
-        type, kThreshold,
-        g_param_spec_double("threshold", "Threshold",
-                            "Objects have larger scores, 0 to 1; -1: 0.5 for boxes, 0.6 for regions", -1, 1,
-                            defaults.threshold, flags));
-    addText(type, kObjects, "objects", "Objects",
-            "Classes whose objects are followed, such as car,person; empty: all of a detector, none of a "
-            "segmentation",
-            "", playing);
+                          static_cast<int>(defaults.output), playing));
     g_object_class_install_property(
         type, kAlertHold,
         g_param_spec_uint("alert-hold", "Alert hold", "Milliseconds that the share must last", 0, 86400000,
-                          defaults.alertHoldMs, flags));
+                          defaults.alertHoldMs, playing));
 }
 
 static void mpm_segment_class_init(MpmSegmentClass* type) {
