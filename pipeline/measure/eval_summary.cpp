@@ -22,29 +22,6 @@ EvalRow emptyRow(const SettingHead& setting, int classes, int ignored) {
     return row;
 }
 
-/// Sums of whole numbers are divided once, so the order of images does not matter.
-class TokenSums {
-public:
-    void add(const ImageCounts& image) {
-        for (const std::vector<int>& window : image.windows) {
-            m_sums.resize(std::max(m_sums.size(), window.size()), 0);
-            for (size_t block = 0; block < window.size(); ++block)
-                m_sums[block] += window[block];
-            ++m_windows;
-        }
-    }
-    std::vector<double> means() const {
-        std::vector<double> means;
-        for (std::int64_t sum : m_sums)
-            means.push_back(double(sum) / double(std::max<std::int64_t>(m_windows, 1)));
-        return means;
-    }
-
-private:
-    std::vector<std::int64_t> m_sums;
-    std::int64_t m_windows = 0;
-};
-
 void addImage(EvalRow& row, const ImageCounts& image) {
     const Confusion whole = image.classes.whole();
     row.classes += image.classes;
@@ -88,7 +65,7 @@ double median(const std::vector<double>& values) {
 
 EvalRow summarise(const EvalCounts& counts, size_t setting) {
     EvalRow row = emptyRow(counts.head.settings.at(setting), counts.head.classCount, counts.head.ignored);
-    TokenSums tokens;
+    TokenMeans tokens;
     ImageTimes times;
     for (const Group& group : counts.groups) {
         if (setting >= group.rows.size()) continue;  // no image of the group could be used
@@ -96,7 +73,8 @@ EvalRow summarise(const EvalCounts& counts, size_t setting) {
         row.device = part.device, row.precision = part.precision, row.schedule = part.schedule;
         addTimes(row, times, part);
         for (const ImageCounts& image : part.images) {
-            tokens.add(image);
+            for (const std::vector<int>& window : image.windows)
+                tokens.add(window);
             addImage(row, image);
         }
     }

@@ -27,11 +27,12 @@ class TokenMeans {
 public:
     /// `mapGiven`: the first stage is an input map and not part of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
+    void add(const std::vector<int>& tokens);  ///< entering each block
     std::vector<double> means() const;
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
 
 private:
-    std::vector<double> m_sums;
+    std::vector<double> m_sums;  ///< of whole numbers, so the order of images does not matter
     std::vector<int> m_schedule;
     int m_images = 0;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/measure/reuse_counts.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -57,11 +59,7 @@ bool isMap(const Network& network, const cv::Mat& output) {
 
 double labelAgreement(const cv::Mat& full, const cv::Mat& other) {
     if (full.size() != other.size()) return 0;
-    cv::Mat a, b, equal;
-    full.convertTo(a, CV_32S);
-    other.convertTo(b, CV_32S);
-    cv::compare(a, b, equal, cv::CMP_EQ);
-    return full.empty() ? 1 : double(cv::countNonZero(equal)) / double(full.total());
+    return full.empty() ? 1 : shareOfEqual(full, other);
 }
 
 double mapAgreement(const cv::Mat& full, const cv::Mat& other) {
