@@ -112,12 +112,6 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
                                                 std::to_string(count) + " is missing; name every shard");
 }
 
-/// How many groups shard i of n has.
-size_t groupsOf(const EvalHead& head) {
-    const size_t index = size_t(head.shard.index), count = size_t(head.shard.count);
-    return (head.groups + count - index) / count;
-}
-
 }  // namespace
 
 CountsFile::CountsFile(const std::string& path, const Json& head, const CountsFormat& format) {
@@ -181,7 +175,7 @@ CountsFormat groupsInto(EvalCounts& counts) {
     return {"mpm_counts",
             [&](const Json& head) {
                 counts.head = headFrom(head);
-                return groupsOf(counts.head);
+                return counts.head.shard.of(counts.head.groups);
             },
             [&](const Json& row) {
                 counts.groups.push_back(groupFrom(row, counts.head.classCount, counts.head.ignored));

@@ -1,8 +1,11 @@
 #include "pipeline/measure/counts_json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
+
+#include "base/statistics.hpp"
 
 namespace mpm::pipeline {
 
@@ -153,6 +156,18 @@ Group groupFrom(const Json& json, int classes, int ignored) {
 
 Json finite(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json reuseJson(const ReuseCounts& reuse) {
+    if (reuse.forwards == 0) return nullptr;
+    return {{"recomputed", reuse.meanRecomputed()},
+            {"full", reuse.fullShare()},
+            {"suspended", reuse.suspendedShare()}};
+}
+
+Json agreementJson(const std::vector<double>& agreement) {
+    if (agreement.empty()) return nullptr;
+    return {{"mean", mean(agreement)}, {"worst", *std::min_element(agreement.begin(), agreement.end())}};
 }
 
 std::string lineOf(const Json& json) {

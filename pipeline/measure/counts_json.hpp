@@ -12,6 +12,12 @@ using Json = nlohmann::ordered_json;
 /// A number, or null if it is not finite: JSON has neither NaN nor infinity.
 Json finite(double value);
 
+/// Null if nothing reused.
+Json reuseJson(const ReuseCounts& reuse);
+
+/// Mean and worst frame; null if there is none.
+Json agreementJson(const std::vector<double>& agreement);
+
 /// Writing and reading by one list of names and members.
 struct FieldWriter {
     Json& json;

@@ -13,6 +13,9 @@ namespace mpm::pipeline {
 /// Part `index` (from 1) of `count`.
 struct Shard {
     int index = 1, count = 1;
+
+    /// How many of `all` it has.
+    size_t of(size_t all) const { return (all + size_t(count) - size_t(index)) / size_t(count); }
 };
 
 struct EvalRequest {

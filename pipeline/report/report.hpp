@@ -6,7 +6,6 @@
 #include "pipeline/measure/bench_rounds.hpp"
 #include "pipeline/measure/counts_json.hpp"
 #include "pipeline/measure/eval_summary.hpp"
-#include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/tune/model_trials.hpp"
 
 namespace mpm::pipeline {
@@ -15,12 +14,6 @@ Json evalJson(const EvalSummary& summary);
 
 Json toJson(const BenchRow& row);
 Json benchJson(const MeasureHead& head, const std::vector<BenchRow>& rows);
-
-/// Null if nothing reused.
-Json reuseJson(const ReuseCounts& reuse);
-
-/// Mean and worst frame; null if there is none.
-Json agreementJson(const std::vector<double>& agreement);
 
 Json tuneJson(const MeasureHead& head, const ModelTuning& tuning, const TuneGoal& goal);
 

@@ -53,12 +53,6 @@ DetectionCounts countsFrom(const Json& json) {
     return counts;
 }
 
-/// Rows of the shard that the head is of.
-size_t rowsOf(const Json& head) {
-    const auto index = head.at("shard").at(0).get<size_t>(), count = head.at("shard").at(1).get<size_t>();
-    return (head.at("images").get<size_t>() + count - index) / count * head.at("settings").size();
-}
-
 }  // namespace
 
 Json toJson(const DetectionCounts& counts) {
@@ -81,7 +75,8 @@ CountsFormat detectionsInto(DetectionEval& eval) {
                 for (const Json& one : head.at("categories"))
                     demandLine(one.at("id").is_number_integer() && one.at("name").is_string());
                 eval.head = head;
-                return rowsOf(head);
+                return head.at("shard").get<Shard>().of(head.at("images").get<size_t>()) *
+                       head.at("settings").size();
             },
             [&](const Json& row) {
                 eval.counts.push_back(countsFrom(row));
@@ -148,10 +143,7 @@ void addCost(const RowImages& images, Json& row) {
     row["images"] = images.size();
     row["ms"] = times.empty() ? Json(nullptr) : finite(quantile(times, .5));
     row["images_per_second"] = totalMs > 0 ? Json(1000 * double(images.size()) / totalMs) : Json(nullptr);
-    if (reuse.forwards > 0)
-        row["reuse"] = {{"recomputed", reuse.meanRecomputed()},
-                        {"full", reuse.fullShare()},
-                        {"suspended", reuse.suspendedShare()}};
+    if (reuse.forwards > 0) row["reuse"] = reuseJson(reuse);
 }
 
 }  // namespace
