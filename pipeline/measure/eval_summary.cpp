@@ -6,8 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "base/statistics.hpp"
-
 namespace mpm::pipeline {
 
 namespace {
@@ -88,22 +86,6 @@ EvalRow summarise(const EvalCounts& counts, size_t setting) {
 }
 
 }  // namespace
-
-double EvalRow::gflops() const {
-    return mean(operations) / 1e9;
-}
-
-double EvalRow::gflopsDeviation() const {
-    return deviation(operations) / 1e9;
-}
-
-double EvalRow::tokensKept() const {
-    return mean(kept);
-}
-
-Rate EvalRow::imagesPerSecond() const {
-    return rateOf(groupImages, groupMs);
-}
 
 EvalSummary::EvalSummary(const EvalCounts& counts) : head(counts.head), classNames(counts.head.classes) {
     std::set<std::string> precisions;

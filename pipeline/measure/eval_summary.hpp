@@ -31,10 +31,10 @@ struct EvalRow {
     std::vector<double> agreement;  ///< with all tokens, by image; empty if that was not measured
 
     int images() const { return static_cast<int>(operations.size()); }
-    double gflops() const;
-    double gflopsDeviation() const;
-    double tokensKept() const;     ///< after the last merge, mean over images
-    Rate imagesPerSecond() const;  ///< the error is over groups
+    double gflops() const { return mean(operations) / 1e9; }
+    double gflopsDeviation() const { return deviation(operations) / 1e9; }
+    double tokensKept() const { return mean(kept); }  ///< after the last merge, mean over images
+    Rate imagesPerSecond() const { return rateOf(groupImages, groupMs); }  ///< the error is over groups
 };
 
 struct EvalSummary {

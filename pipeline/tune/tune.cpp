@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/statistics.hpp"
-
 namespace mpm::pipeline {
 
 double TuneRow::speed() const {
@@ -15,19 +13,11 @@ double TuneRow::speed() const {
     return quantile(ratios, 0.5);
 }
 
-double TuneRow::agreement() const {
-    return mean(agreements);
-}
-
 double TuneRow::worst() const {
     std::vector<double> sorted = agreements;
     std::sort(sorted.begin(), sorted.end());
     sorted.resize((sorted.size() + 9) / 10);
     return mean(sorted);
-}
-
-double TuneRow::medianMs() const {
-    return quantile(ms, 0.5);
 }
 
 std::vector<double> TuneRow::meanTokens() const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "pipeline/measure/method.hpp"
 #include "pipeline/measure/watcher.hpp"
 
@@ -35,10 +36,10 @@ struct TuneRow {
     std::vector<double> tokens;  ///< entering each block, summed over images
 
     size_t images() const { return ms.size(); }
-    double speed() const;      ///< times as fast as all tokens: the median over images
-    double agreement() const;  ///< mean
-    double worst() const;      ///< mean of the worst tenth, at least one image
-    double medianMs() const;
+    double speed() const;  ///< times as fast as all tokens: the median over images
+    double agreement() const { return mean(agreements); }
+    double worst() const;  ///< mean of the worst tenth, at least one image
+    double medianMs() const { return quantile(ms, 0.5); }
     std::vector<double> meanTokens() const;
     bool merged() const;  ///< any image
 };
