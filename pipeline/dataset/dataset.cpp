@@ -7,6 +7,8 @@
 
 #include <opencv2/imgcodecs.hpp>
 
+#include "pipeline/image/read.hpp"
+
 namespace fs = std::filesystem;
 
 namespace mpm::pipeline {
@@ -56,19 +58,23 @@ FolderDataset FolderDataset::withClassFile(const std::string& root, const std::s
     return {root, split, readClasses((fs::path(root) / "classes.json").string())};
 }
 
-static void checkIds(const cv::Mat& labels, const Classes& classes, const std::string& path) {
-    const auto valid = [&](int id) { return id < classes.count() || id == classes.ignored; };
-    for (int y = 0; y < labels.rows; ++y) {
+cv::Mat imageAt(const std::string& path, int flags) {
+    try {
+        return readImage(path, flags);
+    } catch (const ImageError& error) {
+        CV_Error(cv::Error::StsParseError, path + " cannot be read: " + error.what());
+    }
+}
+
+void checkIds(const cv::Mat& labels, int classes, int ignored, const std::string& path) {
+    for (int y = 0; y < labels.rows; ++y)
         for (int x = 0; x < labels.cols; ++x) {
             const int id = labels.depth() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
-            if (!valid(id)) {
-                CV_Error(cv::Error::StsOutOfRange, path + ": id " + std::to_string(id) + " has no class (" +
-                                                       std::to_string(classes.count()) +
-                                                       " classes, ignored " +
-                                                       std::to_string(classes.ignored) + ")");
-            }
+            if (id < classes || id == ignored) continue;
+            CV_Error(cv::Error::StsOutOfRange, path + ": id " + std::to_string(id) + " has no class (" +
+                                                   std::to_string(classes) + " classes, ignored " +
+                                                   std::to_string(ignored) + ")");
         }
-    }
 }
 
 Sample FolderDataset::at(size_t index) const {
@@ -85,7 +91,7 @@ cv::Mat FolderDataset::labelsAt(size_t index) const {
     cv::Mat labels = imageAt(path, cv::IMREAD_UNCHANGED);
     if (labels.empty() || (labels.type() != CV_8UC1 && labels.type() != CV_16UC1))
         CV_Error(cv::Error::StsParseError, path + " must be an image of one 8- or 16-bit channel of ids");
-    checkIds(labels, m_classes, path);
+    checkIds(labels, m_classes.count(), m_classes.ignored, path);
     return labels;
 }
 

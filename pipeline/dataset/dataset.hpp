@@ -46,4 +46,7 @@ private:
 /// As readImage(); throws cv::Exception that names the path.
 cv::Mat imageAt(const std::string& path, int flags);
 
+/// Throws cv::Exception that names the path if a label (CV_8U or CV_16U) is neither a class nor ignored.
+void checkIds(const cv::Mat& labels, int classes, int ignored, const std::string& path);
+
 }  // namespace mpm::pipeline

@@ -61,17 +61,6 @@ cv::Mat reduceZero(const cv::Mat& labels) {
     return ids;
 }
 
-void checkIds(const cv::Mat& labels, int classes, int ignored, const std::string& path) {
-    for (int y = 0; y < labels.rows; ++y)
-        for (int x = 0; x < labels.cols; ++x) {
-            const int id = labels.depth() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
-            if (id < classes || id == ignored) continue;
-            CV_Error(cv::Error::StsOutOfRange, path + ": id " + std::to_string(id) + " has no class (" +
-                                                   std::to_string(classes) + " classes, ignored " +
-                                                   std::to_string(ignored) + ")");
-        }
-}
-
 }  // namespace
 
 Layout layoutFrom(const std::string& name) {
