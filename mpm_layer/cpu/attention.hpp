@@ -88,9 +88,7 @@ public:
 private:
     bool inI8() const { return m_precision == Precision::I8; }
     /// Words of a key of a head: pairs or quads.
-    int wordsPerKey() const {
-        return inI8() ? kernels::quadsOf(m_encoder.headSize) : kernels::pairsOf(m_encoder.headSize);
-    }
+    int wordsPerKey() const { return wordsOf(m_precision, m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);
     void packKey(int key);

@@ -63,30 +63,18 @@ void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, i
     const int columns = std::min(tileColumns(), right.columns - first);
     const std::int64_t whole = std::lcm<std::int64_t>(unit, std::lcm(kTileRows, kernels::rowGroup()));
     const int step = static_cast<int>(std::min<std::int64_t>(whole, left.count()));
-    const bool pairs = left.precision() == Precision::BF16, quads = left.precision() == Precision::I8;
-    kernels::PackedWeights packed;
-    kernels::PackedWeightsBf16 packedPairs;
-    kernels::PackedWeightsI8 packedQuads;
-    if (quads) {
-        packColumns(right, first, columns, packedQuads);
-    } else if (pairs) {
-        packedPairs = kernels::PackedWeightsBf16(right.values + first, right.stride, right.depth, columns);
+    RightColumns packed;
+    if (left.precision() == Precision::I8) {
+        packColumns(right, first, columns, packed.quads);
+    } else if (left.precision() == Precision::BF16) {
+        packed.pairs = kernels::PackedWeightsBf16(right.values + first, right.stride, right.depth, columns);
     } else {
-        packed = kernels::PackedWeights(right.values + first, right.stride, right.depth, columns);
+        packed.floats = kernels::PackedWeights(right.values + first, right.stride, right.depth, columns);
     }
     kernels::Buffer products(checkedProduct<size_t>(step, columns));
     for (int row = 0; row < left.count(); row += step) {
         const int rows = std::min(step, left.count() - row);
-        const size_t at = row * left.stride();
-        if (quads) {
-            kernels::productI8(left.quads() + at, left.stride(), left.scales() + row, rows, packedQuads, {},
-                               products.data(), columns);
-        } else if (pairs) {
-            kernels::productBf16(left.pairs() + at, left.stride(), rows, packedPairs, {}, products.data(),
-                                 columns);
-        } else {
-            kernels::product(left.floats() + at, left.stride(), rows, packed, {}, products.data(), columns);
-        }
+        packed.multiply(left, row, rows, 0, {}, products.data(), columns);
         use(ProductPiece{row, rows, first, columns}, products.data());
     }
 }

@@ -80,10 +80,6 @@ bool ConvBand::joinsLines() const {
            m_layout.row() == static_cast<size_t>(m_shape.x.size);
 }
 
-int ConvBand::channelsEach() const {
-    return m_precision == Precision::F32 ? 1 : m_precision == Precision::BF16 ? 2 : 4;
-}
-
 void ConvBand::fill(const float* channels, bool rectified, int top, int firstPlane, int planes) {
     m_channels = channels;
     m_rectified = rectified;
@@ -117,7 +113,7 @@ const float* ConvBand::pixels(int channel, int y, int lines) {
 void ConvBand::measure(int begin, int end) {
     const int step = m_width == m_shape.x.size ? std::max(1, end - begin) : 1;
     m_largest = 0;
-    const int each = channelsEach();
+    const int each = valuesOf(m_precision);  // channels of a plane
     const int last =
         std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: as rows of weights
     for (int c = m_first * each; c < last; ++c) {
@@ -132,8 +128,8 @@ void ConvBand::measure(int begin, int end) {
 
 // Pixels of all channels, of one line of the image or of several that are one.
 void ConvBand::fillLines(int y, int lines, int line) {
-    const int width = m_width * lines;  // fits: a part of the image
-    const int each = channelsEach();
+    const int width = m_width * lines;       // fits: a part of the image
+    const int each = valuesOf(m_precision);  // channels of a plane
     const bool direct = m_layout.strideX() == 1;
     const size_t before = static_cast<size_t>(m_shape.x.before), row = m_layout.row();
     const auto at = [&](int plane) { return m_cells + plane * m_layout.plane() + line * row; };

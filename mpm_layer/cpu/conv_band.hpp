@@ -47,7 +47,6 @@ public:
 
 private:
     bool joinsLines() const;
-    int channelsEach() const;  ///< of a plane
     const float* pixels(int channel, int y, int lines);
     void measure(int begin, int end);
     void fillLines(int y, int lines, int line);

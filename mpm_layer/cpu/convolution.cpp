@@ -32,10 +32,6 @@ int blockPlanesOf(const ConvShape& shape, int planes) {
     return roundUp(divideUp(planes, divideUp(planes, most)), kCellsOfTile);
 }
 
-int valuesOf(Precision precision) {
-    return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
-}
-
 // Right operands of a tile of pixels, in each precision.
 class Tile {
 public:
@@ -49,16 +45,16 @@ public:
                   width = kernels::panelColumns();  // fits: a row of weights
         m_cells = cells;
         m_columns = count;
-        if (precision == Precision::F32) m_floats.reshape(depth, count);
-        if (precision == Precision::BF16) m_pairs.reshape(depth, count);
-        if (precision == Precision::I8) m_quads.reshape(depth, count);
+        if (precision == Precision::F32) m_right.floats.reshape(depth, count);
+        if (precision == Precision::BF16) m_right.pairs.reshape(depth, count);
+        if (precision == Precision::I8) m_right.quads.reshape(depth, count);
         for (int p = 0; p * width < count; ++p) {
             placeRuns(first + p * width);
             const int here = std::min(width, count - p * width);
-            if (precision == Precision::F32) gatherPanel(band, m_floats.panel(p));
-            if (precision == Precision::BF16) gatherPanel(band, m_pairs.panel(p));
+            if (precision == Precision::F32) gatherPanel(band, m_right.floats.panel(p));
+            if (precision == Precision::BF16) gatherPanel(band, m_right.pairs.panel(p));
             if (precision == Precision::I8) {
-                gatherPanel(band, m_quads.panel(p));
+                gatherPanel(band, m_right.quads.panel(p));
                 setColumns(band, p * width, here);
             }
         }
@@ -69,16 +65,7 @@ public:
     /// Rows of the weights, from cell `first` on, with the tile.
     void multiply(int row, int rows, int first, const kernels::Epilogue& epilogue, float* to,
                   size_t stride) const {
-        const LeftRows& left = m_weights.rows();
-        const size_t at = row * left.stride() + first;
-        if (left.precision() == Precision::BF16) {
-            kernels::productBf16(left.pairs() + at, left.stride(), rows, m_pairs, epilogue, to, stride);
-        } else if (left.precision() == Precision::I8) {
-            kernels::productI8(left.quads() + at, left.stride(), left.scales() + row, rows, m_quads, epilogue,
-                               to, stride);
-        } else {
-            kernels::product(left.floats() + at, left.stride(), rows, m_floats, epilogue, to, stride);
-        }
+        m_right.multiply(m_weights.rows(), row, rows, first, epilogue, to, stride);
     }
 
 private:
@@ -117,7 +104,7 @@ private:
             for (int n = 0; n < width; ++n)
                 sums[n] += sums[tap * width + n];
         }
-        m_quads.setColumns(first, count, band.largest(), sums);
+        m_right.quads.setColumns(first, count, band.largest(), sums);
     }
 
     const ConvWeights& m_weights;
@@ -126,9 +113,7 @@ private:
     int m_cells = 0, m_columns = 0;
     std::vector<kernels::CellRun> m_runs[2];
     std::vector<std::int32_t> m_tapSums;
-    kernels::PackedWeights m_floats;
-    kernels::PackedWeightsBf16 m_pairs;
-    kernels::PackedWeightsI8 m_quads;
+    RightColumns m_right;
 };
 
 class Convolution {

@@ -4,14 +4,6 @@
 #include <functional>
 
 namespace mpm::cpu {
-namespace {
-
-int widthIn(Precision precision, int width) {
-    if (precision == Precision::BF16) return kernels::pairsOf(width);
-    return precision == Precision::I8 ? kernels::quadsOf(width) : width;
-}
-
-}  // namespace
 
 LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
                    std::optional<float> least, kernels::Finer finer)
@@ -20,7 +12,7 @@ LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int 
       m_width(width),
       m_least(least),
       m_finer(finer),
-      m_stride(kernels::paddedStride(widthIn(precision, width))) {
+      m_stride(kernels::paddedStride(wordsOf(precision, width))) {
     const size_t size = kernels::paddedSize(count, m_stride);
     const size_t scales = precision == Precision::I8 ? kernels::paddedStride(count) : 0;
     const size_t row = precision == Precision::F32 ? 0 : kernels::paddedStride(width);
@@ -37,6 +29,19 @@ void LeftRows::pack(int r, const float* row) {
                           : kernels::packQuads(row, m_width, to, m_finer);
 }
 
+void RightColumns::multiply(const LeftRows& left, int row, int rows, size_t word,
+                            const kernels::Epilogue& epilogue, float* output, size_t outputStride) const {
+    const size_t stride = left.stride(), at = row * stride + word;
+    if (left.precision() == Precision::BF16) {
+        kernels::productBf16(left.pairs() + at, stride, rows, pairs, epilogue, output, outputStride);
+    } else if (left.precision() == Precision::I8) {
+        kernels::productI8(left.quads() + at, stride, left.scales() + row, rows, quads, epilogue, output,
+                           outputStride);
+    } else {
+        kernels::product(left.floats() + at, stride, rows, floats, epilogue, output, outputStride);
+    }
+}
+
 Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
                Precision precision, std::optional<float> least)
     : m_precision(precision), m_least(least) {
@@ -45,16 +50,17 @@ Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, 
     m_columns = matrix.size[1];
     if (m_columns < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
     if (precision == Precision::BF16) {
-        m_weightBf16 = kernels::PackedWeightsBf16(values, m_columns, depth, m_columns);
+        m_weight.pairs = kernels::PackedWeightsBf16(values, m_columns, depth, m_columns);
     } else if (precision == Precision::I8) {
-        m_weightI8 = kernels::PackedWeightsI8(values, m_columns, depth, m_columns, least);
+        m_weight.quads = kernels::PackedWeightsI8(values, m_columns, depth, m_columns, least);
     } else {
-        m_weight = kernels::PackedWeights(values, m_columns, depth, m_columns);
+        m_weight.floats = kernels::PackedWeights(values, m_columns, depth, m_columns);
     }
     m_bias = weights.vector(name + ".bias", m_columns);
-    if (m_weightI8.least().empty()) return;
+    if (m_weight.quads.least().empty()) return;
     m_bias.resize(m_columns, 0.0f);
-    std::transform(m_bias.begin(), m_bias.end(), m_weightI8.least().begin(), m_bias.begin(), std::plus<>());
+    std::transform(m_bias.begin(), m_bias.end(), m_weight.quads.least().begin(), m_bias.begin(),
+                   std::plus<>());
 }
 
 kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
@@ -64,23 +70,14 @@ kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
-    if (m_precision == Precision::BF16) {
-        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weightBf16, withBias(epilogue),
-                             output, outputStride);
-    } else if (m_precision == Precision::I8) {
-        kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_weightI8,
-                           withBias(epilogue), output, outputStride);
-    } else {
-        kernels::product(rows.floats(), rows.stride(), rows.count(), m_weight, withBias(epilogue), output,
-                         outputStride);
-    }
+    m_weight.multiply(rows, 0, rows.count(), 0, withBias(epilogue), output, outputStride);
 }
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const {
     if (output.precision() == Precision::F32) {
         apply(rows, epilogue, output.floats(), output.stride());
     } else if (m_precision == Precision::BF16 && output.precision() == Precision::BF16) {
-        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weightBf16, withBias(epilogue),
+        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs, withBias(epilogue),
                              output.pairs(), output.stride());
     } else {
         // A row's scale is known only when the whole row is.
@@ -96,7 +93,7 @@ void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& o
 void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
     if (m_precision == Precision::F32) {
-        kernels::product(rows, stride, count, m_weight, withBias(epilogue), output, outputStride);
+        kernels::product(rows, stride, count, m_weight.floats, withBias(epilogue), output, outputStride);
         return;
     }
     static thread_local kernels::Buffer scratch;
@@ -107,7 +104,7 @@ void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogu
 }
 
 int Linear::depth() const {
-    return m_precision == Precision::BF16 ? m_weightBf16.depth() : m_weightI8.depth();
+    return m_precision == Precision::BF16 ? m_weight.pairs.depth() : m_weight.quads.depth();
 }
 
 }  // namespace mpm::cpu

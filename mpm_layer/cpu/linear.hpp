@@ -12,6 +12,14 @@
 
 namespace mpm::cpu {
 
+/// Neighbours along the depth of a product that share 32 bits.
+inline int valuesOf(Precision precision) {
+    return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
+}
+inline int wordsOf(Precision precision, int width) {
+    return (width + valuesOf(precision) - 1) / valuesOf(precision);
+}
+
 /// Left operand of a product, in the product's precision. Whole row groups can be read.
 class LeftRows {
 public:
@@ -49,6 +57,17 @@ private:
     float* m_row;  // a row before it becomes pairs or quads
 };
 
+/// Right operand of a product; that in the precision of the left one counts.
+struct RightColumns {
+    kernels::PackedWeights floats;
+    kernels::PackedWeightsBf16 pairs;
+    kernels::PackedWeightsI8 quads;
+
+    /// output = epilogue(product) with `rows` rows of `left` from `row` on, each from word `word` on.
+    void multiply(const LeftRows& left, int row, int rows, size_t word, const kernels::Epilogue& epilogue,
+                  float* output, size_t outputStride) const;
+};
+
 /// A layer is multiplied in int8 if quantising its weights by column changes them by less than this (root
 /// mean square): normally distributed weights lose 0.8 %, a column whose largest weight is 50 times the
 /// others 11 %.
@@ -84,9 +103,7 @@ private:
     int m_columns = 0;
     Precision m_precision = Precision::F32;
     std::optional<float> m_least;
-    kernels::PackedWeights m_weight;
-    kernels::PackedWeightsBf16 m_weightBf16;
-    kernels::PackedWeightsI8 m_weightI8;
+    RightColumns m_weight;
     std::vector<float> m_bias;
 };
 
