@@ -196,31 +196,6 @@ std::string EncoderControl::methodOfFile() const {
     return m_segments.method();
 }
 
-void EncoderControl::setReuseOfFile(const Reuse& reuse) {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    m_reuseOfFile = reuse;
-}
-
-Reuse EncoderControl::reuseOfFile() const {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    return m_reuseOfFile;
-}
-
-void EncoderControl::setDim(int dim) {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    m_dim = dim;
-}
-
-int EncoderControl::dim() const {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    return m_dim;
-}
-
-Settings EncoderControl::own() const {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    return m_own;
-}
-
 Settings EncoderControl::ownOrProcess(const EncoderControl* backbone) const {
     Settings settings = own(), process = processSettings();
     if (backbone && !m_config.merges) {
@@ -233,7 +208,8 @@ Settings EncoderControl::ownOrProcess(const EncoderControl* backbone) const {
     }
     if (!m_config.merges) process.schedule.reset();
     settings.fallBackTo(process);
-    if (!settings.reuse && process.reuseText) settings.reuse = reuseFrom(*process.reuseText, reuseOfFile());
+    if (!settings.reuse && process.reuseText)
+        settings.reuse = reuseFrom(*process.reuseText, read(m_reuseOfFile));
     return settings;
 }
 
@@ -251,7 +227,7 @@ std::string EncoderControl::method() const {
 
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
-    settings.fallBackToEnvironment(m_config.merges, reuseOfFile());
+    settings.fallBackToEnvironment(m_config.merges, read(m_reuseOfFile));
     // An empty schedule runs all tokens, with reducers that ignore the schedule, too.
     if (settings.schedule && settings.schedule->empty()) settings.method = "none";
     if (!settings.schedule) settings.schedule = scheduleOfFile();
@@ -261,16 +237,6 @@ Settings EncoderControl::effective(const EncoderControl* backbone) const {
     if (!settings.method) settings.method = settings.schedule->empty() ? "none" : methodOfFile();
     if (!settings.reuse) settings.reuse = std::optional<Reuse>();
     return settings;
-}
-
-void EncoderControl::setRunner(std::weak_ptr<EncoderRunner> runner) {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    m_runner = std::move(runner);
-}
-
-std::shared_ptr<EncoderRunner> EncoderControl::runner() const {
-    const std::lock_guard<std::mutex> lock(m_guard);
-    return m_runner.lock();
 }
 
 void EncoderControl::setReport(const EncoderConfig& segment, Report report) {

@@ -68,8 +68,8 @@ public:
     int segments() const;
     /// Throws if segments are missing or overlap.
     void checkSegments() const;
-    void setDim(int dim);
-    int dim() const;
+    void setDim(int dim) { write(m_dim, dim); }
+    int dim() const { return read(m_dim); }
 
     template <class Change>
     void change(const Change& change) {
@@ -77,9 +77,9 @@ public:
         change(m_own);
     }
     /// Values from the model file. Text that turns reuse on starts from them.
-    void setReuseOfFile(const Reuse& reuse);
+    void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// The settings of the handle.
-    Settings own() const;
+    Settings own() const { return read(m_own); }
     /// The handle's own settings over the process's over the environment's over the model's. A decoder has no
     /// handle: its device and precision are those of the handle of `backbone`, if that is not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
@@ -87,8 +87,8 @@ public:
     std::string method() const;         ///< likewise
 
     /// The runner of this encoder, so that the handle can start a forward.
-    void setRunner(std::weak_ptr<EncoderRunner> runner);
-    std::shared_ptr<EncoderRunner> runner() const;
+    void setRunner(std::weak_ptr<EncoderRunner> runner) { write(m_runner, std::move(runner)); }
+    std::shared_ptr<EncoderRunner> runner() const { return read(m_runner).lock(); }
 
     /// Of one segment; the first one of a chain begins the report anew. The listener gets each report of a
     /// backbone, in the thread of the forward.
@@ -102,7 +102,17 @@ private:
     Settings ownOrProcess(const EncoderControl* backbone) const;
     std::vector<int> scheduleOfFile() const;
     std::string methodOfFile() const;
-    Reuse reuseOfFile() const;
+
+    template <class Value>
+    Value read(const Value& member) const {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        return member;
+    }
+    template <class Value>
+    void write(Value& member, Value value) {
+        const std::lock_guard<std::mutex> lock(m_guard);
+        member = std::move(value);
+    }
 
     const EncoderConfig m_config;
     mutable std::mutex m_guard;
