@@ -5,7 +5,6 @@
 #include <cstring>
 #include <memory>
 
-#include "mpm_layer/cuda/restore.hpp"
 #include "mpm_layer/cuda/session.hpp"
 
 struct MpmCudaEncoder {

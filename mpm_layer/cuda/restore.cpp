@@ -1,9 +1,5 @@
-#include "mpm_layer/cuda/restore.hpp"
-
-#include <vector>
-
-#include "mpm_layer/cuda/executor.hpp"
-#include "mpm_layer/cuda/transfer.hpp"
+// Restoring without an encoder: MpmRestore on the device.
+#include "mpm_layer/cuda/session.hpp"
 
 namespace mpm::cuda {
 namespace {

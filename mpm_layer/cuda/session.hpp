@@ -90,4 +90,7 @@ private:
 /// In the element type that the weights were packed for.
 std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
 
+/// MpmRestore, without an encoder: uploads, gathers and downloads; complete when it returns.
+void restore(int device, const MpmCudaRestore& request);
+
 }  // namespace mpm::cuda
