@@ -159,19 +159,20 @@ void ScreenedRows::normaliseAll() {
 
 namespace {
 
-constexpr int kSample = 32;
+constexpr int kSampledRows = 32;
 constexpr double kGolden = 0.6180339887;
 constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows from all over the image, one from each of kSample parts. Where in its part varies: else a grid
-/// of tokens would give rows of few columns.
+/// Unit rows from all over the image, one from each of kSampledRows parts. Where in its part varies: else a
+/// grid of tokens would give rows of few columns.
 struct Basis::Sample {
-    Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSample * stride) {
-        for (int n = 0; n < std::min(kSample, rows.count); ++n) {
+    Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
+        for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {
             float* to = row(count);
-            const double at = (n + std::fmod(n * kGolden, 1.0)) * rows.count / std::min(kSample, rows.count);
+            const double at =
+                (n + std::fmod(n * kGolden, 1.0)) * rows.count / std::min(kSampledRows, rows.count);
             if (!kernels::unitRow(rows.row(static_cast<int>(at)), rows.width, to)) continue;
             // Rows of zeros are no reason to move the origin away from all others.
             count += std::any_of(to, to + rows.width, [](float v) { return v != 0; });

@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::uint64_t kLimit = std::uint64_t{64} << 30;
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 30;
 
 /// Tensors to write, and their memory.
 class Parts {
@@ -94,7 +94,7 @@ void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, 
 }
 
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser) {
-    return fromFile(path, kLimit, [&](const std::string& bytes) {
+    return fromFile(path, kMostBytes, [&](const std::string& bytes) {
         const CheckpointFile file = parseCheckpoint(bytes);
         demand(file.hasProgress, "holds weights only, so no run can continue from it");
         const std::string options = optionsOf(file).toJson();
@@ -107,7 +107,7 @@ Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& me
 }
 
 Segmenter loadModel(const std::string& path) {
-    return fromFile(path, kLimit, [](const std::string& bytes) {
+    return fromFile(path, kMostBytes, [](const std::string& bytes) {
         const CheckpointFile file = parseCheckpoint(bytes);
         Segmenter model(optionsOf(file));
         readPart(file, "mean.", model);
