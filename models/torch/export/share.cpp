@@ -90,7 +90,7 @@ int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
             .unsqueeze(0);
     const int means =
         m_graph.addConstant("embed.coarse.table", tensorOf(superpatchMeans(positions, m_rows, m_columns)[0]));
-    const int64_t side = patch.ints[0] / 2;
+    const int64_t side = patch.as<List<int64_t>>()[0] / 2;
     Node& half = add("MpmResize", "mpm", {image}, {"embed.half"});
     half.attributes["size"] = Attribute::of(
         List<int64_t>{checkedProduct<int64_t>(m_rows, side), checkedProduct<int64_t>(m_columns, side)});
