@@ -35,9 +35,8 @@ int Call::axis(int64_t axis, int rank) const {
 }
 
 Tensor& Call::make(size_t k, Type type, const Shape& shape) {
-    this->shape(k, type, shape);
-    out[k].allocate();
-    return out[k];
+    if (k >= out.size()) out.resize(k + 1);
+    return out[k] = Tensor::zeros(type, shape);
 }
 
 void Call::shape(size_t k, Type type, const Shape& shape) {

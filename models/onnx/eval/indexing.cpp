@@ -117,8 +117,7 @@ void gatherND(Call& c) {
 }
 
 Tensor copyOf(const Tensor& x) {
-    Tensor y(x.type(), x.shape());
-    y.allocate();
+    Tensor y = Tensor::zeros(x.type(), x.shape());
     withData(x, y, [&](const auto* from, auto* to) { std::copy(from, from + x.size(), to); });
     return y;
 }

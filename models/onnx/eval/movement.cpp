@@ -259,8 +259,7 @@ void repeat(Call& c) {
     }
     elementCount(shape);
     if (!x.known()) return c.shape(0, x.type(), shape);
-    Tensor y(x.type(), wide);
-    y.allocate();
+    Tensor y = Tensor::zeros(x.type(), wide);
     copyStrided(x.reshaped(folded), y, 0, broadcastStrides(folded, wide));
     c.out.assign(1, y.reshaped(shape));
 }
@@ -330,8 +329,7 @@ void permuteBlocks(Call& c, const Shape& folded, const std::vector<int>& order, 
         wide.push_back(folded[k]);
         steps.push_back(from[k]);
     }
-    Tensor y(x.type(), wide);
-    y.allocate();
+    Tensor y = Tensor::zeros(x.type(), wide);
     copyStrided(x.reshaped(folded), y, 0, steps);
     c.out.assign(1, y.reshaped(shape));
 }

@@ -10,8 +10,7 @@ namespace {
 
 /// Many products of matrices, the leading axes broadcast against one another.
 Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
-    Tensor y(Type::Float, shape);
-    y.allocate();
+    Tensor y = Tensor::zeros(Type::Float, shape);
     const int64_t m = a.dim(-2), k = a.dim(-1), n = b.dim(-1);
     const Shape lead(shape.begin(), shape.end() - 2);
     const int64_t count = elementCount(lead);

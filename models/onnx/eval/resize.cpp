@@ -77,8 +77,7 @@ Tensor along(const Tensor& x, int axis, int64_t extent, const Taps& taps) {
     Shape shape = x.shape();
     const int64_t in = shape[axis];
     shape[axis] = extent;
-    Tensor y(Type::Float, shape);
-    y.allocate();
+    Tensor y = Tensor::zeros(Type::Float, shape);
     const int64_t inner = extentOf(shape, static_cast<size_t>(axis) + 1, shape.size());
     parallel(y.size() / std::max<int64_t>(1, inner), 64, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {

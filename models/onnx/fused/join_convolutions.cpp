@@ -70,8 +70,7 @@ private:
                 return false;
         const auto value = [&](int k, int64_t out) { return m_graph.constant(norm.inputs[k]).at(out); };
         const double epsilon = norm.getFloat("epsilon", 1e-5f);
-        Tensor scaled(Type::Float, weight.shape()), bias(Type::Float, {outs});
-        scaled.allocate();
+        Tensor scaled = Tensor::zeros(Type::Float, weight.shape()), bias(Type::Float, {outs});
         bias.allocate();
         const bool biased = convolution.input(2) != kAbsent;
         for (int64_t out = 0; out < outs; ++out) {

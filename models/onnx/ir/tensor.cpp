@@ -30,7 +30,7 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 }
 
 template <typename T>
-std::shared_ptr<const void> zeros(int64_t count, const std::shared_ptr<Held>& held) {
+std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
     T* data = new T[static_cast<size_t>(count) + 1]();  // with a spare element, too
     return {data, [held](T* values) { delete[] values; }};
 }
@@ -78,6 +78,12 @@ Tensor Tensor::ints(const Shape& shape, int64_t value, Type type) {
     return {type, shape, keep(std::vector<int64_t>(elementCount(shape), value), held)};
 }
 
+Tensor Tensor::zeros(Type type, const Shape& shape) {
+    Tensor tensor(type, shape);
+    tensor.allocate();
+    return tensor;
+}
+
 Tensor Tensor::vector(std::vector<int64_t> values) {
     const Shape shape{static_cast<int64_t>(values.size())};
     const auto held = charge(shape, 8);
@@ -86,7 +92,7 @@ Tensor Tensor::vector(std::vector<int64_t> values) {
 
 void Tensor::allocate() {
     const auto held = charge(m_shape, isFloat() ? 4 : 8);
-    m_data = isFloat() ? zeros<float>(m_count, held) : zeros<int64_t>(m_count, held);
+    m_data = isFloat() ? cleared<float>(m_count, held) : cleared<int64_t>(m_count, held);
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
@@ -98,8 +104,7 @@ Tensor Tensor::reshaped(Shape shape) const {
 
 Tensor Tensor::transposed() const {
     const int64_t rows = dim(0), columns = m_count / std::max<int64_t>(1, rows);
-    Tensor turned(Type::Float, {columns, rows});
-    turned.allocate();
+    Tensor turned = Tensor::zeros(Type::Float, {columns, rows});
     const float* from = f();
     float* to = turned.writeF();
     for (int64_t r = 0; r < rows; ++r) {

@@ -33,6 +33,7 @@ public:
     static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many as the shape has
     static Tensor ints(const Shape& shape, int64_t value = 0, Type type = Type::Int);
     static Tensor vector(std::vector<int64_t> values);
+    static Tensor zeros(Type type, const Shape& shape);
     static Tensor scalar(float value) { return floats({}, value); }
 
     Type type() const { return m_type; }

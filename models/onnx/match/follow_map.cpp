@@ -69,8 +69,7 @@ private:
         for (size_t k = 0; k < inputs.size(); ++k) {
             if (m_part.inputs[k].value != m_source) continue;
             const Tensor other = noiseLike(inputs[k], 2);
-            Tensor mixed = inputs[k].withoutData();
-            mixed.allocate();
+            Tensor mixed = Tensor::zeros(inputs[k].type(), inputs[k].shape());
             std::copy(inputs[k].f() + 0, inputs[k].f() + inputs[k].size(), mixed.writeF() + 0);
             for (int64_t image = 0; image < m_backbone.blocks[0].batch; ++image) {
                 for (int64_t token = 0; token < m_backbone.imageTokens(); ++token) {

@@ -266,8 +266,7 @@ private:
         if (m_inner != kAbsent && m_factor != 1) fail("its result is scaled before a norm");
         if (straight() && m_factor == 1) return dense;
         Dense result = dense;
-        result.weight = Tensor(Type::Float, dense.weight.shape());
-        result.weight.allocate();
+        result.weight = Tensor::zeros(Type::Float, dense.weight.shape());
         for (size_t c = 0; c < m_columns.size(); ++c) {
             const float* from = dense.weight.f() + c * columns;
             float* to = result.weight.writeF() + m_columns[c] * columns;

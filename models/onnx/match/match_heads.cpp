@@ -213,8 +213,7 @@ Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, cons
     for (const HeadView* view : views)
         total += static_cast<int64_t>(groups.size()) * view->size;
     const int64_t depth = first.weight.dim(0);
-    Tensor weight(Type::Float, {depth, total});
-    weight.allocate();
+    Tensor weight = Tensor::zeros(Type::Float, {depth, total});
     List<float> bias(total, 0.f);
     int64_t to = 0;
     for (const HeadView* view : views) {

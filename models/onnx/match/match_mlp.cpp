@@ -227,8 +227,7 @@ private:
         }
         if (whole) return withBranch(dense, factor, constant);
         Dense result;
-        result.weight = Tensor(Type::Float, {depth, count});
-        result.weight.allocate();
+        result.weight = Tensor::zeros(Type::Float, {depth, count});
         for (int64_t r = 0; r < depth; ++r) {
             for (int64_t k = 0; k < count; ++k)
                 result.weight.writeF()[r * count + k] = dense.weight.f()[r * width + columns[k].column];

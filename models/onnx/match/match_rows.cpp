@@ -21,8 +21,7 @@ bool close(const Tensor& a, const Tensor& b) {
 }
 
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale) {
-    Tensor x = shape.withoutData();
-    x.allocate();
+    Tensor x = Tensor::zeros(shape.type(), shape.shape());
     for (int64_t k = 0; x.isFloat() && k < x.size(); ++k) {
         seed = seed * 1664525 + 1013904223;
         x.writeF()[k] = scale * (static_cast<float>(seed >> 8) / 8388608.f - 1);

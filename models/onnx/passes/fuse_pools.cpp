@@ -164,8 +164,7 @@ private:
         const int64_t pixels = elementCount({shape[2], shape[3]}),
                       planes = elementCount({shape[0], shape[1]});
         const int64_t columns = at(region.exit).size() / planes;
-        Tensor weight(Type::Float, {pixels, columns});
-        weight.allocate();
+        Tensor weight = Tensor::zeros(Type::Float, {pixels, columns});
         for (int64_t first = 0; first < pixels; first += planes) {
             checkTime();
             const int64_t count = std::min(planes, pixels - first);

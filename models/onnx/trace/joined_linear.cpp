@@ -89,8 +89,7 @@ private:
         }
         if (parts.empty()) return std::nullopt;
         const int64_t rows = parts[0].dense.weight.dim(0);
-        Tensor weight(Type::Float, {rows, columns});
-        weight.allocate();
+        Tensor weight = Tensor::zeros(Type::Float, {rows, columns});
         Tensor bias = Tensor::floats({columns});
         int64_t done = 0;
         for (const JoinedLinear& part : parts) {
@@ -121,8 +120,7 @@ private:
     bool shapesEqual(const Node& node) const { return shapeOf(node.inputs[0]) == shapeOf(node.inputs[1]); }
 
     static Tensor combined(const Tensor& a, const Tensor& b, float sign) {
-        Tensor sum(Type::Float, a.shape());
-        sum.allocate();
+        Tensor sum = Tensor::zeros(Type::Float, a.shape());
         for (int64_t k = 0; k < sum.size(); ++k)
             sum.writeF()[k] = a.f()[k] + sign * b.f()[k];
         return sum;
@@ -185,8 +183,7 @@ Dense withBranch(Dense dense, const List<float>& factor, const List<float>& cons
     const bool shifts = std::any_of(constant.begin(), constant.end(), [](float c) { return c != 0; });
     const int64_t columns = dense.weight.dim(-1);
     if (scales) {
-        Tensor weight(Type::Float, dense.weight.shape());
-        weight.allocate();
+        Tensor weight = Tensor::zeros(Type::Float, dense.weight.shape());
         for (int64_t k = 0; k < weight.size(); ++k)
             weight.writeF()[k] = dense.weight.f()[k] * factor[k % columns];
         dense.weight = weight;
