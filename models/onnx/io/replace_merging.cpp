@@ -18,16 +18,11 @@ void remove(onnx::NodeProto& node, const std::string& name) {
     all.erase(std::remove_if(all.begin(), all.end(), is), all.end());
 }
 
-std::string textOf(const onnx::NodeProto& node, const std::string& name) {
+/// An empty one if the node has none of this name.
+const onnx::AttributeProto& attributeOf(const onnx::NodeProto& node, const std::string& name) {
     for (const onnx::AttributeProto& attribute : node.attribute())
-        if (attribute.name() == name) return attribute.s();
-    return "";
-}
-
-int64_t numberOf(const onnx::NodeProto& node, const std::string& name) {
-    for (const onnx::AttributeProto& attribute : node.attribute())
-        if (attribute.name() == name) return attribute.i();
-    return 0;
+        if (attribute.name() == name) return attribute;
+    return onnx::AttributeProto::default_instance();
 }
 
 /// By name, as the converter writes attributes: the same choice gives the same bytes.
@@ -48,7 +43,7 @@ void change(onnx::NodeProto& node, const Merging& merging) {
     remove(node, "method");
     remove(node, "schedule");
     if (merging.method != "mpm") add(node, "method", P::STRING).set_s(merging.method);
-    const int64_t first = numberOf(node, "first_block"), blocks = numberOf(node, "blocks");
+    const int64_t first = attributeOf(node, "first_block").i(), blocks = attributeOf(node, "blocks").i();
     const auto isOwn = [&](int block) { return block >= first && block - first < blocks; };
     if (std::none_of(merging.schedule.begin(), merging.schedule.end(), isOwn)) return;
     onnx::AttributeProto& schedule = add(node, "schedule", P::INTS);
@@ -77,7 +72,8 @@ void replaceMerging(const std::string& path, const Merging& merging, int version
     if (!model.ParseFromString(readRegularFile(path, std::numeric_limits<int>::max())))
         CV_Error(cv::Error::StsParseError, path + ": not an ONNX model");
     for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
-        if (node.domain() == "mpm" && node.op_type() == "MpmEncoder" && textOf(node, "role") != "decoder")
+        if (node.domain() == "mpm" && node.op_type() == "MpmEncoder" &&
+            attributeOf(node, "role").s() != "decoder")
             change(node, merging);
     }
     for (auto& set : *model.mutable_opset_import())
