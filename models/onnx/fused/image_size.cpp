@@ -54,7 +54,8 @@ public:
         m_grid = {to.size.height / height, to.size.width / width};
         for (const EncoderSpec* segment : state.match.segments())
             for (const Block& block : segment->blocks)
-                checkPositions(block.attention);
+                if (block.attention.keyBias.known())
+                    throw Refusal("a bias per token is baked into the export" + std::string(kHint));
     }
 
     Shapes run() {
@@ -77,11 +78,6 @@ public:
     }
 
 private:
-    static void checkPositions(const Attention& attention) {
-        if (attention.keyBias.known())
-            throw Refusal("a bias per token is baked into the export" + std::string(kHint));
-    }
-
     void start(Inferred& inferred, const List<Tensor>& inputs) {
         inferred.values.assign(m_graph.values.size(), Tensor());
         for (size_t v = 0; v < m_graph.values.size(); ++v)

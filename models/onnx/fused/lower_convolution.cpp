@@ -44,14 +44,18 @@ bool Lowering::takesOwnConvolution(const Tensor& weight) const {
            });
 }
 
-void Lowering::ownConvolution() {
-    List<int> inputs{in(0), in(1)};
+List<int> Lowering::convolved(int weight) const {
+    List<int> inputs{in(0), weight};
     if (m_node->input(2) != kAbsent) {
         known(2);
         inputs.push_back(in(2));
     }
+    return inputs;
+}
+
+void Lowering::ownConvolution() {
     const Node old = *m_node;
-    Node& node = emit("MpmConv", "mpm", inputs, out());
+    Node& node = emit("MpmConv", "mpm", convolved(in(1)), out());
     const auto set = [&](const char* name, const char* from, const List<int64_t>& usual) {
         const List<int64_t> values = listOr(old, from, usual);
         if (values != usual) node.set(name, values);
@@ -89,12 +93,8 @@ void Lowering::convTranspose() {
     const Tensor weight = known(1);  // a copy: constants are added
     if (!isUpscaling(*m_node, weight)) return convolution();
     // [C, D, rows, columns] to [D * rows * columns, C]
-    List<int> inputs{in(0), m_graph.addConstant(m_graph.values[in(1)].name + ".rows", weight.transposed())};
-    if (m_node->input(2) != kAbsent) {
-        known(2);
-        inputs.push_back(in(2));
-    }
-    emit("MpmConvTranspose", "mpm", inputs, out()).set("window", {weight.dim(2), weight.dim(3)});
+    const int rows = m_graph.addConstant(m_graph.values[in(1)].name + ".rows", weight.transposed());
+    emit("MpmConvTranspose", "mpm", convolved(rows), out()).set("window", {weight.dim(2), weight.dim(3)});
 }
 
 }  // namespace mpm::models

@@ -114,6 +114,8 @@ private:
     /// Whether ours is faster than OpenCV's, so that it is worth its place.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
+    // The inputs of a convolution of ours.
+    List<int> convolved(int weight) const;
     void convTranspose();
 
     // OpenCV 4.6 does not accept absent inputs.
