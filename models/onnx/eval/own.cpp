@@ -20,19 +20,18 @@ int64_t specialRows(const Node& node) {
     return checkedProduct<int64_t>(down, across, special);
 }
 
+void asInput(Call& c) {
+    for (size_t k = 0; k < c.node.outputs.size(); ++k)
+        c.shape(k, Type::Float, c.input(0).shape());
+}
+
 void encoderShapes(Call& c) {
     const Shape& tokens = c.input(0).shape();
-    for (size_t k = 0; k < c.node.outputs.size(); ++k)
-        c.shape(k, Type::Float, tokens);
+    asInput(c);
     if (c.node.getInt("map_output", 0) == 0) return;
     const int64_t others = checkedSum<int64_t>(specialRows(c.node), c.node.getInt("trailing_tokens", 0));
     if (tokens.size() != 3 || others < 0 || others > tokens[1]) throw Refusal("its tokens do not fit");
     c.shape(c.node.outputs.size() - 1, Type::Int, {tokens[0], tokens[1] - others});
-}
-
-void asInput(Call& c) {
-    for (size_t k = 0; k < c.node.outputs.size(); ++k)
-        c.shape(k, Type::Float, c.input(0).shape());
 }
 
 void embed(Call& c) {
@@ -172,10 +171,6 @@ void gatherRowsShape(Call& c) {
     c.shape(0, Type::Float, {indices[0], indices[1], data[2]});
 }
 
-void restore(Call& c) {
-    c.out.assign(1, c.input(0));
-}
-
 }  // namespace
 
 void addOwn(OperatorTable& table) {
@@ -191,7 +186,7 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmTranspose"] = table.at("Transpose");
     table["mpm.MpmShare"] = shareShape;
     table["mpm.MpmMerge"] = merge;
-    table["mpm.MpmRestore"] = restore;
+    table["mpm.MpmRestore"] = [](Call& c) { c.out.assign(1, c.input(0)); };
     table["mpm.MpmTopK"] = topKShapes;
     table["mpm.MpmGatherRows"] = gatherRowsShape;
     table["mpm.MpmMatMul"] = matMulShape;
