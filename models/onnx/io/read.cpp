@@ -70,9 +70,8 @@ public:
         declareOutputs(proto.node(), names);
         addNodes(proto.node(), names, nullptr, 0);
         for (const auto& info : proto.output()) {
-            Port port = portOf(info);
-            port.value = valueOf(info.name(), names);
-            m_graph.outputs.push_back(port);
+            m_graph.outputs.push_back(portOf(info));
+            m_graph.outputs.back().value = valueOf(info.name(), names);
         }
         if (m_graph.outputs.empty()) throw Refusal("the model has no outputs: not an ONNX model, or damaged");
         m_graph.sort();
@@ -127,9 +126,8 @@ private:
 
     void addInput(const onnx::ValueInfoProto& info, Names& names) {
         if (names.count(info.name())) return;  // old files list initializers among the inputs
-        Port port = portOf(info);
-        port.value = names[info.name()] = addValue(info.name());
-        m_graph.inputs.push_back(port);
+        m_graph.inputs.push_back(portOf(info));
+        m_graph.inputs.back().value = names[info.name()] = addValue(info.name());
     }
 
     template <typename Nodes>

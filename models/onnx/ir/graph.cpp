@@ -74,6 +74,15 @@ const Node* Graph::nodeOf(int value) const {
     return &nodes[values[value].producer];
 }
 
+Port Port::of(int value, const std::string& name, Type type, const Shape& dims) {
+    Port port;
+    port.value = value;
+    port.name = name;
+    port.type = type;
+    port.dims = dims;
+    return port;
+}
+
 bool OpenValues::next(int& value) {
     while (!m_open.empty()) {
         value = m_open.back();

@@ -75,6 +75,8 @@ struct Value {
 
 /// An input or output of the model as declared in the file.
 struct Port {
+    static Port of(int value, const std::string& name = {}, Type type = Type::Float, const Shape& dims = {});
+
     int value = kAbsent;
     std::string name;
     Type type = Type::Float;

@@ -3,18 +3,6 @@
 #include <algorithm>
 
 namespace mpm::models {
-namespace {
-
-Port portOf(int value, const std::string& name, const Shape& shape) {
-    Port port;
-    port.value = value;
-    port.name = name;
-    port.hasShape = true;
-    port.dims = shape;
-    return port;
-}
-
-}  // namespace
 
 int GraphBuilder::node(const std::string& op, const List<int>& inputs, const std::string& domain) {
     const int value = m_graph.addValue(op + "_" + std::to_string(m_graph.nodes.size()) + "_out");
@@ -43,12 +31,14 @@ int GraphBuilder::constant(Tensor tensor, const std::string& name) {
 
 int GraphBuilder::input(const std::string& name, const Shape& shape) {
     const int value = m_graph.addValue(name);
-    m_graph.inputs.push_back(portOf(value, name, shape));
+    m_graph.inputs.push_back(Port::of(value, name, Type::Float, shape));
+    m_graph.inputs.back().hasShape = true;
     return value;
 }
 
 void GraphBuilder::output(int value, const std::string& name, const Shape& shape) {
-    m_graph.outputs.push_back(portOf(value, name, shape));
+    m_graph.outputs.push_back(Port::of(value, name, Type::Float, shape));
+    m_graph.outputs.back().hasShape = true;
 }
 
 void GraphBuilder::integers(int value, const std::string& name, const Shape& shape) {

@@ -163,9 +163,7 @@ private:
 
     List<Tensor> streamFor(const EncoderSpec& encoder, float scale) const {
         Graph part = graph();
-        Port port;
-        port.value = encoder.input();
-        part.outputs = {port};
+        part.outputs = {Port::of(encoder.input())};
         part.prune();
         List<Tensor> inputs;
         for (const Port& in : part.inputs)

@@ -22,11 +22,8 @@ public:
                                        [&](const Tap& tap) { return tap.block == backbone.endBlock() - 1; });
         if (last == backbone.taps.end()) return;
         m_source = last->value;
-        Port from, to;
-        from.value = m_source;
-        to.value = decoder.input();
-        m_part.inputs.push_back(from);
-        m_part.outputs = {to};
+        m_part.inputs.push_back(Port::of(m_source));
+        m_part.outputs = {Port::of(decoder.input())};
         m_part.release(m_source);
         m_part.prune();
         for (const Port& port : m_part.inputs)

@@ -149,11 +149,8 @@ private:
             for (int value : m_graph.nodes[n].inputs)
                 if (value != kAbsent && at(value).known()) part.values[value].constant = at(value);
         }
-        Port in, out;
-        in.value = region.image;
-        out.value = region.exit;
-        part.inputs = {in};
-        part.outputs = {out};
+        part.inputs = {Port::of(region.image)};
+        part.outputs = {Port::of(region.exit)};
         return models::evaluate(part, {image})[0];
     }
 

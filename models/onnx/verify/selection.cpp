@@ -22,12 +22,7 @@ bool choosesPlaces(const Node& node, const List<List<int>>& users) {
 }
 
 void addOutput(Graph& graph, int value, const std::string& name, Type type, const Shape& shape = {}) {
-    Port port;
-    port.value = value;
-    port.name = name;
-    port.type = type;
-    port.dims = shape;
-    graph.outputs.push_back(port);
+    graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
 int valueNamed(const Graph& graph, const std::string& name) {
@@ -89,11 +84,9 @@ Graph Selections::imposed(const Graph& converted, const List<Tensor>& added) con
         if (scores == kAbsent || indices == kAbsent)
             throw Refusal("the conversion cannot be proved: the scores of " + m_all[k].name +
                           " are not in the converted model");
-        Port given;
-        given.name = "mpm.imposed." + std::to_string(k);
-        given.value = result.addValue(given.name);
+        const std::string name = "mpm.imposed." + std::to_string(k);
+        Port given = Port::of(result.addValue(name), name, Type::Float, added[2 * k + 1].shape());
         given.hasShape = true;
-        given.dims = added[2 * k + 1].shape();
         for (Node& node : result.nodes)
             std::replace(node.inputs.begin(), node.inputs.end(), indices, given.value);
         result.inputs.push_back(given);
