@@ -74,6 +74,10 @@ const Node* Graph::nodeOf(int value) const {
     return &nodes[values[value].producer];
 }
 
+bool isLinear(const Node* node) {
+    return node && node->domain == "mpm.internal" && node->op == "Linear";
+}
+
 Port Port::of(int value, const std::string& name, Type type, const Shape& dims) {
     Port port;
     port.value = value;

@@ -73,6 +73,8 @@ struct Value {
     int producer = kAbsent;  ///< node
 };
 
+bool isLinear(const Node* node);  ///< as normalise() writes them; false for nullptr
+
 /// An input or output of the model as declared in the file.
 struct Port {
     static Port of(int value, const std::string& name = {}, Type type = Type::Float, const Shape& dims = {});

@@ -42,7 +42,7 @@ private:
 
     // Returns true if it has written the node in another form.
     bool rewrite(Node& node) {
-        if (node.domain == "mpm.internal" && node.op == "Linear") return writeLinear(node);
+        if (isLinear(&node)) return writeLinear(node);
         if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);
         if (!isOriginal(node)) return false;
         if (node.isAny({"Squeeze", "Unsqueeze", "Flatten", "Reshape"}) && writeReshape(node)) return true;

@@ -42,8 +42,7 @@ private:
 
     // Later passes assume that there are rows and columns.
     void rejectEmpty(const Node& node) const {
-        const bool product =
-            m_rows.isLinear(&node) || node.is("MatMul") || node.is("Softmax") || ruleOf(node);
+        const bool product = isLinear(&node) || node.is("MatMul") || node.is("Softmax") || ruleOf(node);
         if (!product) return;
         for (const int value :
              {node.input(0), node.outputs[0], node.is("MatMul") ? node.input(1) : kAbsent}) {

@@ -207,7 +207,7 @@ private:
     int walkToLinear() {
         const int found = m_rows.downstream(m_context, [&](int n) {
             const Node& user = m_rows.graph().nodes[n];
-            if (m_rows.isLinear(&user)) return RowMatcher::Step::Found;
+            if (isLinear(&user)) return RowMatcher::Step::Found;
             if (m_rows.isNorm(&user)) {
                 m_inner = n;
             } else if (!canFollow(m_rows.inferred(), user, Follow::Affine)) {

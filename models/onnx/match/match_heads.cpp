@@ -54,7 +54,7 @@ private:
             node = m_rows.graph().nodeOf(traced->sources[0]);
             compose(traced->terms);
         }
-        if (!m_rows.isLinear(node)) fail("does not come from a linear layer");
+        if (!isLinear(node)) fail("does not come from a linear layer");
         m_view.linear = m_rows.graph().values[traced->sources[0]].producer;
     }
 

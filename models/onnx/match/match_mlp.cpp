@@ -84,11 +84,11 @@ private:
 
     std::optional<Feed> feedOf(int source) const {
         const Node* node = m_rows.graph().nodeOf(source);
-        if (m_rows.isLinear(node)) return Feed{node, m_rows.shapeOf(source).back(), {}};
+        if (isLinear(node)) return Feed{node, m_rows.shapeOf(source).back(), {}};
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), source);
         if (!traced || traced->sources.size() != 1) return std::nullopt;
         const Node* linear = m_rows.graph().nodeOf(traced->sources[0]);
-        if (!m_rows.isLinear(linear) || traced->terms.any([](const Term& t) { return t.count() != 1; }))
+        if (!isLinear(linear) || traced->terms.any([](const Term& t) { return t.count() != 1; }))
             return std::nullopt;
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }

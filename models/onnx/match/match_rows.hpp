@@ -40,7 +40,6 @@ public:
     /// A sum or choice by which a comparison that depends on the image drops scores.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
-    bool isLinear(const Node* node) const { return models::isLinear(node); }
     bool isNorm(const Node* node) const;
     std::string describe(int value) const;
 

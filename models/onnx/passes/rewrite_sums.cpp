@@ -37,9 +37,7 @@ private:
     }
 
     bool isProduct(int value) const {
-        const Node* node = m_graph.nodeOf(value);
-        return node && node->domain == "mpm.internal" && node->op == "Linear" &&
-               m_rewriter.soleUser(value) != kAbsent;
+        return isLinear(m_graph.nodeOf(value)) && m_rewriter.soleUser(value) != kAbsent;
     }
 
     int scaled(int value, int scale) {

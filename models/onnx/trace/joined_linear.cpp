@@ -106,8 +106,8 @@ private:
 
     Joined add(const Node& node, int depth) {
         const Joined a = of(node.inputs[0], depth), b = of(node.inputs[1], depth);
-        const bool fits = a && b && a->input == b->input && shapesEqual(node);
-        if (!fits) return std::nullopt;
+        if (!a || !b || a->input != b->input || shapeOf(node.inputs[0]) != shapeOf(node.inputs[1]))
+            return std::nullopt;
         const float sign = node.is("Sub") ? -1.f : 1.f;
         Dense sum;
         sum.weight = combined(a->dense.weight, b->dense.weight, sign);
@@ -116,8 +116,6 @@ private:
                             b->dense.bias.known() ? b->dense.bias : zeros, sign);
         return JoinedLinear{kAbsent, a->input, sum};
     }
-
-    bool shapesEqual(const Node& node) const { return shapeOf(node.inputs[0]) == shapeOf(node.inputs[1]); }
 
     static Tensor combined(const Tensor& a, const Tensor& b, float sign) {
         Tensor sum = Tensor::zeros(Type::Float, a.shape());
@@ -166,10 +164,6 @@ private:
 };
 
 }  // namespace
-
-bool isLinear(const Node* node) {
-    return node && node->domain == "mpm.internal" && node->op == "Linear";
-}
 
 Dense denseOf(const Graph& graph, const Node& linear) {
     Dense dense;

@@ -195,13 +195,14 @@ private:
     bool move(const Node& node) {
         if (node.op == "Concat") return join(node);
         if (node.op == "Split") return cut(node);
-        if (node.op == "Gather") return pick(node);
         if (node.op == "Select") return select(node);
         if (node.op == "Pad") return pad(node);
         if (node.op == "Tile") return repeat(node);
         const int from = node.inputs[0];
         Terms& to = m_terms[node.outputs[0]];
-        if (node.op == "Expand") {
+        if (node.op == "Gather") {
+            to = operand(from).picked(rowsPicked(node));
+        } else if (node.op == "Expand") {
             to = spread(from, shapeOf(node.outputs[0]));
         } else if (node.op == "Transpose" || node.op == "Slice") {
             to = operand(from).picked(steps(node));
@@ -308,13 +309,12 @@ private:
         return true;
     }
 
-    bool pick(const Node& node) {
+    List<int32_t> rowsPicked(const Node& node) const {
         const Axis whole = axisOf(shapeOf(node.inputs[0]), node.getInt("axis", 0));
         List<int64_t> rows = m_inferred.values[node.inputs[1]].toInts();
         for (int64_t& row : rows)
             row += row < 0 ? whole.extent : 0;
-        m_terms[node.outputs[0]] = operand(node.inputs[0]).picked(rowsOf(whole, rows));
-        return true;
+        return rowsOf(whole, rows);
     }
 
     // The operand's elements, and the fill behind them as one more.

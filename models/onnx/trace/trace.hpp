@@ -81,7 +81,6 @@ bool canFollow(const Inferred& inferred, const Node& node, Follow follow);
 
 constexpr const char* kPurpose = "following single elements";  ///< of their memory
 
-bool isLinear(const Node* node);  ///< as normalise() writes them; false for nullptr
 Dense denseOf(const Graph& graph, const Node& linear);
 
 /// A scale and a shift of each column taken into the weights: y = (x W + b) * factor + constant.
