@@ -8,6 +8,8 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include <mpm/mpm.hpp>
+
 namespace mpm::pipeline {
 
 namespace {
@@ -106,6 +108,29 @@ Palette meanColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid, siz
     return colours;
 }
 
+struct CellColour {
+    cv::Scalar colour;
+    double opacity = 0;
+};
+
+/// The image in grey, with the colour that colourOf(i) gives to each patch of the grid.
+template <class ColourOf>
+cv::Mat drawCells(const cv::Mat& image, cv::Size grid, const ColourOf& colourOf) {
+    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
+    cv::Mat grey, drawn;
+    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
+    cv::cvtColor(grey, drawn, cv::COLOR_GRAY2BGR);
+    for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) {
+            const CellColour cell = colourOf(y * grid.width + x);
+            const cv::Rect place = cellRect(x, y, grid, image.size());
+            if (cell.opacity == 0 || place.empty()) continue;
+            cv::Mat target = drawn(place);
+            target = target * (1 - cell.opacity) + cell.colour * cell.opacity;
+        }
+    return drawn;
+}
+
 }  // namespace
 
 std::vector<int> clusterSizes(const cv::Mat& map) {
@@ -177,25 +202,29 @@ cv::Mat identityMap(int tokens) {
 }
 
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid, const MergeMapStyle& style) {
-    CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     checkMap(map, grid);
     const std::vector<int> sizes = clusterSizes(map);
     const Palette colours = clusterColours(image, map, grid, style.colours);
     const bool mean = style.colours == MergeMapStyle::Colours::Mean;
-    cv::Mat grey, drawn;
-    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
-    cv::cvtColor(grey, drawn, cv::COLOR_GRAY2BGR);
-    for (int y = 0; y < grid.height; ++y)
-        for (int x = 0; x < grid.width; ++x) {
-            const int id = map.at<int>(y * grid.width + x);
-            const cv::Rect cell = cellRect(x, y, grid, image.size());
-            if (cell.empty()) continue;
-            cv::Mat target = drawn(cell);
-            const double opacity = mean ? 1 : sizes[id] > 1 ? style.opacity : 0.35;
-            target = target * (1 - opacity) + bgr(colours[id]) * opacity;
-        }
+    cv::Mat drawn = drawCells(image, grid, [&](int i) {
+        const int id = map.at<int>(i);
+        return CellColour{bgr(colours[id]), mean ? 1 : sizes[id] > 1 ? style.opacity : 0.35};
+    });
     if (style.outlines) drawOutlines(drawn, map.ptr<int>(), sizes, grid, colours, mean);
     return drawn;
+}
+
+cv::Mat drawReuseMap(const cv::Mat& image, const cv::Mat& reasons, cv::Size grid) {
+    CV_CheckTypeEQ(reasons.type(), CV_8U, "reasons: expected CV_8U, one row");
+    CV_CheckEQ(static_cast<int>(reasons.total()), grid.area(),
+               "reasons: expected one entry for each patch of the grid");
+    return drawCells(image, grid, [&](int i) {
+        const auto reason = static_cast<ReuseReason>(reasons.at<uchar>(i));
+        return reason == ReuseReason::Kept        ? CellColour{}
+               : reason == ReuseReason::Changed   ? CellColour{{30, 140, 255}, 0.5}
+               : reason == ReuseReason::Refreshed ? CellColour{{230, 150, 40}, 0.5}
+                                                  : CellColour{{200, 60, 200}, 0.5};
+    });
 }
 
 }  // namespace mpm::pipeline
