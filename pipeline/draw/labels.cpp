@@ -62,6 +62,16 @@ cv::Mat hiddenMask(const cv::Mat& labels, const std::vector<bool>& hidden) {
     return mask;
 }
 
+template <typename Id>
+void countIds(const cv::Mat& labels, const cv::Mat& seen, std::vector<std::int64_t>& counts) {
+    for (int y = 0; y < labels.rows; ++y) {
+        const Id* ids = labels.ptr<Id>(y);
+        const uchar* counted = seen.empty() ? nullptr : seen.ptr<uchar>(y);
+        for (int x = 0; x < labels.cols; ++x)
+            if (counted == nullptr || counted[x] != 0) ++counts[ids[x]];
+    }
+}
+
 }  // namespace
 
 cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette) {
@@ -113,9 +123,10 @@ std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Ma
         seen.empty() ? static_cast<std::int64_t>(labels.total()) : cv::countNonZero(seen);
     if (all == 0 && !labels.empty()) return {};
     std::vector<std::int64_t> counts(labels.type() == CV_8U ? 256 : 65536, 0);
-    for (int y = 0; y < labels.rows; ++y)
-        for (int x = 0; x < labels.cols; ++x)
-            if (seen.empty() || seen.at<uchar>(y, x) != 0) ++counts[labelAt(labels, y, x)];
+    if (labels.type() == CV_8U)
+        countIds<uchar>(labels, seen, counts);
+    else
+        countIds<ushort>(labels, seen, counts);
     std::vector<double> shares(std::max(classes, 0), 0.0);
     for (size_t id = 0; id < std::min(shares.size(), counts.size()); ++id)
         shares[id] = labels.empty() ? 0 : double(counts[id]) / double(all);

@@ -4,6 +4,8 @@
 
 #include <opencv2/imgproc.hpp>
 
+#include "pipeline/draw/labels.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -22,25 +24,6 @@ void fill(cv::Mat& image, const Polygon& outline, const cv::Scalar& colour) {
     if (outline.size() < 3) return;
     cv::fillPoly(image, std::vector<std::vector<cv::Point>>{inPixels(outline, image.size())}, colour,
                  cv::LINE_8, kShift);
-}
-
-template <typename Id>
-std::vector<double> sharesUnder(const cv::Mat& mask, const cv::Mat& labels, int classes) {
-    std::vector<double> shares(static_cast<std::size_t>(classes), 0.0);
-    double inside = 0;
-    for (int y = 0; y < labels.rows; ++y) {
-        const uchar* covered = mask.ptr<uchar>(y);
-        const Id* ids = labels.ptr<Id>(y);
-        for (int x = 0; x < labels.cols; ++x) {
-            if (covered[x] == 0) continue;
-            ++inside;
-            if (static_cast<int>(ids[x]) < classes) ++shares[ids[x]];
-        }
-    }
-    if (inside == 0) return {};
-    for (double& share : shares)
-        share /= inside;
-    return shares;
 }
 
 }  // namespace
@@ -75,8 +58,7 @@ RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::
     cv::Mat mask = cv::Mat::zeros(labels.size(), CV_8U);
     fill(mask, region.outline, cv::Scalar(255));
     if (!seen.empty()) cv::bitwise_and(mask, seen, mask);
-    reading.classShares = labels.type() == CV_8U ? sharesUnder<uchar>(mask, labels, classes)
-                                                 : sharesUnder<ushort>(mask, labels, classes);
+    reading.classShares = classShares(labels, classes, mask);
     return reading;
 }
 
