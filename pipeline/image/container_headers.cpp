@@ -24,28 +24,13 @@ public:
              ++i, at += step) {
             const std::int64_t value =
                 number(at + 2, 2) == 3 ? number(at + (large ? 12 : 8), 2) : number(at + (large ? 12 : 8), 4);
-            switch (number(at, 2)) {
-                case 256:
-                    found.width = value;
-                    break;
-                case 257:
-                    found.height = value;
-                    break;
-                case 258:
-                    found.depth = bytesOf(at, large, value);
-                    break;
-                case 277:
-                    found.channels = static_cast<int>(std::clamp<std::int64_t>(value, 1, 65'535));
-                    break;
-                case 322:
-                    tileWidth = value;
-                    break;
-                case 323:
-                    tileHeight = value;
-                    break;
-                default:
-                    break;
-            }
+            const std::uint32_t tag = number(at, 2);
+            if (tag == 256) found.width = value;
+            if (tag == 257) found.height = value;
+            if (tag == 258) found.depth = bytesOf(at, large, value);
+            if (tag == 277) found.channels = static_cast<int>(std::clamp<std::int64_t>(value, 1, 65'535));
+            if (tag == 322) tileWidth = value;
+            if (tag == 323) tileHeight = value;
         }
         // A tile is decoded whole, even if most of it is outside the image.
         found.width = std::max(found.width, tileWidth);

@@ -103,17 +103,8 @@ double sideOf(cv::Point2d from, cv::Point2d to, cv::Point2d point) {
 }  // namespace
 
 const char* stateName(ObjectState state) {
-    switch (state) {
-        case ObjectState::Arrived:
-            return "arrived";
-        case ObjectState::Moves:
-            return "moves";
-        case ObjectState::Stays:
-            return "stays";
-        case ObjectState::Left:
-            break;
-    }
-    return "left";
+    constexpr const char* kNames[] = {"arrived", "moves", "stays", "left"};
+    return kNames[static_cast<int>(state)];
 }
 
 struct ObjectTracker::Track {

@@ -5,15 +5,8 @@
 namespace mpm::pipeline {
 
 std::string deviceName(mpm::Device device) {
-    switch (device) {
-        case mpm::Device::Cpu:
-            return "cpu";
-        case mpm::Device::Cuda:
-            return "cuda";
-        case mpm::Device::Auto:
-            return "auto";
-    }
-    return "?";
+    constexpr const char* kNames[] = {"cpu", "cuda", "auto"};
+    return kNames[static_cast<int>(device)];
 }
 
 std::string precisionName(mpm::Precision precision) {

@@ -95,16 +95,10 @@ bool CaptureSource::openCapture() {
 
 /// The problem of a source that could not be opened.
 SourceProblem::Kind CaptureSource::problem() const {
-    switch (m_kind) {
-        case SourceKind::Camera:
-            return SourceProblem::Kind::NoSuchCamera;
-        case SourceKind::Pipeline:
-            return SourceProblem::Kind::PipelineRejected;
-        case SourceKind::Stream:
-            return SourceProblem::Kind::CannotConnect;
-        default:
-            return SourceProblem::Kind::NotAVideo;
-    }
+    using Problem = SourceProblem::Kind;
+    constexpr Problem kProblems[] = {Problem::NoSuchCamera, Problem::CannotConnect, Problem::PipelineRejected,
+                                     Problem::NotAVideo};
+    return kProblems[static_cast<int>(m_kind)];
 }
 
 /// Before a backend sees it: opening a pipe blocks.
