@@ -3,15 +3,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <climits>
 #include <csignal>
+
+#include "base/descriptors.hpp"
+#include "base/stopwatch.hpp"
 
 namespace mpm {
 
@@ -28,15 +28,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
-void closeFrom(int first) {
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, first, UINT_MAX, 0) == 0) return;
-#endif
-    const long most = sysconf(_SC_OPEN_MAX);
-    for (int i = first; i < (most > 0 && most < 65536 ? most : 65536); ++i)
-        close(i);
-}
-
 /// In the child, between fork and exec: only calls that a signal handler may use.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          pid_t parent) {
@@ -48,7 +39,7 @@ void closeFrom(int first) {
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
         dup2(nothing, STDERR_FILENO) < 0)
         _exit(kNotStarted);
-    closeFrom(STDERR_FILENO + 1);
+    closeDescriptorsOnExec();
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     for (int number = 1; number < NSIG; ++number)
@@ -132,18 +123,16 @@ bool ChildProcess::ended(ChildEnd& end) {
 }
 
 ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
-    using Clock = std::chrono::steady_clock;
     ChildEnd end;
     end.number = m_startError;
     if (m_stopped) end.how = ChildEnd::How::Stopped;
     if (m_id <= 0) return end;
-    const auto start = Clock::now();
+    const Stopwatch watch;
     bool late = false, open = true;
     while (!ended(end)) {
         pollfd waiting{open ? m_output : -1, POLLIN, 0};
         if (poll(&waiting, 1, kGlance) > 0) open = drain(m_output, end.output, most);
-        const std::chrono::duration<double> spent = Clock::now() - start;
-        if (late || m_stopped || spent.count() < seconds) continue;
+        if (late || m_stopped || watch.seconds() < seconds) continue;
         late = true;
         const std::lock_guard<std::mutex> lock(m_mutex);
         signal(SIGKILL);
