@@ -198,7 +198,7 @@ void SourcesTest::videoIsPlayedByHand() {
     window().front().setPaused(false);
     QTRY_VERIFY_WITH_TIMEOUT(at() > 42, test::patience(10'000));  // on from there
     // Readings of the second pass are marked.
-    window().engine().command([](pipeline::Reader& reader) { reader.setSpeed(8); });
+    window().engine().command([](mpm::pipeline::Reader& reader) { reader.setSpeed(8); });
     QTRY_VERIFY_WITH_TIMEOUT(m_is->last->frame.pass > 0, test::patience(20'000));
     QTRY_VERIFY(window().header()->badgeText().contains(QStringLiteral("pass")));
     window().sources().open(QStringLiteral("demo"));
