@@ -69,7 +69,7 @@ void linearShape(Call& c) {
         y.writeF()[k] += bias.f()[k % width];
 }
 
-void conv(Call& c) {
+void ownConv(Call& c) {
     const Shape& shape = c.input(0).shape();
     const Shape& weight = c.input(c.node.getString("residual", "none") == "none" ? 1 : 2).shape();
     const auto listOf = [&](const char* name, const List<int64_t>& usual) {
@@ -90,7 +90,7 @@ void conv(Call& c) {
     c.shape(0, Type::Float, out);
 }
 
-void convTranspose(Call& c) {
+void ownConvTranspose(Call& c) {
     const Shape& shape = c.input(0).shape();
     const std::vector<int64_t> window = c.node.getInts("window");
     if (shape.size() != 4 || window.size() != 2 || c.input(1).rank() != 2 || window[0] < 1 || window[1] < 1)
@@ -178,8 +178,8 @@ void addOwn(OperatorTable& table) {
     table["mpm.MpmLayerNorm"] = asInput;
     table["mpm.MpmFunction"] = asInput;
     table["mpm.MpmEmbed"] = embed;
-    table["mpm.MpmConv"] = conv;
-    table["mpm.MpmConvTranspose"] = convTranspose;
+    table["mpm.MpmConv"] = ownConv;
+    table["mpm.MpmConvTranspose"] = ownConvTranspose;
     table["mpm.MpmLinear"] = linearShape;
     table["mpm.MpmMaskLabels"] = maskLabels;
     table["mpm.MpmResize"] = resizeShape;
