@@ -1,10 +1,10 @@
 #include "street/street.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "street/actors/traffic.hpp"
-#include "street/owners.hpp"
 #include "street/render/canvas.hpp"
 #include "street/render/gbuffer.hpp"
 
@@ -35,6 +35,66 @@ std::vector<Actor> parkedCars(const Layout& layout) {
     }
     return cars;
 }
+
+/// The object that each pixel of a frame shows, and the box of each object.
+class Owners {
+public:
+    explicit Owners(cv::Size frame) : m_owner(frame, CV_32S, cv::Scalar(-1)) {}
+
+    /// Actors from far to near. A pixel is the actor's if it covers half of it, as in the labels.
+    /// inBackdrop: the depth of the backdrop is the actor's own.
+    void add(const Sprite& sprite, const Backdrop& backdrop, const Actor& actor, bool inBackdrop) {
+        const int n = backdrop.samples, index = static_cast<int>(m_objects.size());
+        StreetObject object{actor.id, actor.label, {}, 0};
+        int pixels = 0;
+        for (int y = 0; y < sprite.area.height / n; ++y) {
+            for (int x = 0; x < sprite.area.width / n; ++x) {
+                int covered = 0, visible = 0;
+                for (int i = 0; i < n * n; ++i) {
+                    const int sy = y * n + i / n, sx = x * n + i % n;
+                    const float z = sprite.depth.at<float>(sy, sx);
+                    if (std::isinf(z)) continue;
+                    ++covered;
+                    const float behind = backdrop.depth.at<float>(sy + sprite.area.y, sx + sprite.area.x);
+                    if (z < behind || (inBackdrop && z == behind)) ++visible;
+                }
+                if (2 * covered < n * n) continue;
+                const cv::Point at(x + sprite.area.x / n, y + sprite.area.y / n);
+                ++pixels;
+                object.box |= cv::Rect(at, cv::Size(1, 1));
+                if (2 * visible >= n * n) m_owner.at<int>(at) = index;
+            }
+        }
+        if (pixels == 0) return;
+        m_objects.push_back(object);
+        m_pixels.push_back(pixels);
+    }
+
+    std::vector<StreetObject> objects() const {
+        std::vector<int> visible(m_objects.size());
+        for (int y = 0; y < m_owner.rows; ++y)
+            for (int x = 0; x < m_owner.cols; ++x)
+                if (const int owner = m_owner.at<int>(y, x); owner >= 0)
+                    ++visible[static_cast<size_t>(owner)];
+        std::vector<StreetObject> objects = m_objects;
+        for (size_t i = 0; i < objects.size(); ++i)
+            objects[i].visible = static_cast<double>(visible[i]) / m_pixels[i];
+        std::sort(objects.begin(), objects.end(),
+                  [](const StreetObject& a, const StreetObject& b) { return a.id < b.id; });
+        return objects;
+    }
+
+    Owners copy() const {
+        Owners other = *this;
+        other.m_owner = m_owner.clone();
+        return other;
+    }
+
+private:
+    cv::Mat m_owner;  ///< CV_32S: an index of m_objects, -1 for the backdrop
+    std::vector<StreetObject> m_objects;
+    std::vector<int> m_pixels;  ///< of each object, hidden ones included
+};
 
 }  // namespace
 
