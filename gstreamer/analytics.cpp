@@ -1,4 +1,4 @@
-#include "gstreamer/analytics.hpp"
+#include "gstreamer/metadata.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,5 @@
-#include "gstreamer/element.hpp"
+// The element mpmsegment and its plugin.
+#include <gst/video/gstvideofilter.h>
 
 #include <atomic>
 #include <cmath>
@@ -11,10 +12,14 @@
 #include "base/stopwatch.hpp"
 #include "gstreamer/engine.hpp"
 #include "gstreamer/metadata.hpp"
-#ifdef MPM_GST_ANALYTICS
-#include "gstreamer/analytics.hpp"
-#endif
 #include "pipeline/segment/model_file.hpp"
+
+G_BEGIN_DECLS
+
+#define MPM_TYPE_SEGMENT (mpm_segment_get_type())
+G_DECLARE_FINAL_TYPE(MpmSegment, mpm_segment, MPM, SEGMENT, GstVideoFilter)
+
+G_END_DECLS
 
 GST_DEBUG_CATEGORY_STATIC(mpm_segment_debug);
 #define GST_CAT_DEFAULT mpm_segment_debug
@@ -365,3 +370,13 @@ static void mpm_segment_class_init(MpmSegmentClass* type) {
     GST_VIDEO_FILTER_CLASS(type)->transform_frame = transformFrame;
     mpm::gst::registerMeta();
 }
+
+#define PACKAGE "mpm"
+
+static gboolean registerElements(GstPlugin* plugin) {
+    return GST_ELEMENT_REGISTER(mpmsegment, plugin);
+}
+
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, mpm,
+                  "Semantic segmentation with merged vision transformers", registerElements, MPM_VERSION,
+                  "Apache-2.0", "mpm", "https://example.org/mpm")
