@@ -29,9 +29,16 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// A soft mask (CV_8U) of the polygon's hull, and the mask's place.
-cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rect& area) {
-    std::vector<cv::Point> hull;
+/// A soft mask (CV_8U) of the points' hull in a frame, and the mask's place. Empty if it is out of sight.
+/// `metres`: of the soft edge.
+cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
+                 const std::vector<cv::Vec3f>& points, float metres, cv::Rect& area) {
+    std::vector<cv::Point> pixels, hull;
+    if (!toFrame(stage, points, backdrop.samples, pixels)) return {};
+    const cv::Size size = backdrop.image.size();
+    const float z = std::max(2.0f, stage.camera.toView(actor.centre)[2]);
+    const int blur =
+        std::max(1, cvRound(stage.camera.focal / static_cast<float>(backdrop.samples) * metres / z));
     cv::convexHull(pixels, hull);
     area = cv::boundingRect(hull);
     area = cv::Rect(area.x - 2 * blur, area.y - blur, area.width + 4 * blur, area.height + 2 * blur) &
@@ -41,7 +48,7 @@ cv::Mat softMask(std::vector<cv::Point> pixels, int blur, cv::Size size, cv::Rec
         p -= area.tl();
     cv::Mat mask = cv::Mat::zeros(area.size(), CV_8U);
     cv::fillConvexPoly(mask, hull, 255, cv::LINE_AA);
-    if (blur > 0) cv::blur(mask, mask, {2 * blur + 1, blur + 1 + (blur & 1)});
+    cv::blur(mask, mask, {2 * blur + 1, blur + 1 + (blur & 1)});
     return mask;
 }
 
@@ -62,21 +69,13 @@ void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float 
     }
 }
 
-int blurFor(const Stage& stage, const Actor& actor, int samples, float metres) {
-    const float z = std::max(2.0f, stage.camera.toView(actor.centre)[2]);
-    return std::max(1, cvRound(stage.camera.focal / static_cast<float>(samples) * metres / z));
-}
-
 void contactShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
-    std::vector<cv::Point> pixels;
     const float l = actor.length * 0.5f, w = actor.width * 0.5f;
-    if (!toFrame(
-            stage,
-            {along(actor, l, w, 0), along(actor, l, -w, 0), along(actor, -l, -w, 0), along(actor, -l, w, 0)},
-            backdrop.samples, pixels))
-        return;
     cv::Rect area;
-    const cv::Mat mask = softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.12f), image.size(), area);
+    const cv::Mat mask = softMask(
+        stage, backdrop, actor,
+        {along(actor, l, w, 0), along(actor, l, -w, 0), along(actor, -l, -w, 0), along(actor, -l, w, 0)},
+        0.12f, area);
     if (!mask.empty()) darken(backdrop, mask, area, 0.42f, false, image);
 }
 
@@ -93,10 +92,8 @@ void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
             points.push_back(along(actor, a * 0.7f, b * 0.8f, 0) + shift);
         }
     }
-    std::vector<cv::Point> pixels;
-    if (!toFrame(stage, points, backdrop.samples, pixels)) return;
     cv::Rect area;
-    const cv::Mat mask = softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.06f), image.size(), area);
+    const cv::Mat mask = softMask(stage, backdrop, actor, points, 0.06f, area);
     if (mask.empty()) return;
     const cv::Vec3f ambient = light.ambient({0, 1, 0}), direct = light.sun * light.toSun[1];
     const float left = ambient[1] / std::max(1e-4f, ambient[1] + direct[1]);
@@ -109,15 +106,11 @@ void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
         const float from = 2.4f + 0.4f * static_cast<float>(ring),
                     to = 14.0f - 3.5f * static_cast<float>(ring),
                     wide = 2.6f - 0.5f * static_cast<float>(ring);
-        std::vector<cv::Point> pixels;
-        if (!toFrame(stage,
-                     {along(actor, from, 0.7f, 0), along(actor, from, -0.7f, 0), along(actor, to, -wide, 0),
-                      along(actor, to, wide, 0)},
-                     backdrop.samples, pixels))
-            continue;
         cv::Rect area;
-        const cv::Mat mask =
-            softMask(pixels, blurFor(stage, actor, backdrop.samples, 0.5f), image.size(), area);
+        const cv::Mat mask = softMask(stage, backdrop, actor,
+                                      {along(actor, from, 0.7f, 0), along(actor, from, -0.7f, 0),
+                                       along(actor, to, -wide, 0), along(actor, to, wide, 0)},
+                                      0.5f, area);
         for (int y = 0; y < area.height; ++y) {
             for (int x = 0; x < area.width; ++x) {
                 if (!mask.at<uchar>(y, x) || !isGround(backdrop.labels.at<uchar>(y + area.y, x + area.x)))
