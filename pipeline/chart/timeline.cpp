@@ -17,6 +17,8 @@ const cv::Scalar kPaper(255, 255, 255), kInk(45, 40, 38), kFaintInk(130, 125, 12
 const cv::Scalar kDay(214, 240, 253), kNight(236, 218, 210), kLight(40, 150, 235);
 const std::vector<cv::Scalar> kCurves = {{191, 164, 120}, {170, 107, 43}, {96, 48, 12}, {60, 20, 90}};
 
+const TextStyle kFaintText{11, kFaintInk, 1};
+
 /// A plot: a rectangle of the image with axes.
 struct Plot {
     Plot(const cv::Rect& rectangle, double left, double right, double bottom, double top)
@@ -56,8 +58,6 @@ void drawValueGrid(cv::Mat& image, const Plot& plot, double step, const TextStyl
 }
 
 void drawTimeGrid(cv::Mat& image, const Plot& plot, const std::string& unit, bool names) {
-    TextStyle style;
-    style.colour = kFaintInk;
     const bool hours = unit == "h";
     const double range = plot.x.to() - plot.x.from();
     const double step = hours ? hourStep(range) : roundStep(range, 10);
@@ -66,8 +66,8 @@ void drawTimeGrid(cv::Mat& image, const Plot& plot, const std::string& unit, boo
         cv::line(image, {x, plot.area.y}, {x, plot.area.br().y}, kGridInk, 1);
         if (!names) continue;
         const std::string text = hours ? hourText(value) : tickText(value, step) + " " + unit;
-        const int wide = textSize(text, style).width, most = image.cols - wide - 2;
-        drawText(image, text, {std::min(x - wide / 2, most), plot.area.br().y + 20}, style);
+        const int wide = textSize(text, kFaintText).width, most = image.cols - wide - 2;
+        drawText(image, text, {std::min(x - wide / 2, most), plot.area.br().y + 20}, kFaintText);
     }
 }
 
@@ -115,10 +115,8 @@ private:
 
 void drawTokens(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                 const TimelineStyle& style) {
-    TextStyle small;
-    small.colour = kFaintInk;
     drawBands(image, plot, points);
-    drawValueGrid(image, plot, roundStep(plot.y.to() - plot.y.from(), 6), small);
+    drawValueGrid(image, plot, roundStep(plot.y.to() - plot.y.from(), 6), kFaintText);
     drawTimeGrid(image, plot, style.unit, false);
     Key key(image, {plot.area.br().x, plot.area.y - 14});
     key.add("night", kNight, true);
@@ -136,19 +134,15 @@ void drawTokens(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoin
 
 void drawLuminance(cv::Mat& image, const Plot& plot, const std::vector<TimelinePoint>& points,
                    const std::string& unit) {
-    TextStyle small;
-    small.colour = kFaintInk;
     drawBands(image, plot, points);
-    drawValueGrid(image, plot, 0.5, small);
+    drawValueGrid(image, plot, 0.5, kFaintText);
     drawTimeGrid(image, plot, unit, true);
     std::vector<cv::Point2d> values;
     for (const TimelinePoint& point : points)
         values.emplace_back(point.time, point.luminance);
     drawCurve(image, plot, values, kLight, 2);
     cv::rectangle(image, plot.area, kFaintInk, 1);
-    TextStyle name;
-    name.colour = kInk;
-    drawText(image, "luminance", {plot.area.x + 8, plot.area.y + 18}, name);
+    drawText(image, "luminance", {plot.area.x + 8, plot.area.y + 18}, {11, kInk, 1});
 }
 
 std::string summaryText(const DayNightSummary& s, const std::string& counted) {

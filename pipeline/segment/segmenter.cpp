@@ -98,31 +98,6 @@ std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::M
     return objects;
 }
 
-std::vector<Segmentation> Segmenter::detect(const std::vector<cv::Mat>& images) {
-    Stopwatch watch;
-    const cv::Mat blob = m_network.blob(images);
-    const double prepareMs = watch.milliseconds();
-    std::vector<cv::Size> sizes;
-    for (const cv::Mat& image : images)
-        sizes.push_back(image.size());
-    watch.restart();
-    const std::vector<cv::Mat> outputs = m_network.forwardDetector(blob, sizes);
-    const double networkMs = watch.milliseconds();
-    const mpm::Report report = encoder().report();
-    std::vector<Segmentation> results(images.size());
-    for (size_t i = 0; i < images.size(); ++i) {
-        watch.restart();
-        Segmentation& result = results[i];
-        result.detector = true;
-        result.detections = objectsOf(m_network, outputs, static_cast<int>(i), sizes[i], m_choice);
-        addReport(report, i, result);
-        result.prepareMs = prepareMs;
-        result.networkMs = networkMs;
-        result.labelsMs = watch.milliseconds();
-    }
-    return results;
-}
-
 void Segmenter::addReport(const mpm::Report& report, size_t image, Segmentation& result) const {
     result.tokens = report.images.at(image);
     result.grid = tokenGrid(static_cast<int>(result.tokens.map.total()), info().size);
@@ -132,17 +107,21 @@ void Segmenter::addReport(const mpm::Report& report, size_t image, Segmentation&
 }
 
 std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images, Scores scores) {
-    if (m_network.detects()) return detect(images);
     Stopwatch watch;
     const cv::Mat blob = m_network.blob(images);
     const double prepareMs = watch.milliseconds();
+    const bool detects = m_network.detects();
+    std::vector<cv::Size> sizes;
+    for (const cv::Mat& image : images)
+        sizes.push_back(image.size());
     watch.restart();
-    cv::Mat output = m_network.forward(blob);
+    std::vector<cv::Mat> outputs =
+        detects ? m_network.forwardDetector(blob, sizes) : std::vector<cv::Mat>{m_network.forward(blob)};
     double networkMs = watch.milliseconds();
-    OutputKind kind = m_network.kindOf(output);
-    if (kind == OutputKind::Unknown && m_network.useFeatures(blob)) {
+    OutputKind kind = detects ? OutputKind::Unknown : m_network.kindOf(outputs.front());
+    if (!detects && kind == OutputKind::Unknown && m_network.useFeatures(blob)) {
         watch.restart();
-        output = m_network.forward(blob);
+        outputs = {m_network.forward(blob)};
         networkMs = watch.milliseconds();
         kind = OutputKind::Features;
     }
@@ -151,13 +130,17 @@ std::vector<Segmentation> Segmenter::segment(const std::vector<cv::Mat>& images,
     for (size_t i = 0; i < images.size(); ++i) {
         watch.restart();
         Segmentation& result = results[i];
-        if (kind == OutputKind::Features) {
-            result.features = featuresOf(output, static_cast<int>(i), m_network.outputFacts());
+        const int index = static_cast<int>(i);
+        if (detects) {
+            result.detector = true;
+            result.detections = objectsOf(m_network, outputs, index, sizes[i], m_choice);
+        } else if (kind == OutputKind::Features) {
+            result.features = featuresOf(outputs.front(), index, m_network.outputFacts());
         } else {
-            const cv::Mat ids = labelsOf(output, static_cast<int>(i), info().size, scores, &result.scores);
-            cv::resize(ids, result.labels, images[i].size(), 0, 0, cv::INTER_NEAREST);
+            const cv::Mat ids = labelsOf(outputs.front(), index, info().size, scores, &result.scores);
+            cv::resize(ids, result.labels, sizes[i], 0, 0, cv::INTER_NEAREST);
             const int way = scores == Scores::Coarse ? cv::INTER_NEAREST : cv::INTER_LINEAR;
-            if (!result.scores.empty()) cv::resize(result.scores, result.scores, images[i].size(), 0, 0, way);
+            if (!result.scores.empty()) cv::resize(result.scores, result.scores, sizes[i], 0, 0, way);
         }
         addReport(report, i, result);
         result.prepareMs = prepareMs;

@@ -65,7 +65,6 @@ public:
     const mpm::ModelInfo& info() const { return m_network.info(); }
 
 private:
-    std::vector<Segmentation> detect(const std::vector<cv::Mat>& images);
     void addReport(const mpm::Report& report, size_t image, Segmentation& result) const;
 
     Network m_network;
