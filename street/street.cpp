@@ -36,6 +36,8 @@ std::vector<Actor> parkedCars(const Layout& layout) {
     return cars;
 }
 
+}  // namespace
+
 /// The object that each pixel of a frame shows, and the box of each object.
 class Owners {
 public:
@@ -95,8 +97,6 @@ private:
     std::vector<StreetObject> m_objects;
     std::vector<int> m_pixels;  ///< of each object, hidden ones included
 };
-
-}  // namespace
 
 struct Street::State {
     State(cv::Size frame, uint64_t seed, int samplesASide)
