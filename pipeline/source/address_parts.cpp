@@ -12,13 +12,6 @@ bool isDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
-std::string lowered(std::string_view text) {
-    std::string result(text);
-    for (char& c : result)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return result;
-}
-
 std::optional<int> hexDigit(char c) {
     if (isDigit(c)) return c - '0';
     const char letter = static_cast<char>(c | 0x20);
@@ -42,6 +35,17 @@ std::string withoutQuotes(std::string text) {
     text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return isAnyOf(c, "\"'\\"); }),
                text.end());
     return text;
+}
+
+/// Runs of letters and digits; empty ones between two other characters.
+std::vector<std::string_view> wordsOf(std::string_view text) {
+    std::vector<std::string_view> words;
+    for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
+        for (end = from; end < text.size() && isLetterOrDigit(text[end]);)
+            ++end;
+        words.push_back(text.substr(from, end - from));
+    }
+    return words;
 }
 
 /// A random key: sixteen letters and digits or more in a row, whose kind changes more often than in any word.
@@ -77,14 +81,8 @@ bool isPlainSegment(std::string_view segment, bool file) {
     if (!file && segment.find(' ') != std::string_view::npos) return false;
     if (!std::all_of(text.begin(), text.end(), plain)) return false;
     if (file) return true;
-    for (size_t from = 0; from < text.size();) {
-        size_t end = from;
-        while (end < text.size() && isLetterOrDigit(text[end]))
-            ++end;
-        if (looksDrawn(std::string_view(text).substr(from, end - from))) return false;
-        from = end + 1;
-    }
-    return !looksGrouped(text);
+    const std::vector<std::string_view> words = wordsOf(text);
+    return std::none_of(words.begin(), words.end(), looksDrawn) && !looksGrouped(text);
 }
 
 /// The path before the first segment that is more than a name; such a segment may hold parameters
@@ -247,21 +245,24 @@ AddressParts directParts(const std::string& text) {
 
 }  // namespace
 
+std::string lowered(std::string_view text) {
+    std::string result(text);
+    for (char& c : result)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return result;
+}
+
 void AddressParts::hide(const std::string& piece) {
     if (piece.empty()) return;
     secrets.push_back(piece);
     // Whoever quotes an address may have taken it apart.
     const std::string plain = percentDecoded(piece);
     if (plain != piece) secrets.push_back(plain);
-    for (size_t from = 0; from < plain.size();) {
-        size_t end = from;
-        while (end < plain.size() && isLetterOrDigit(plain[end]))
-            ++end;
-        const std::string word = plain.substr(from, end - from);
+    for (const std::string_view word : wordsOf(plain)) {
+        const size_t end = static_cast<size_t>(word.data() + word.size() - plain.data());
         // The name of a parameter is no secret itself; the padding of base64 ends in '=' too.
         const bool key = end + 1 < plain.size() && plain[end] == '=' && !isAnyOf(plain[end + 1], "=&; ");
-        if (word.size() >= 3 && word != piece && !key) secrets.push_back(word);
-        from = end + 1;
+        if (word.size() >= 3 && word != piece && !key) secrets.emplace_back(word);
     }
 }
 
@@ -275,15 +276,8 @@ bool namesSecret(std::string_view key) {
     if (std::any_of(kParts.begin(), kParts.end(),
                     [&](std::string_view part) { return low.find(part) != std::string::npos; }))
         return true;
-    for (size_t from = 0; from < low.size();) {
-        size_t end = from;
-        while (end < low.size() && isLetterOrDigit(low[end]))
-            ++end;
-        const std::string_view word = std::string_view(low).substr(from, end - from);
-        if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
-        from = end + 1;
-    }
-    return false;
+    const std::vector<std::string_view> words = wordsOf(low);
+    return std::find_first_of(words.begin(), words.end(), kWords.begin(), kWords.end()) != words.end();
 }
 
 bool isHost(std::string_view text) {

@@ -28,6 +28,9 @@ bool isHost(std::string_view text);
 /// The end of the word at `from`; quotes and backslashes hide blanks.
 size_t wordEnd(const std::string& text, size_t from);
 
+/// A to Z as a to z, whatever the locale.
+std::string lowered(std::string_view text);
+
 inline bool isAnyOf(char c, std::string_view set) {
     return set.find(c) != std::string_view::npos;
 }

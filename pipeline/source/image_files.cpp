@@ -10,6 +10,7 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "pipeline/image/read.hpp"
+#include "pipeline/source/address_parts.hpp"
 
 namespace fs = std::filesystem;
 
@@ -62,10 +63,7 @@ std::vector<std::string> matches(const std::string& pattern) {
 bool hasImageExtension(const std::string& path) {
     static const std::set<std::string> endings = {".jpg",  ".jpeg", ".png", ".bmp", ".tif",
                                                   ".tiff", ".webp", ".ppm", ".pgm", ".pnm"};
-    std::string ending = fs::path(path).extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    return endings.count(ending) > 0;
+    return endings.count(lowered(fs::path(path).extension().string())) > 0;
 }
 
 std::vector<std::string> imagePaths(const std::string& text) {

@@ -7,17 +7,14 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "pipeline/source/address_parts.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
 
 constexpr std::size_t kLargest = 1 << 20;  // bytes of a playlist
 constexpr int kMostPlaylists = 32;
-
-std::string lowered(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-}
 
 struct Split {
     std::string scheme, host, root;  ///< "https", "[::1]" without port, "https://user@[::1]:8443"
