@@ -21,23 +21,17 @@ Value shareOf(int classId, const std::vector<double>& shares) {
     return classId >= 0 && id < shares.size() ? Value(shares[id]) : std::nullopt;
 }
 
-const RegionReading* regionOf(const Quantity& quantity, const Measurement& m) {
-    for (const RegionReading& reading : m.regions)
-        if (reading.name == quantity.region) return &reading;
-    return nullptr;
-}
-
 Value classShare(const Quantity& quantity, const Measurement& m) {
     return shareOf(quantity.classId, m.classShares);
 }
 
 Value regionTokens(const Quantity& quantity, const Measurement& m) {
-    const RegionReading* found = regionOf(quantity, m);
+    const RegionReading* found = readingOf(m.regions, quantity.region);
     return found && found->patches > 0 ? Value(double(found->tokens) / found->patches) : std::nullopt;
 }
 
 Value regionShare(const Quantity& quantity, const Measurement& m) {
-    const RegionReading* found = regionOf(quantity, m);
+    const RegionReading* found = readingOf(m.regions, quantity.region);
     return found ? shareOf(quantity.classId, found->classShares) : std::nullopt;
 }
 
@@ -51,7 +45,7 @@ Value classObjects(const Quantity& quantity, const Measurement& m) {
 }
 
 Value regionObjects(const Quantity& quantity, const Measurement& m) {
-    const RegionReading* found = regionOf(quantity, m);
+    const RegionReading* found = readingOf(m.regions, quantity.region);
     return found ? countIn(found->objects, quantity.classId) : std::nullopt;
 }
 

@@ -20,14 +20,8 @@ void checkRule(const AlertRule& rule) {
         CV_Check(rule.label.size(), !rule.label.empty(), "label: expected the name of a class");
 }
 
-const RegionReading* regionOf(const AlertRule& rule, const AlertInput& input) {
-    for (const RegionReading& reading : input.regions)
-        if (reading.name == rule.region) return &reading;
-    return nullptr;
-}
-
 std::optional<double> shareOf(const AlertRule& rule, const AlertInput& input) {
-    const RegionReading* region = rule.region.empty() ? nullptr : regionOf(rule, input);
+    const RegionReading* region = rule.region.empty() ? nullptr : readingOf(input.regions, rule.region);
     if (!rule.region.empty() && region == nullptr) return std::nullopt;
     const std::vector<double>& shares = region != nullptr ? region->classShares : input.classShares;
     const auto label = std::find(input.labels.begin(), input.labels.end(), rule.label);
@@ -38,7 +32,7 @@ std::optional<double> shareOf(const AlertRule& rule, const AlertInput& input) {
 
 std::optional<double> tokensOf(const AlertRule& rule, const AlertInput& input) {
     if (rule.region.empty()) return input.tokens ? std::optional<double>(*input.tokens) : std::nullopt;
-    const RegionReading* region = regionOf(rule, input);
+    const RegionReading* region = readingOf(input.regions, rule.region);
     return region != nullptr ? std::optional<double>(region->tokens) : std::nullopt;
 }
 
@@ -48,7 +42,7 @@ bool isOf(const AlertRule& rule, const AlertInput& input, int label) {
 }
 
 std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
-    const RegionReading* region = rule.region.empty() ? nullptr : regionOf(rule, input);
+    const RegionReading* region = rule.region.empty() ? nullptr : readingOf(input.regions, rule.region);
     if (!input.objectCounts || (!rule.region.empty() && region == nullptr)) return std::nullopt;
     double count = 0;
     for (const auto& [label, objects] : region != nullptr ? region->objects : *input.objectCounts)

@@ -1,6 +1,7 @@
 // Parts of an image: polygons with statistics, and masks that hide a part.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ struct RegionReading {
         classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
     std::map<int, int> objects = {};  ///< that stand in it, by class id; of classes that are followed
 };
+
+/// The reading of the region of this name; null if there is none.
+inline const RegionReading* readingOf(const std::vector<RegionReading>& readings, const std::string& name) {
+    const auto found = std::find_if(readings.begin(), readings.end(),
+                                    [&](const RegionReading& one) { return one.name == name; });
+    return found != readings.end() ? &*found : nullptr;
+}
 
 /// Whether a point is inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
