@@ -6,36 +6,31 @@ namespace mpm::gst {
 
 namespace {
 
-void setTokens(GstStructure* to, const std::vector<int>& tokens) {
+template <class Value, class Set>
+void setArray(GstStructure* to, const char* name, GType type, const std::vector<Value>& values,
+              const Set& set) {
     GValue array = G_VALUE_INIT, entry = G_VALUE_INIT;
     g_value_init(&array, GST_TYPE_ARRAY);
-    g_value_init(&entry, G_TYPE_INT);
-    for (const int count : tokens) {
-        g_value_set_int(&entry, count);
+    g_value_init(&entry, type);
+    for (const Value& value : values) {
+        set(&entry, value);
         gst_value_array_append_value(&array, &entry);
     }
-    gst_structure_take_value(to, "tokens", &array);
+    gst_structure_take_value(to, name, &array);
     g_value_unset(&entry);
 }
 
 /// Two arrays instead of a field per class: names of fields are restricted, names of classes are not.
 void setShares(GstStructure* to, const FrameFigures& figures) {
-    GValue names = G_VALUE_INIT, shares = G_VALUE_INIT, name = G_VALUE_INIT, share = G_VALUE_INIT;
-    g_value_init(&names, GST_TYPE_ARRAY);
-    g_value_init(&shares, GST_TYPE_ARRAY);
-    g_value_init(&name, G_TYPE_STRING);
-    g_value_init(&share, G_TYPE_DOUBLE);
+    std::vector<const char*> names;
+    std::vector<double> shares;
     for (size_t i = 0; i < figures.shares.size() && i < figures.classes.size(); ++i) {
         if (figures.shares[i] <= 0) continue;
-        g_value_set_string(&name, figures.classes[i].c_str());
-        g_value_set_double(&share, figures.shares[i]);
-        gst_value_array_append_value(&names, &name);
-        gst_value_array_append_value(&shares, &share);
+        names.push_back(figures.classes[i].c_str());
+        shares.push_back(figures.shares[i]);
     }
-    gst_structure_take_value(to, "classes", &names);
-    gst_structure_take_value(to, "shares", &shares);
-    g_value_unset(&name);
-    g_value_unset(&share);
+    setArray(to, "classes", G_TYPE_STRING, names, g_value_set_string);
+    setArray(to, "shares", G_TYPE_DOUBLE, shares, g_value_set_double);
 }
 
 }  // namespace
@@ -50,7 +45,7 @@ void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
     GstCustomMeta* meta = gst_buffer_add_custom_meta(buffer, kMetaName);
     if (meta == nullptr) return;
     GstStructure* structure = gst_custom_meta_get_structure(meta);
-    setTokens(structure, figures.tokens);
+    setArray(structure, "tokens", G_TYPE_INT, figures.tokens, g_value_set_int);
     setShares(structure, figures);
     gst_structure_set(structure, "total-ms", G_TYPE_DOUBLE, figures.totalMs, "network-ms", G_TYPE_DOUBLE,
                       figures.networkMs, "merge-ms", G_TYPE_DOUBLE, figures.mergeMs, "restore-ms",
