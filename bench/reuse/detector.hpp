@@ -1,30 +1,90 @@
 // A detector with reuse beside all tokens on the same frames, its parts, and another engine.
 #pragma once
 
+#include <numeric>
+
+#include "base/stopwatch.hpp"
 #include "bench/reuse/clips.hpp"
+#include "bench/reuse/contest.hpp"
 #include "bench/reuse/lines.hpp"
+#include "bench/reuse/peer.hpp"
 #include "pipeline/segment/flops.hpp"
 
 namespace mpm::bench {
 
 class DetectorBench {
 public:
-    DetectorBench(std::string model, std::string precision, Precision value, const std::string& reuse);
+    DetectorBench(std::string model, std::string precision, Precision value, const std::string& reuse)
+        : m_model(std::move(model)), m_name(std::move(precision)), m_precision(value), m_reuse(reuse) {}
 
     /// Before any thread.
-    void measureMemory(const cv::Mat& image, Lines& lines) const;
+    void measureMemory(const cv::Mat& image, Lines& lines) const {
+        constexpr double kMbF32 = 60, kMb = 35;
+        lines.addMemory(
+            m_name, m_precision == Precision::F32 ? kMbF32 : kMb, [&] { return networkOf(m_reuse); }, image);
+    }
+
     /// Prints a line for each bar, and the parts of a frame. An empty `peer` is none.
     void measure(const Clip& clip, const pipeline::ModelCost& cost, const std::string& peer,
-                 Lines& lines) const;
+                 Lines& lines) const {
+        constexpr double kFewer = 5, kFaster = 4, kPeer = 4;
+        const pipeline::FlopsCounter flops(cost);
+        pipeline::Network plain = networkOf("none"), reusing = networkOf(m_reuse);
+        Score all, some, warm;
+        const double before = peer.empty() ? 0 : peerMs(peer);
+        for (pipeline::Network* network : {&plain, &reusing})
+            see(*network, clip.shots(0).image, flops, warm);
+        // The first frame of the clip counts, the network's first forward does not.
+        reusing.encoder().forget();
+        for (int number = 0; number < clip.frames; ++number) {
+            see(plain, clip.shots(number).image, flops, all);
+            see(reusing, clip.shots(number).image, flops, some);
+        }
+        const double fewer = all.operations / some.operations, faster = all.encoder / some.encoder;
+        lines.add(
+            "encoder, operations against all tokens", m_name,
+            cv::format("%.2f times fewer, %.1f %% of the tokens", fewer, 100 * some.recomputed / clip.frames),
+            cv::format("%g", kFewer), fewer >= kFewer);
+        lines.add("encoder, time against all tokens", m_name,
+                  cv::format("%.1f ms in place of %.1f, %.2f times as fast", some.encoder / clip.frames,
+                             all.encoder / clip.frames, faster),
+                  cv::format("%g", kFaster), faster >= kFaster);
+        if (!peer.empty()) {
+            const double ms = (before + peerMs(peer)) / 2, own = some.whole / clip.frames;
+            // The bar is that of int8.
+            lines.add(cv::format("whole network against the peer's %.1f ms", ms), m_name,
+                      cv::format("%.1f ms (%.1f outside of the encoder), %.2f times as fast", own,
+                                 own - some.encoder / clip.frames, ms / own),
+                      m_precision == Precision::I8 ? cv::format("%g", kPeer) : "-",
+                      m_precision != Precision::I8 || ms / own >= kPeer);
+        }
+        lines.add("whole network, all tokens", m_name,
+                  cv::format("%.1f ms (%.1f outside of the encoder)", all.whole / clip.frames,
+                             (all.whole - all.encoder) / clip.frames),
+                  "-", true);
+    }
 
 private:
     struct Score {
         double whole = 0, encoder = 0, operations = 0, recomputed = 0;
     };
 
-    pipeline::Network networkOf(const std::string& method) const;
+    pipeline::Network networkOf(const std::string& method) const {
+        return networkFor(m_model, m_precision, pipeline::methodsFrom(method).front());
+    }
+
     void see(pipeline::Network& network, const cv::Mat& image, const pipeline::FlopsCounter& flops,
-             Score& score) const;
+             Score& score) const {
+        const cv::Mat blob = network.blob({image});
+        const Stopwatch watch;
+        network.forwardDetector(blob, {image.size()});
+        score.whole += watch.milliseconds();
+        const Report report = network.encoder().report();
+        score.encoder += report.times.whole;
+        score.recomputed += report.images[0].reuse.recomputed;
+        const std::vector<double> blocks = flops.blocks(report.images[0], "none");
+        score.operations += std::accumulate(blocks.begin(), blocks.end(), 0.0);
+    }
 
     std::string m_model, m_name;
     Precision m_precision;
