@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <locale>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 namespace mpm::pipeline {
 
@@ -135,6 +137,110 @@ std::vector<DayNightPair> pairsOf(const EvalSummary& summary) {
             pairs.push_back({&day, &night, mean(changes), spread});
         }
     return pairs;
+}
+
+namespace {
+
+/// Day rows of a family with their counterparts by night.
+struct Family {
+    std::string name;
+    std::vector<const EvalRow*> day, night;
+};
+
+std::vector<Family> familiesOf(const EvalSummary& summary) {
+    std::vector<Family> families;
+    for (const DayNightPair& pair : pairsOf(summary)) {
+        if (pair.day->method == "none") continue;
+        auto at = std::find_if(families.begin(), families.end(),
+                               [&](const Family& f) { return f.name == pair.day->method; });
+        if (at == families.end()) at = families.insert(families.end(), {pair.day->method, {}, {}});
+        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // another night
+        at->day.push_back(pair.day);
+        at->night.push_back(pair.night);
+    }
+    return families;
+}
+
+size_t choose(const EvalSummary& summary, const std::vector<const EvalRow*>& rows, double budget) {
+    size_t best = 0;
+    for (size_t i = 1; i < rows.size(); ++i) {
+        const double loss = summary.loss(*rows[i]), bestLoss = summary.loss(*rows[best]);
+        const bool within = loss <= budget, bestWithin = bestLoss <= budget;
+        if (within != bestWithin ? within
+            : within             ? rows[i]->gflops() < rows[best]->gflops()
+                                 : loss < bestLoss)
+            best = i;
+    }
+    return best;
+}
+
+}  // namespace
+
+std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget) {
+    const std::vector<Family> families = familiesOf(summary);
+    const bool several =
+        std::any_of(families.begin(), families.end(), [](const Family& f) { return f.day.size() > 1; });
+    std::vector<Tuned> tuned;
+    for (const Family& family : families) {
+        const bool based = summary.baseOf(*family.day.front()) != nullptr &&
+                           summary.baseOf(*family.night.front()) != nullptr;
+        if (!several || !based) continue;
+        const size_t chosen = choose(summary, family.day, budget);
+        tuned.push_back(
+            {family.day[chosen], family.night[chosen], family.night[choose(summary, family.night, budget)]});
+    }
+    return tuned;
+}
+
+extern const char* const kPublishedCsv;  ///< published.csv
+
+namespace {
+
+PublishedFigures figuresFrom(const std::string& line) {
+    std::istringstream cells(line);
+    // The text is part of the program: it has no quoted fields, and the classic locale reads its numbers.
+    cells.imbue(std::locale::classic());
+    PublishedFigures figures;
+    char comma = 0;
+    std::getline(cells, figures.dataset, ',');
+    cells >> figures.width >> comma >> figures.patch >> comma;
+    std::getline(cells, figures.method, ',');
+    cells >> figures.miou >> comma >> figures.gflops >> comma >> figures.fps;
+    CV_Assert(!cells.fail());
+    return figures;
+}
+
+std::string methodOf(const EvalRow& row) {
+    if (row.method != "mpm") return row.method;
+    const bool plain = row.text.rfind("mpm", 0) == 0 && row.text.find('=') == std::string::npos;
+    return plain && row.schedule == std::vector<int>{2, 5} ? "mpm:2+5" : "";
+}
+
+}  // namespace
+
+const std::vector<PublishedFigures>& publishedFigures() {
+    static const std::vector<PublishedFigures> all = [] {
+        std::vector<PublishedFigures> figures;
+        std::istringstream lines(kPublishedCsv);
+        std::string line;
+        std::getline(lines, line);  // names of the columns
+        while (std::getline(lines, line))
+            figures.push_back(figuresFrom(line));
+        return figures;
+    }();
+    return all;
+}
+
+std::optional<PublishedFigures> publishedFor(const EvalHead& head, const EvalRow& row) {
+    if (row.night || row.tokens.empty()) return std::nullopt;
+    const double pixels = double(head.run.size.area());
+    const int patch = static_cast<int>(std::lround(std::sqrt(pixels / row.tokens.front())));
+    const std::vector<PublishedFigures>& all = publishedFigures();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const PublishedFigures& figures) {
+        return figures.dataset == head.dataset && figures.width == head.width && figures.patch == patch &&
+               figures.method == methodOf(row);
+    });
+    return found == all.end() ? std::nullopt : std::optional<PublishedFigures>(*found);
 }
 
 }  // namespace mpm::pipeline
