@@ -330,7 +330,7 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param method a reducer as Encoder::setMethod names it
-/// @return whether the method chooses the blocks (ToMe, ALGM), whatever the schedule, unless that is set to be empty
+/// @return whether the method chooses the blocks (ToMe, ALGM), whatever the schedule but an empty one
 /// @throws cv::Exception on an unknown method or parameter, as Encoder::setMethod does
 MPM_API bool ignoresSchedule(const std::string& method);
 
