@@ -87,7 +87,7 @@ struct Port {
     List<std::string> dimNames;  ///< of the symbolic ones
 };
 
-/// Values to look at, each once, the one that was added last first.
+/// Values to look at, each once; the last added comes first.
 class OpenValues {
 public:
     explicit OpenValues(const List<int>& first) : m_open(first) {}
