@@ -12,18 +12,24 @@ namespace {
 
 constexpr size_t kTurn = size_t{1} << 14;  // elements that are worth a turn of a thread
 constexpr size_t kLine = 16;               // floats of a cache line
+constexpr size_t kLinesAbreast = 4;        // lines of a row that a thread reads one after the other
 
 int grainOf(size_t elements) {
     return static_cast<int>(std::max<size_t>(1, kTurn / std::max<size_t>(1, elements)));
 }
 
-// A square of lines, or less at the edges. Where lines are a power of two apart they share a few sets of the
-// cache, so each one is read and written once.
+// A square of lines, or less at the edges. If lines are a power of two apart they share a few sets of the
+// cache, so each is read and written once. They lie in as many pages as there are lines, which the processor
+// does not prefetch: the square does, its own output and the input of the square below.
 void turnSquare(const float* from, size_t fromStep, float* to, size_t toStep, size_t rows, size_t columns) {
     float square[kLine][kLine];
     if (rows == kLine && columns == kLine) {
-        for (size_t r = 0; r < kLine; ++r)
+        for (size_t c = 0; c < kLine; ++c)
+            __builtin_prefetch(to + c * toStep, 1);
+        for (size_t r = 0; r < kLine; ++r) {
             std::copy_n(from + r * fromStep, kLine, square[r]);
+            __builtin_prefetch(from + (r + kLine) * fromStep);
+        }
         for (size_t c = 0; c < kLine; ++c) {
             float line[kLine];
             for (size_t r = 0; r < kLine; ++r)
@@ -107,20 +113,23 @@ void Transpose::copyRuns(const float* from, float* to) const {
 }
 
 void Transpose::turnTiles(const float* from, float* to) const {
-    // Columns of a task: all entries of the result's last axis, of a line of the input's.
-    const size_t tasks = (m_first + kLine - 1) / kLine;
+    // Columns of a task: all entries of the result's last axis, of a few lines of the input's.
+    constexpr size_t kColumns = kLinesAbreast * kLine;
+    const size_t tasks = (m_first + kColumns - 1) / kColumns;
     const auto turn = [&](int k) {
         size_t at, there;
         find(static_cast<size_t>(k) / tasks, at, there);
-        const size_t column = static_cast<size_t>(k) % tasks * kLine,
-                     columns = std::min(kLine, m_first - column);
+        const size_t first = static_cast<size_t>(k) % tasks * kColumns,
+                     end = std::min(m_first, first + kColumns);
         for (size_t row = 0; row < m_last; row += kLine) {
-            turnSquare(from + at + row * m_lastFrom + column, m_lastFrom,
-                       to + there + column * m_firstTo + row, m_firstTo, std::min(kLine, m_last - row),
-                       columns);
+            for (size_t column = first; column < end; column += kLine) {
+                turnSquare(from + at + row * m_lastFrom + column, m_lastFrom,
+                           to + there + column * m_firstTo + row, m_firstTo, std::min(kLine, m_last - row),
+                           std::min(kLine, end - column));
+            }
         }
     };
-    parallelFor(checkedProduct<int>(m_count, tasks), turn, grainOf(m_last * kLine));
+    parallelFor(checkedProduct<int>(m_count, tasks), turn, grainOf(m_last * kColumns));
 }
 
 void Transpose::run(const float* from, float* to) const {
