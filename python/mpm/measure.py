@@ -37,6 +37,15 @@ class _Bar:
             self._bar.close()
 
 
+def _wait_for(thread: threading.Thread) -> None:
+    """Waits through further Ctrl-C: the thread reads the caller's images until its round ends."""
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            pass
+
+
 def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
     """Calls a long function of the library in a thread of its own, so that signals and exceptions of `progress` end it:
     what is raised in a callback of ctypes is lost. Without `progress` it shows a bar."""
@@ -70,7 +79,7 @@ def _watched(progress: Optional[Progress], function: Callable[..., int], *argume
         follow()
     finally:
         stop.set()
-        thread.join()
+        _wait_for(thread)
         bar.close()
     if failure:
         raise failure[0]

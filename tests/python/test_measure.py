@@ -95,6 +95,22 @@ class Bench(FolderTest):
         with self.assertRaises(KeyboardInterrupt):
             mpm.bench(TINY, [image()], rounds=10**7)
 
+    def test_a_second_control_c_waits_for_the_library(self):
+        join, joined = threading.Thread.join, []
+
+        def interrupted(thread):
+            joined.append(thread)
+            if len(joined) == 1:
+                raise KeyboardInterrupt
+            join(thread)
+
+        def end(done, total):
+            raise KeyboardInterrupt
+
+        with mock.patch.object(threading.Thread, "join", interrupted), self.assertRaises(KeyboardInterrupt):
+            mpm.bench(TINY, [image()], rounds=10**7, progress=end)
+        self.assertFalse(joined[0].is_alive())
+
 
 class Tune(FolderTest):
     def test_a_choice_is_written_and_has_the_keys_of_the_verb(self):
