@@ -51,19 +51,21 @@ cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const
     return output;
 }
 
-/// Steps of a column's largest weight.
-int columnLevels() {
-    const float one = 1;
-    return static_cast<int>(std::lround(1 / PackedWeightsI8(&one, 1, 1, 1).scales()[0]));
+/// The value of a step of each column.
+std::vector<float> columnSteps(const cv::Mat& right) {
+    const PackedWeightsI8 weights(right.ptr<float>(), right.cols, right.rows, right.cols);
+    return {weights.scales(), weights.scales() + right.cols};
 }
 
 TEST(I8Product, HasAllStepsInAnOperandAtLeast) {
     const float row[] = {-1, 1};
     I8Quad quad = 0;
     const auto levels = [&](Finer finer) { return std::lround(1 / packQuads(row, 2, &quad, finer)); };
-    EXPECT_EQ(levels(Finer::Left), 127);
+    EXPECT_GE(levels(Finer::Left), 126);
     EXPECT_GE(levels(Finer::Right), 63);
-    EXPECT_GE(columnLevels(), 64);
+    const cv::Mat outliers = (cv::Mat_<float>(4, 2) << 1, 1, 0, 1, .2, -1, -.1, 1);
+    EXPECT_EQ(std::lround(1 / columnSteps(outliers)[0]), 127);
+    EXPECT_GE(std::lround(1 / columnSteps(outliers)[1]), 64);
     PackedWeightsI8 columns;
     columns.reshape(1, 1);
     const std::int32_t sum = 0;
@@ -81,17 +83,15 @@ void checkI8Product(int rows, int depth, int columns, std::optional<float> least
     epilogue.bias = bias.ptr<float>();
     const cv::Mat output = multipliedI8(left, right, rows, epilogue, least);
     const Quads quads(left, least);
+    const std::vector<float> columnStep = columnSteps(right);
     for (int r = 0; r < rows; ++r) {
         const double step = quads.scales[r];
         for (int n = 0; n < columns; ++n) {
-            double largest = 0, sum = bias.at<float>(n), bound = 1e-5;
-            for (int k = 0; k < depth; ++k)
-                largest = std::max<double>(largest, std::abs(right.at<float>(k, n)));
-            const double columnStep = largest / columnLevels();
+            double sum = bias.at<float>(n), bound = 1e-5;
             for (int k = 0; k < depth; ++k) {
                 const double x = left.at<float>(r, k), w = right.at<float>(k, n);
                 sum += x * w;
-                bound += (std::abs(x) * columnStep + std::abs(w) * step) / 2 + step * columnStep / 4;
+                bound += (std::abs(x) * columnStep[n] + std::abs(w) * step) / 2 + step * columnStep[n] / 4;
             }
             ASSERT_NEAR(output.at<float>(r, n), sum, bound) << rows << "x" << depth << "x" << columns;
         }
@@ -141,11 +141,16 @@ cv::Mat randomSigns(int rows, int columns, unsigned seed) {
 void checkWholeSteps(int rows, int depth, int columns) {
     const cv::Mat left = randomSigns(rows, depth, 1);
     cv::Mat right = randomMatrix(depth, columns, 2, 40.0);
-    const auto most = static_cast<float>(columnLevels());
     for (int n = 0; n < columns; ++n) {
-        for (int k = 0; k < depth; ++k)
-            right.at<float>(k, n) = std::clamp(std::round(right.at<float>(k, n)), -most, most);
-        right.at<float>(n % depth, n) = n % 2 == 0 ? most : -most;  // a step is 1
+        for (int k = 0; k < depth; ++k) {
+            float& v = right.at<float>(k, n);
+            v = std::clamp(std::round(v), -127.0f, 127.0f);
+            // Without VNNI a pair has at most 128 steps.
+            if (k % 2 == 1 && std::abs(v + right.at<float>(k - 1, n)) > 128) v = -v;
+        }
+        // A step is 1.
+        right.at<float>(n % depth, n) = n % 2 == 0 ? 127.0f : -127.0f;
+        if ((n % depth ^ 1) < depth) right.at<float>(n % depth ^ 1, n) = 0;
     }
     const cv::Mat output = multipliedI8(left, right, rows);
     for (int r = 0; r < rows; ++r) {

@@ -49,7 +49,12 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const float* from = head.queries + (first + q) * head.stride;
         const float largest = largestOf(from, head.headSize);
         const bool finite = largest == largest;
-        const Step step(finite ? largest : 0.0f, form.right);
+        Step step(finite ? largest : 0.0f, form.right);
+        if constexpr (form.pair < 2 * form.right) {
+            // Twice the half can be infinite.
+            const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
+            if (ofPair.scale > step.scale) step = ofPair;
+        }
         I8Quad* to = rows + static_cast<size_t>(q) * quads;
         std::fill_n(to, quads, 0u);
         if (finite) roundToQuads(from, head.headSize, step.inverse, 0, to);

@@ -250,18 +250,22 @@ const ByteForm& formOf(Finer finer) {
 
 /// The value of one quantisation step of each column, never so small that its inverse is infinite; NaN if a
 /// weight is not finite.
-std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns, int levels) {
-    std::vector<float> steps(columns, 0.0f), poison(columns, 0.0f);
+std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns,
+                           const ByteForm& form) {
+    std::vector<float> largest(columns, 0.0f), half(columns, 0.0f), poison(columns, 0.0f);
     for (int k = 0; k < depth; ++k) {
         const float* row = weights + k * stride;
+        const float* other = k % 2 == 1 ? row - stride : nullptr;
         for (int n = 0; n < columns; ++n) {
-            steps[n] = std::max(steps[n], std::abs(row[n]));
+            largest[n] = std::max(largest[n], std::abs(row[n]));
+            if (other) half[n] = std::max(half[n], std::abs(row[n] / 2 + other[n] / 2));
             poison[n] += row[n] - row[n];  // 0 for all that is finite
         }
     }
+    const auto single = static_cast<float>(form.right), pair = static_cast<float>(form.pair) / 2;
     for (int n = 0; n < columns; ++n)
-        steps[n] = std::max(steps[n] / static_cast<float>(levels), 0x1p-126f) + poison[n];
-    return steps;
+        largest[n] = std::max({largest[n] / single, half[n] / pair, 0x1p-126f}) + poison[n];
+    return largest;
 }
 
 /// The nearest whole number, as a float. No value is more than 127 steps; the sum's last bit is a 1.
@@ -329,7 +333,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
     std::fill_n(bytes, size * 4, std::int8_t(0));
-    m_scales = stepsOf(weights, stride, depth, columns, form.right);
+    m_scales = stepsOf(weights, stride, depth, columns, form);
     if (least) m_least.assign(columns, 0.0f);
     m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
     m_offsets.assign(m_scales.size(), 0);
@@ -353,7 +357,7 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
     constexpr int kLevels = 127;  // on every processor: which layers stay in f32 does not depend on it
-    const std::vector<float> steps = stepsOf(weights, stride, depth, columns, kLevels);
+    const std::vector<float> steps = stepsOf(weights, stride, depth, columns, {0, kLevels, kLevels});
     if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
     double lost = 0, all = 0;
     for (int k = 0; k < depth; ++k) {

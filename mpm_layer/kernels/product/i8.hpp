@@ -28,6 +28,7 @@ enum class Finer { Left, Right };
 /// Bytes of operands: those of the left one are value + offset.
 struct ByteForm {
     int offset, left, right;  // left, right: steps of the largest value
+    int pair = 2 * right;     // steps of the right operand's largest pair
 };
 
 /// Sums of more products could leave 32 bits.

@@ -2,8 +2,9 @@
 //
 // The operands of the instructions differ. x86 takes unsigned bytes of the left operand and signed ones
 // of the right: left bytes are stored with an offset, and sums start at minus the sum of the offsets. Without
-// VNNI two products are summed in 16 bits first, which 7-bit left operands keep from saturating. Arm takes
-// signed bytes of both (dots_neon-inl.h).
+// VNNI two products are summed in 16 bits first. These sums do not saturate if two neighbours of the right
+// operand have at most 128 steps together, or if the left operand has 7 bits. Arm takes signed bytes of both
+// (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -122,10 +123,11 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Two products in 16 bits, then two of those in 32: 255 * 64 * 2 and 127 * 127 * 2 fit.
+/// Two products in 16 bits, then two of those in 32: 254 * 129 and 127 * 127 * 2 fit. A pair of 128 steps has
+/// 129 if both values are rounded up.
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
-        return finer == Finer::Left ? ByteForm{128, 127, 64} : ByteForm{64, 63, 127};
+        return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
     }
     static constexpr bool kByLane = false;
 
@@ -294,11 +296,28 @@ HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
 
 #endif
 
+/// Half of the largest sum of two neighbours, the first at an even place, of a row of finite values.
+HWY_INLINE float halfOfLargestPair(const float* row, int width) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    const Float half = hn::Set(d, 0.5f);
+    Float peak = hn::Zero(d);
+    const auto add = [&](Float v) HWY_ATTR {
+        const Float halves = hn::Mul(v, half);
+        peak = hn::Max(peak, hn::Abs(hn::Add(halves, hn::Reverse2(d, halves))));
+    };
+    int k = 0;
+    for (; k + lanes <= width; k += lanes)
+        add(hn::LoadU(d, row + k));
+    if (k < width) add(loadPart(row + k, width - k));
+    return hn::GetLane(hn::MaxOfLanes(d, peak));
+}
+
 /// 1 / scale and scale, for values of at most `largest`: never infinite, however small the values are.
 struct Step {
-    HWY_INLINE Step(float largest, int levels) {
+    HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;
-        inverse = largest > 0 ? std::min(static_cast<float>(levels) / largest, kMost) : 0.0f;
+        inverse = largest > 0 ? std::min(levels / largest, kMost) : 0.0f;
         scale = largest > 0 ? 1.0f / inverse : 0.0f;
     }
 

@@ -15,7 +15,6 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "mpm_layer/kernels/product/bf16.hpp"
-#include "mpm_layer/kernels/product/i8.hpp"
 #include "small_export.hpp"
 #include "support/npy.hpp"
 #include "support/shared.hpp"
@@ -266,7 +265,7 @@ TEST_P(Outliers, KeepScoresAndBoxes) {
         const Result f32 = run(graph, Precision::F32);
         for (const Precision precision : {Precision::BF16, Precision::I8}) {
             const bool i8 = precision == Precision::I8;
-            if (!(i8 ? kernels::hasI8() : kernels::hasBf16())) continue;
+            if (!i8 && !kernels::hasBf16()) continue;
             SCOPED_TRACE(std::string(factors.name) + (i8 ? ", int8" : ", bf16"));
             const Result found = run(graph, precision, &f32);
             for (size_t k = 0; k < f32.scores.size(); ++k) {
