@@ -133,7 +133,7 @@ public:
     void join() {
         for (Node& node : m_graph.nodes) {
             if (node.domain != "mpm") continue;
-            if (node.op == "MpmLayerNorm") joinTransposes(node);
+            joinTransposes(node);
             if (node.op == "MpmConvTranspose") joinActivation(node);
         }
         m_graph.prune();
@@ -146,17 +146,38 @@ private:
         return user == kAbsent ? nullptr : &m_graph.nodes[user];
     }
 
-    void joinTransposes(Node& norm) {
-        const Node* before = m_graph.nodeOf(norm.inputs[0]);
-        Node* behind = next(norm);
-        const auto turns = [](const Node* node, const List<int64_t>& order) {
-            return node && (node->op == "Transpose" || node->op == "MpmTranspose") &&
-                   node->getInts("perm") == order;
-        };
-        if (!turns(before, {0, 2, 3, 1}) || !turns(behind, {0, 3, 1, 2})) return;
-        norm.inputs[0] = before->inputs[0];
-        norm.set("axis", 1);
-        m_rewriter.takeOver(norm, *behind);
+    static bool turns(const Node* node, const List<int64_t>& order) {
+        return node && (node->op == "Transpose" || node->op == "MpmTranspose") &&
+               node->getInts("perm") == order;
+    }
+
+    static bool isOfPixels(const Node& node) {
+        return node.domain == "mpm" && isOneOf(node.op, {"MpmLayerNorm", "MpmLinear", "MpmFunction"});
+    }
+
+    // Between channels put last and channels put back.
+    void joinTransposes(Node& first) {
+        if (!isOfPixels(first) || first.inputs.empty()) return;
+        const Node* before = m_graph.nodeOf(first.inputs[0]);
+        if (!turns(before, {0, 2, 3, 1})) return;
+        List<Node*> chain{&first};
+        Node* behind = next(first);
+        for (; behind && isOfPixels(*behind); behind = next(*behind))
+            chain.push_back(behind);
+        if (!turns(behind, {0, 3, 1, 2})) return;
+        first.inputs[0] = before->inputs[0];
+        for (Node* node : chain)
+            takeChannelsFirst(*node);
+        m_rewriter.takeOver(*chain.back(), *behind);
+    }
+
+    void takeChannelsFirst(Node& node) {
+        if (node.op == "MpmLayerNorm") node.set("axis", 1);
+        if (node.op != "MpmLinear") return;
+        const Tensor rows = m_graph.constant(node.inputs[1]).transposed();
+        node.op = "MpmConv";
+        node.inputs[1] = m_graph.addConstant(m_graph.values[node.inputs[1]].name + ".rows",
+                                             rows.reshaped({rows.dim(0), rows.dim(1), 1, 1}));
     }
 
     void joinActivation(Node& convolution) {

@@ -94,4 +94,40 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
+// A block of ConvNeXt's kind puts channels last for a norm and a linear layer, and back: neither moves
+// pixels.
+TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
+    for (const std::string spelling : {"a block", "read twice", "channels last"}) {
+        SCOPED_TRACE(spelling);
+        const int64_t dim = SmallExport::kDim;
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int last = withInts(g, "Transpose", x, "perm", {0, 2, 3, 1});
+            const int wide = m.linear(m.norm(last), dim, dim);
+            const int curve =
+                g.node("Erf", {g.node("Div", {wide, g.constant(Tensor::floats({}, 1.41421356f))})});
+            int active = g.node("Mul", {wide, g.node("Add", {curve, g.constant(Tensor::floats({}, 1))})});
+            active = g.node("Mul", {active, g.constant(Tensor::floats({}, 0.5f))});
+            if (spelling == "channels last") return g.node("Add", {active, last});
+            const int first = withInts(g, "Transpose", active, "perm", {0, 3, 1, 2});
+            const int y = g.node("Add", {first, x});
+            if (spelling == "a block") return y;
+            return g.node("Add", {y, withInts(g, "Transpose", wide, "perm", {0, 3, 1, 2})});
+        };
+        const Shape first{1, dim, SmallExport::kRows, SmallExport::kColumns};
+        const bool joined = spelling == "a block";
+        const List<Node> nodes =
+            convert(head, spelling == "channels last" ? Shape{1, first[2], first[3], dim} : first);
+        const auto own =
+            std::find_if(nodes.begin(), nodes.end(), [](const Node& n) { return n.op == "MpmConv"; });
+        ASSERT_EQ(own != nodes.end(), joined);
+        // One turns the tokens into a map, in front of the head.
+        EXPECT_EQ(count(nodes, "Transpose"), joined ? 1 : spelling == "read twice" ? 4 : 2);
+        if (!joined) continue;
+        EXPECT_EQ(own->getString("activation", "none"), "gelu");
+        EXPECT_EQ(own->getString("residual", "none"), "last");
+        EXPECT_EQ(count(nodes, "MpmLinear"), 0);
+    }
+}
+
 }  // namespace
