@@ -173,6 +173,16 @@ struct FloatTarget {
         }
     }
 
+    /// Prefetches what `finish` reads and writes. Rows may be far apart, as those of channels are: the
+    /// processor does not foresee them.
+    HWY_INLINE void expect(const Epilogue& epilogue, int row, int column) const {
+        for (int r = row; r < row + kGroup; ++r) {
+            __builtin_prefetch(output + r * stride + column, 1);
+            if (epilogue.residual)
+                __builtin_prefetch(epilogue.residual + r * epilogue.residualStride + column);
+        }
+    }
+
     static HWY_INLINE void store(Float (&sums)[2], bool add, float* to, int columns) {
         const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
         if (add) addRow(ColumnPair(to, columns), sums);

@@ -31,6 +31,10 @@ void Product(const float* rows, size_t rowStride, int count, const PackedWeights
     for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
         multiplyPanel(count, weights.depth(), rows, rowStride, weights.panel(p),
                       [&](int row, Block<kGroup>& block) HWY_ATTR {
+                          if (row + kGroup < count)
+                              target.expect(epilogue, row + kGroup, column);
+                          else
+                              target.expect(epilogue, 0, column + width);
                           finishBlock(target, block, epilogue, row, std::min(kGroup, count - row), column,
                                       weights.columns() - column);
                       });
