@@ -169,8 +169,9 @@ void addConvertOptions(CLI::App& verb, ConvertOptions& o) {
     addParsed(verb, "--detections", "which outputs are boxes and scores (default: guessed for detectors)",
               "JSON|none", [&o](const std::string& text) { o.convert.detections = text; });
     addParsed(verb, "--mean",
-              "of the training's preprocessing, on 0 to 1 (default: the export's, else .5,.5,.5)", "R,G,B",
-              o.convert.mean, parseThree, false);
+              "of the training's preprocessing, on 0 to 1 (default: the export's, else ImageNet's for a "
+              "detector, .5,.5,.5 for others)",
+              "R,G,B", o.convert.mean, parseThree, false);
     addParsed(verb, "--std", "deviation, likewise", "R,G,B", o.convert.deviation, parseThree, true);
     addParsed(verb, "--normalise", "a name for both: ImageNet's values, CLIP's, 0.5, or 0 and 1",
               "imagenet|clip|half|none", [&o](const std::string& text) { o.normalise = text; });

@@ -212,7 +212,10 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
                             const std::vector<std::string>& labels) {
     if (!m_connected) return;  // measurements that are old once the broker is back are not sent
-    if (m_classes[source] != labels) announceClasses(source, labels);
+    // A detector has no shares.
+    const std::vector<std::string> segmented =
+        measurement.classShares.empty() ? std::vector<std::string>() : labels;
+    if (m_classes[source] != segmented) announceClasses(source, segmented);
     announceObjects(source, measurement, labels);
     QElapsedTimer& sent = m_sent[source];
     if (sent.isValid() && sent.elapsed() < kEvery) return;

@@ -4,7 +4,7 @@
 #   models/zoo/share_recipe.sh MPM_MODELS CAMVID OUT [SUPERPATCHES]
 # Two CPU cores need about half an hour. 120 of 300 superpatches are 30 % fewer tokens. Delete OUT to start again.
 set -eu
-models=$(realpath "$1") camvid=$(realpath "$2") out=$3 shared=${4:-120}
+models=$(command -v "$1") camvid=$(realpath "$2") out=$3 shared=${4:-120}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 

@@ -178,6 +178,7 @@ void ObjectsTest::countsArePublished() {
     QCOMPARE(door[QStringLiteral("device_class")].toString(), QStringLiteral("occupancy"));
     QVERIFY(door[QStringLiteral("value_template")].toString().contains(
         QStringLiteral("value_json.region_objects['Front door']['thing 0']")));
+    QVERIFY(!subscriber.said().contains("/class_0/config"));  // a detector has no shares
     const QString url = QStringLiteral("http://127.0.0.1:%1/metrics").arg(setup.services.metrics()->port());
     const test::Outcome page = test::runBeside(QStringLiteral("curl"), {QStringLiteral("-sSf"), url});
     QVERIFY2(page.status == 0, qPrintable(page.err));
