@@ -64,6 +64,7 @@ void Recorder::setSource(const QString& source) {
     addSoon([&] {
         m_waiting.emplace_back();
         m_waiting.back().source = source;
+        m_waiting.back().history = true;
     });
 }
 
@@ -135,8 +136,8 @@ void Recorder::answer() {
     for (const Question& question : std::exchange(m_asked, {})) {
         try {
             if (m_source >= 0) question(*m_store, m_source);
-        } catch (const pipeline::StoreError&) {
-            continue;  // the next write reports it
+        } catch (const std::exception&) {
+            continue;  // the next write reports a fault of the store
         }
     }
 }
@@ -159,6 +160,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
 }
 
 void Recorder::putBack(std::deque<Batch> batches) {
+    if (batches.empty()) return;  // all were written
     const std::lock_guard<std::mutex> lock(m_mutex);
     Batch newest = std::move(m_waiting.front());  // continues the last of these
     m_waiting.pop_front();
@@ -303,9 +305,7 @@ void Recorder::continueComparison() {
 void Recorder::switchTo(const QString& source) {
     m_source = readOnly() ? m_store->findSource(source.toStdString()).value_or(-1)
                           : m_store->source(source.toStdString());
-    if (source == std::exchange(m_sourceName, source)) return;  // only the connection was new
-    m_comparing.reset();
-    if (m_source >= 0) sendHistory();
+    if (source != std::exchange(m_sourceName, source)) m_comparing.reset();
 }
 
 void Recorder::sendHistory() {

@@ -2,6 +2,7 @@
 // that is locked or damaged; a clock that jumps; models that are removed. An argument sets the rounds.
 #include <sqlite3.h>
 
+#include <QFileInfo>
 #include <QRandomGenerator>
 #include <QSignalSpy>
 
@@ -51,6 +52,7 @@ private slots:
     void httpCameraKilledStalledAndBack();
     void sourceThatFailsInTheMiddle();
     void storeThatIsLockedLosesNothing();
+    void storeThatIsLockedWithoutReadings();
     void diskThatIsFullLosesNothingCommitted();
     void modelThatIsRemovedWhileItRuns();
     void wrongModelsAreRefused();
@@ -158,6 +160,26 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
     }
     mpm::pipeline::Store kept(path.toStdString());
     QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
+}
+
+/// Nothing waits, and an event cannot be removed.
+void FaultsTest::storeThatIsLockedWithoutReadings() {
+    const QString path = store();
+    Engine engine(path);
+    QSignalSpy failing(&engine.recorder(), &Recorder::failing),
+        recovered(&engine.recorder(), &Recorder::recovered);
+    engine.openSource(m_sandbox.images(3, 0));
+    const auto opened = [&] { return QFileInfo::exists(path); };
+    QVERIFY(QTest::qWaitFor(opened, test::patience(20'000)));
+    QTest::qWait(1'500);
+    sqlite3* other = nullptr;
+    QCOMPARE(sqlite3_open(path.toUtf8().constData(), &other), SQLITE_OK);
+    QCOMPARE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+    engine.recorder().removeEvents({1});
+    QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, test::patience(20'000));
+    sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
+    sqlite3_close(other);
+    QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, test::patience(20'000));
 }
 
 /// A limit on the size of files acts as a full disk.
