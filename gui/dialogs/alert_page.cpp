@@ -182,6 +182,18 @@ void AlertPage::setInput(const pipeline::AlertInput& input) {
     showValue();
 }
 
+void AlertPage::renameRegion(const std::string& before, const std::string& now, const std::string& source,
+                             bool everywhere) {
+    for (pipeline::AlertRule& rule : m_rules)
+        if (rule.region == before && (rule.source == source || (rule.source.empty() && everywhere)))
+            rule.region = now;
+    const QString name = QString::fromStdString(now);
+    const int at = m_region->findData(QString::fromStdString(before));
+    if (at < 0) return;
+    m_region->setItemText(at, name);
+    m_region->setItemData(at, name);
+}
+
 void AlertPage::showValue() {
     const int row = m_list->currentRow();
     const auto value = row < 0 ? std::nullopt : valueFor(m_rules[static_cast<std::size_t>(row)], m_input);
@@ -218,7 +230,9 @@ void AlertPage::show(int row) {
     const QString label = QString::fromStdString(rule.label);
     if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // of another model
     m_label->setCurrentText(label);
-    m_region->setCurrentIndex(std::max(0, m_region->findData(QString::fromStdString(rule.region))));
+    const QString region = QString::fromStdString(rule.region);
+    if (m_region->findData(region) < 0) m_region->addItem(region, region);  // of another source
+    m_region->setCurrentIndex(m_region->findData(region));
     m_above->setCurrentIndex(rule.above ? 0 : 1);
     showThreshold(rule.threshold);
     const QString source = QString::fromStdString(rule.source);
@@ -239,11 +253,14 @@ void AlertPage::show(int row) {
 void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
-    const bool sameQuantity = of() == m_rules[std::size_t(row)].of;
+    pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
     m_showing = true;  // limits of another quantity change the box
+    const bool noClass = m_label->count() < 2 && m_label->currentText().isEmpty();
+    if (of() == pipeline::AlertRule::Of::ClassShare && noClass)
+        m_of->setCurrentIndex(static_cast<int>(rule.of));
+    const bool sameQuantity = of() == rule.of;
     fitToQuantity();
     m_showing = false;
-    pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
     if (!m_name->text().trimmed().isEmpty()) rule.name = m_name->text().trimmed().toStdString();
     rule.of = of();
     const bool share = rule.of == pipeline::AlertRule::Of::ClassShare;
@@ -265,7 +282,6 @@ void AlertPage::read() {
     rule.record = m_record->isChecked();
     rule.command = m_command->text().toStdString();
     m_list->item(row)->setText(QString::fromStdString(rule.name));
-    if (share && rule.label.empty()) return;
     showValue();
     askForTimes();
     emit changed();

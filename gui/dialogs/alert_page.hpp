@@ -31,6 +31,9 @@ public:
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
     /// The present values of the source in front, shown beside the threshold.
     void setInput(const pipeline::AlertInput& input);
+    /// Of the source; `everywhere`: no other source has a region of this name.
+    void renameRegion(const std::string& before, const std::string& now, const std::string& source,
+                      bool everywhere);
     /// Emits timesWanted() for the rule shown.
     void askForTimes();
     /// The answer: how often the rule would have fired in the last day.

@@ -5,6 +5,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTableWidget>
+#include <utility>
 
 #include "gui/widgets/empty_hint.hpp"
 #include "gui/widgets/plain_widgets.hpp"
@@ -150,7 +151,8 @@ void RegionPage::onEdited(int row, int column) {
     const auto regions = static_cast<int>(m_watch.regions.size());
     if (column == 0 && row < regions && !text.isEmpty()) {
         pipeline::Region& named = m_watch.regions[static_cast<std::size_t>(row)];
-        named.name = m_watch.freeName(text.toStdString(), &named);
+        const std::string before = std::exchange(named.name, m_watch.freeName(text.toStdString(), &named));
+        if (before != named.name) emit renamed(before, named.name);
     }
     const pipeline::Polygon shape = column == 1 ? shapeFrom(text) : pipeline::Polygon();
     if (!shape.empty()) {

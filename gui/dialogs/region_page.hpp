@@ -29,6 +29,7 @@ public:
 
 signals:
     void changed();
+    void renamed(const std::string& before, const std::string& now);
     void drawRegionWanted();
     void drawMaskWanted();
     void changeShapesWanted();

@@ -2,6 +2,7 @@
 
 #include <QDialogButtonBox>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/dialogs/alert_page.hpp"
 #include "gui/dialogs/publish_page.hpp"
@@ -31,6 +32,15 @@ WatchDialog::WatchDialog(const WatchSettings& settings, const QString& source, c
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     layout->addWidget(buttons);
     resize(640, 460);
+    connect(m_regions, &RegionPage::renamed, this, [this](const std::string& before, const std::string& now) {
+        const auto hasIt = [&](const auto& entry) {
+            const auto& all = entry.second.regions;
+            return entry.first != m_source &&
+                   std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == before; });
+        };
+        const bool elsewhere = std::any_of(m_before.sources.begin(), m_before.sources.end(), hasIt);
+        m_alerts->renameRegion(before, now, safeName(m_source.toStdString()), !elsewhere);
+    });
     connect(m_alerts, &AlertPage::changed, this, &WatchDialog::emitSettings);
     connect(m_regions, &RegionPage::changed, this, &WatchDialog::emitSettings);
     connect(m_publish, &PublishPage::changed, this, &WatchDialog::emitSettings);

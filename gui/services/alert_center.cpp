@@ -54,13 +54,17 @@ QDBusMessage callDesktop(const char* method) {
 }  // namespace
 
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
-                                const std::vector<std::string>& labels) {
+                                const ModelFacts& facts) {
     pipeline::AlertInput input;
     input.source = safeName(source.toStdString());
     input.hour = QDateTime::fromMSecsSinceEpoch(measurement.time.count()).time().hour();
     input.tokens = measurement.tokensKept();
     input.luminance = measurement.luminance;
-    input.labels = labels;
+    input.labels = facts.labels;
+    input.ownLabels = facts.ownLabels;
+    for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)  // as in the legend
+        input.labels.push_back(
+            QCoreApplication::translate("mpm::gui::LegendModel", "class %1").arg(id).toStdString());
     input.classShares = measurement.classShares;
     input.regions = measurement.regions;
     if (measurement.objects) input.objectCounts = measurement.objectCounts;
@@ -68,13 +72,13 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
 }
 
 int timesFired(const pipeline::AlertRule& rule, const QString& source,
-               const std::vector<pipeline::Measurement>& readings, const std::vector<std::string>& labels) {
+               const std::vector<pipeline::Measurement>& readings, const ModelFacts& facts) {
     pipeline::AlertWatch watch;
     watch.setRules({rule});
     int times = 0;
     for (const pipeline::Measurement& reading : readings) {
         const auto now = pipeline::AlertWatch::Clock::time_point(reading.time);
-        times += static_cast<int>(watch.update(alertInput(source, reading, labels), now).size());
+        times += static_cast<int>(watch.update(alertInput(source, reading, facts), now).size());
     }
     return times;
 }
@@ -124,7 +128,7 @@ AlertCenter::AlertCenter(Engine& engine) : m_engine(engine) {
 void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const AnalysisPtr& analysis) {
     if (analysis->repeat) return;
     keepCutOuts(*analysis);
-    pipeline::AlertInput input = alertInput(m_engine.sourceName(), measurement, analysis->model->labels);
+    pipeline::AlertInput input = alertInput(m_engine.sourceName(), measurement, *analysis->model);
     if (analysis->objects)
         input.objects.emplace(analysis->objects->objects.begin(), analysis->objects->objects.end());
     look(input);
@@ -163,11 +167,9 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
                               const pipeline::AlertInput& input) const {
     std::int64_t id = alert.object;
     if (rule.of == pipeline::AlertRule::Of::Objects && input.objects)
-        for (const pipeline::ObjectPresence& one : *input.objects) {
-            const auto label = static_cast<std::size_t>(one.label);
-            const bool named = label < input.labels.size() && input.labels[label] == rule.label;
-            if ((rule.label.empty() || named) && one.stays.count(rule.region) > 0) id = std::max(id, one.id);
-        }
+        for (const pipeline::ObjectPresence& one : *input.objects)
+            if (pipeline::isOf(rule, input, one.label) && one.stays.count(rule.region) > 0)
+                id = std::max(id, one.id);
     const auto found = m_cutOuts.find(id);
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }

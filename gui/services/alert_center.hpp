@@ -47,13 +47,13 @@ private:
     QTimer m_clock;                            // a source that is down measures nothing
 };
 
-/// The values of a reading that rules are checked against. `labels`: names of the classes.
+/// The values of a reading that rules are checked against.
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
-                                const std::vector<std::string>& labels);
+                                const ModelFacts& facts);
 
 /// How often the rule would have fired on these readings, rising in time.
 int timesFired(const pipeline::AlertRule& rule, const QString& source,
-               const std::vector<pipeline::Measurement>& readings, const std::vector<std::string>& labels);
+               const std::vector<pipeline::Measurement>& readings, const ModelFacts& facts);
 
 /// "tokens above 500: 612"
 QString describeAlert(const pipeline::AlertRule& rule, double value);

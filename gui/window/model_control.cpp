@@ -54,7 +54,21 @@ void ModelControl::renameClass(int id, const QString& name) {
     while (names.size() <= id)
         names << QString();
     names[id] = name;
+    renameInRules(m_facts->labels[id], m_facts->ownLabels[id], name.toStdString());
     m_parts.session->network().setClassNames(all);
+}
+
+/// Rules know a class by the model's name, too, so that they hold for other models: it stays.
+void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
+    if (before == own) return;
+    WatchSettings watch = m_parts.session->services().settings();
+    bool any = false;
+    for (pipeline::AlertRule& rule : watch.alerts) {
+        if (rule.label != before) continue;
+        rule.label = now.empty() ? own : now;
+        any = true;
+    }
+    if (any) m_parts.session->setWatch(watch);
 }
 
 void ModelControl::connectConverter() {

@@ -36,6 +36,7 @@ private:
     void adoptSchedule(const ModelFacts& facts);
     void showModel(const ModelFacts& facts);
     void renameClass(int id, const QString& name);
+    void renameInRules(const std::string& before, const std::string& own, const std::string& now);
     void noteRecent(const ModelFacts& facts);
     void onFailed(const QString& model, const QString& message, bool convertible);
     void offerConversion(const QString& model, const QString& problem);

@@ -35,19 +35,17 @@ void showPresentValues(MainWindow& window, AlertPage& page) {
     Engine& engine = window.engine();
     QObject::connect(&engine, &Engine::measured, &page,
                      [&page, &engine](const auto& measurement, const AnalysisPtr& analysis) {
-                         page.setInput(alertInput(engine.sourceName(), measurement, analysis->model->labels));
+                         page.setInput(alertInput(engine.sourceName(), measurement, *analysis->model));
                      });
-    std::vector<std::string> labels;
-    const LegendModel& legend = window.models().legend;
-    for (int id = 0; id < legend.rowCount(); ++id)
-        labels.push_back(legend.name(id).toStdString());
     QObject::connect(
         &page, &AlertPage::timesWanted, &engine,
-        [&engine, labels, page = QPointer(&page)](const pipeline::AlertRule& rule) {
+        [&engine, page = QPointer(&page)](const pipeline::AlertRule& rule) {
+            const ModelFactsPtr facts = engine.network().facts();
+            if (!facts) return;
             engine.recorder().ask([=, source = engine.sourceName()](const pipeline::Store& store, auto id) {
                 const pipeline::Millis now(QDateTime::currentMSecsSinceEpoch());
                 const auto readings = store.measurements(id, now - std::chrono::hours(24), now);
-                const int times = timesFired(rule, source, readings, labels);
+                const int times = timesFired(rule, source, readings, *facts);
                 const auto answer = [page, rule, times] {
                     if (page) page->setTimes(rule, times);
                 };

@@ -20,25 +20,27 @@ void checkRule(const AlertRule& rule) {
         CV_Check(rule.label.size(), !rule.label.empty(), "label: expected the name of a class");
 }
 
+bool isNamed(const AlertInput& input, std::size_t id, const std::string& name) {
+    const auto has = [&](const std::vector<std::string>& names) {
+        return id < names.size() && names[id] == name;
+    };
+    return has(input.labels) || has(input.ownLabels);
+}
+
 std::optional<double> shareOf(const AlertRule& rule, const AlertInput& input) {
     const RegionReading* region = rule.region.empty() ? nullptr : readingOf(input.regions, rule.region);
     if (!rule.region.empty() && region == nullptr) return std::nullopt;
     const std::vector<double>& shares = region != nullptr ? region->classShares : input.classShares;
-    const auto label = std::find(input.labels.begin(), input.labels.end(), rule.label);
-    const auto id = static_cast<std::size_t>(label - input.labels.begin());
-    if (label == input.labels.end() || id >= shares.size()) return std::nullopt;
-    return shares[id];
+    std::optional<double> sum;
+    for (std::size_t id = 0; id < shares.size(); ++id)
+        if (isNamed(input, id, rule.label)) sum = sum.value_or(0) + shares[id];
+    return sum;
 }
 
 std::optional<double> tokensOf(const AlertRule& rule, const AlertInput& input) {
     if (rule.region.empty()) return input.tokens ? std::optional<double>(*input.tokens) : std::nullopt;
     const RegionReading* region = readingOf(input.regions, rule.region);
     return region != nullptr ? std::optional<double>(region->tokens) : std::nullopt;
-}
-
-bool isOf(const AlertRule& rule, const AlertInput& input, int label) {
-    const auto id = static_cast<std::size_t>(label);
-    return rule.label.empty() || (id < input.labels.size() && input.labels[id] == rule.label);
 }
 
 std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
@@ -85,6 +87,10 @@ AlertUnit unitOf(AlertRule::Of of) {
     using Of = AlertRule::Of;
     if (of == Of::ObjectStays || of == Of::ObjectLeft) return AlertUnit::Seconds;
     return of == Of::Tokens || of == Of::Objects ? AlertUnit::Count : AlertUnit::Share;
+}
+
+bool isOf(const AlertRule& rule, const AlertInput& input, int label) {
+    return rule.label.empty() || isNamed(input, static_cast<std::size_t>(label), rule.label);
 }
 
 bool applies(const AlertRule& rule, const AlertInput& input) {

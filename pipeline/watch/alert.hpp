@@ -49,8 +49,9 @@ struct AlertInput {
     std::optional<int> hour;  ///< of the local day, 0..23; absent: any
     std::optional<int> tokens;
     std::optional<double> luminance;
-    std::vector<std::string> labels;  ///< names by class id
-    std::vector<double> classShares;  ///< of the whole image
+    std::vector<std::string> labels;     ///< names by class id
+    std::vector<std::string> ownLabels;  ///< the model's, if the user has others: a rule can have either
+    std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
     std::optional<std::vector<ObjectPresence>> objects;
@@ -103,6 +104,9 @@ inline bool isOfObjects(AlertRule::Of of) {
 
 /// Whether the rule is for this source and hour.
 bool applies(const AlertRule& rule, const AlertInput& input);
+
+/// Whether the rule is about this class.
+bool isOf(const AlertRule& rule, const AlertInput& input, int label);
 
 /// The value that a rule checks, if the input has it.
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QLabel>
 #include <QSignalSpy>
@@ -17,6 +18,7 @@ class AlertsTest : public QObject {
     Q_OBJECT
 private slots:
     void thresholdsArePercent();
+    void rulesKeepWhatTheFormLacks();
     void rulesAreTriedOnTheLastDay();
 };
 
@@ -61,6 +63,25 @@ void AlertsTest::thresholdsArePercent() {
     hours.at(1)->setValue(22);
     QCOMPARE(page.rules()[0].fromHour, 22);
     QCOMPARE(page.rules()[0].toHour, 24);
+}
+
+/// A region of another source, and no class for a share. Regions that are renamed stay the rule's.
+void AlertsTest::rulesKeepWhatTheFormLacks() {
+    using mpm::pipeline::AlertRule;
+    AlertRule rule;
+    rule.name = "gate";
+    rule.of = AlertRule::Of::Objects;
+    rule.region = "Gate";
+    AlertPage page({rule}, {QStringLiteral("Door")}, {}, {});
+    page.findChild<QCheckBox*>()->click();
+    QCOMPARE(page.rules()[0].region, std::string("Gate"));
+    page.renameRegion("Gate", "Entry", "yard", false);  // the rule is of all sources, and another has a Gate
+    QCOMPARE(page.rules()[0].region, std::string("Gate"));
+    page.renameRegion("Gate", "Entry", "yard", true);
+    page.findChild<QCheckBox*>()->click();
+    QCOMPARE(page.rules()[0].region, std::string("Entry"));
+    page.findChildren<QComboBox*>().at(0)->setCurrentIndex(static_cast<int>(AlertRule::Of::ClassShare));
+    QVERIFY(page.rules()[0].of == AlertRule::Of::Objects);
 }
 
 void AlertsTest::rulesAreTriedOnTheLastDay() {

@@ -95,6 +95,24 @@ TEST(AlertRules, MoreThanFivePeople) {
     EXPECT_EQ(alerts[0].value, 6);
 }
 
+// By the user's name or the model's; classes of one name count together.
+TEST(AlertRules, ClassesHaveTwoNames) {
+    AlertInput input;
+    input.labels = {"vehicle", "vehicle", "Mensch"};
+    input.ownLabels = {"car", "truck", "person"};
+    input.classShares = {0.25, 0.5, 0.25};
+    input.objectCounts = {{0, 1}, {1, 2}, {2, 4}};
+    for (const auto& [name, share, count] : {std::tuple("vehicle", 0.75, 3.0),
+                                             {"car", 0.25, 1.0},
+                                             {"truck", 0.5, 2.0},
+                                             {"Mensch", 0.25, 4.0},
+                                             {"person", 0.25, 4.0}}) {
+        EXPECT_EQ(valueFor(objectRule(Of::ClassShare, name, "", 0), input), share) << name;
+        EXPECT_EQ(valueFor(objectRule(Of::Objects, name, "", 0), input), count) << name;
+    }
+    EXPECT_FALSE(valueFor(objectRule(Of::ClassShare, "tree", "", 0), input));
+}
+
 TEST(AlertRules, EachPersonInFrontDoorForMoreThanTenSeconds) {
     AlertWatch watch;
     watch.setRules({objectRule(Of::ObjectStays, "person", "Front door", 10)});
