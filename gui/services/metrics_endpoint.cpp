@@ -198,12 +198,12 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     for (std::size_t id = 0; id < m.classShares.size(); ++id) {
         prometheus::Labels label = by;
         label["class"] = nameOf(id, labels);
-        values[{&m_families->share, label}] = m.classShares[id];
+        values[{&m_families->share, label}] += m.classShares[id];  // classes can have the same name
     }
     const auto add = [&](auto& family, const std::map<int, int>& objects, prometheus::Labels label) {
         for (const auto& [id, count] : objects) {
             label["class"] = nameOf(static_cast<std::size_t>(id), labels);
-            values[{&family, label}] = count;
+            values[{&family, label}] += count;
         }
     };
     add(m_families->objects, m.objectCounts, by);

@@ -37,10 +37,15 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
+/// Classes can have the same name.
+void add(QJsonObject& json, const QString& name, double value) {
+    json[name] = rounded(json[name].toDouble() + value);
+}
+
 QJsonObject countsOf(const std::map<int, int>& counts, const std::vector<std::string>& labels) {
     QJsonObject json;
     for (const auto& [id, count] : counts)
-        json[classKey(static_cast<std::size_t>(id), labels)] = count;
+        add(json, classKey(static_cast<std::size_t>(id), labels), count);
     return json;
 }
 
@@ -53,7 +58,7 @@ QString quoted(QString key) {
 QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::string>& labels) {
     QJsonObject shares;
     for (std::size_t id = 0; id < m.classShares.size(); ++id)
-        shares[classKey(id, labels)] = rounded(m.classShares[id]);
+        add(shares, classKey(id, labels), m.classShares[id]);
     QJsonObject regions;
     for (const pipeline::RegionReading& region : m.regions)
         regions[QString::fromStdString(region.name)] = region.tokens;

@@ -11,17 +11,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr Millis kSlice = std::chrono::hours(1);
 
+/// Classes can have the same name.
+template <class Number>
+void add(Json& json, const std::string& name, Number value) {
+    json[name] = json.value(name, Number()) + value;
+}
+
 Json sharesOf(const std::vector<double>& shares, const std::vector<std::string>& classes) {
     Json json = Json::object();
     for (std::size_t id = 0; id < shares.size(); ++id)
-        json[storedName(static_cast<int>(id), classes)] = shares[id];
+        add(json, storedName(static_cast<int>(id), classes), shares[id]);
     return json;
 }
 
 Json countsOf(const std::map<int, int>& counts, const std::vector<std::string>& classes) {
     Json json = Json::object();
     for (const auto& [id, count] : counts)
-        json[storedName(id, classes)] = count;
+        add(json, storedName(id, classes), count);
     return json;
 }
 

@@ -83,6 +83,23 @@ TEST(Store, KeepsCountsOfObjects) {
     EXPECT_EQ(parsed[1]["regions"]["door"]["object_counts"]["class_12"], 0);
 }
 
+TEST(StoreObjects, ClassesOfOneNameAreSummed) {
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const auto id = store.source("s");
+    Measurement m;
+    m.time = Millis(1000);
+    m.classShares = {0.25, 0.5, 0.25};
+    m.objects = 5;
+    m.objectCounts = {{0, 1}, {1, 4}};
+    store.add(id, {m});
+    std::ostringstream json;
+    store.exportJson(json, id, Millis(0), Millis(2000), {"vehicle", "vehicle", "road"});
+    const auto reading = nlohmann::json::parse(json.str())["readings"][0];
+    EXPECT_EQ(reading["shares"], (nlohmann::json{{"vehicle", 0.75}, {"road", 0.25}}));
+    EXPECT_EQ(reading["object_counts"], (nlohmann::json{{"vehicle", 5}}));
+}
+
 TEST(Store, KnowsTheObjectsOfTheLastRun) {
     TempFolder folder;
     const KnownObject car{7, "car", {.1, .2, .3, .4}, Millis(1000), Millis(5000), true};
