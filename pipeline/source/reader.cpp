@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/random.hpp"
 #include "pipeline/source/patient.hpp"
@@ -81,8 +82,10 @@ public:
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
+        // A slow camera has long gaps. The first gap after an outage is no pace.
+        const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
-        if (status.state == SourceState::Live && !status.held && silence > m_options.stallAfter) {
+        if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
             status.state = SourceState::Stalled;
             status.since = status.lastFrame;
         } else if (down && silence > m_options.offlineAfter) {
@@ -173,7 +176,8 @@ private:
         frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
-        m_lastFrame = Steady::now();
+        const Steady::time_point now = Steady::now();
+        m_gapBefore = std::exchange(m_gap, now - std::exchange(m_lastFrame, now));
         enter(SourceState::Live);
         m_slot = std::move(frame);
         m_full = true;
@@ -274,6 +278,7 @@ private:
     const Steady::time_point m_begun = Steady::now();  // a reconnection does not set the clock back
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
+    Steady::duration m_gap{}, m_gapBefore{};  // between the last frames
     Steady::time_point m_nextAttempt = Steady::now();
     std::set<std::string> m_bad;
     Frame m_slot;

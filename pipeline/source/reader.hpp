@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 enum class SourceState {
     Connecting,  ///< first attempt under way
     Live,        ///< frames arrive
-    Stalled,     ///< connected, but no frame for `stallAfter`
+    Stalled,     ///< connected, but no frame for `stallAfter` and three times the source's pace
     Retrying,    ///< the connection broke; another attempt follows
     Offline,     ///< no frame for `offlineAfter`; attempts go on
     Ended,       ///< a file or folder is through

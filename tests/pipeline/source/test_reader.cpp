@@ -16,6 +16,7 @@ struct Behaviour {
     std::atomic<int> opened{0};
     std::atomic<bool> refuses{false};
     std::atomic<bool> hangs{false};
+    std::chrono::milliseconds pace{1};
     int good = 1'000'000;
     bool live = true;
     bool ends = false;  ///< instead of breaking
@@ -36,7 +37,7 @@ public:
             if (m_behaviour->live && !m_behaviour->ends) throw SourceError("broke off");
             return false;
         }
-        std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(m_behaviour->pace);
         frame.image = cv::Mat(4, 4, CV_8UC3, cv::Scalar(1, 2, 3));
         frame.number = m_count++;
         return true;
@@ -112,6 +113,24 @@ TEST(Reader, TellsAStallFromALiveImage) {
     ASSERT_TRUE(comes(reader, SourceState::Stalled));
     behaviour->hangs = false;
     EXPECT_TRUE(comes(reader, SourceState::Live));
+}
+
+// Twice as slow as a stall: at its pace the source is live, and it stalls all the same.
+TEST(Reader, ASlowSourceIsNoStall) {
+    auto behaviour = std::make_shared<Behaviour>();
+    behaviour->pace = 400ms;
+    ReaderOptions options = quick();
+    options.stallAfter = 200ms;
+    Reader reader(maker(behaviour), options);
+    while (reader.status().frames < 3)
+        std::this_thread::sleep_for(5ms);
+    while (reader.status().frames < 5) {
+        ASSERT_EQ(reader.status().state, SourceState::Live);
+        std::this_thread::sleep_for(5ms);
+    }
+    behaviour->hangs = true;
+    EXPECT_TRUE(comes(reader, SourceState::Stalled));
+    behaviour->hangs = false;
 }
 
 TEST(Reader, RefusedConnectionsGoOfflineAndComeBack) {
