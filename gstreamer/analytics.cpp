@@ -80,7 +80,8 @@ static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& 
 
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
     if (figures.objects.empty() && figures.labels.empty()) return;
-    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(buffer);
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);  // of an element before
+    if (meta == nullptr) meta = gst_buffer_add_analytics_relation_meta(buffer);
     addObjects(meta, figures);
     addSegmentation(meta, figures);
 }

@@ -42,6 +42,9 @@ void registerMeta() {
 }
 
 void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
+    // Of another such element before this one: readers find the first.
+    if (GstCustomMeta* before = gst_buffer_get_custom_meta(buffer, kMetaName))
+        gst_buffer_remove_meta(buffer, &before->meta);
     GstCustomMeta* meta = gst_buffer_add_custom_meta(buffer, kMetaName);
     if (meta == nullptr) return;
     GstStructure* structure = gst_custom_meta_get_structure(meta);
