@@ -106,16 +106,16 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
     const bool reuses = network()->reuses() && isConstant(in, 1) && isConstant(in, 2);
     if (packs || !reuses) m_memory.clear();
-    const auto differ = reuses ? m_memory.update(x, depth, columns) : std::nullopt;
-    float* const results = differ ? m_memory.results() : out[0].ptr<float>();
     try {
+        const auto differ = reuses ? m_memory.update(x, depth, columns) : std::nullopt;
+        float* const results = differ ? m_memory.results() : out[0].ptr<float>();
         decoder::multiplyRows(x.ptr<float>(), rows, differ ? &*differ : nullptr, m_weights, epilogue,
                               results);
+        if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
     } catch (...) {
         m_memory.clear();  // its rows have no results
         throw;
     }
-    if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
 }
 
 }  // namespace mpm::dnn

@@ -49,19 +49,17 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
     return m_marked || engineOf(layer) || layer.allocation > 0;
 }
 
-// OpenCV 4 and the classic engine of 5 allocate all layers of a network before the first of them runs. A
-// network whose allocation failed may leave one open: a layer, or its name, that comes twice begins the next.
+// OpenCV 4 and the classic engine of 5 allocate all layers of a network before the first of them runs, in the
+// thread that runs them. A network whose allocation failed may leave one open: a layer, or its name, that
+// comes twice begins the next.
 void NetworkState::allocate(NetworkLayer& layer) {
+    unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {
         const bool same = &other == &layer || (!layer.name.empty() && other.name == layer.name);
-        return same && other.allocation == m_allocations;
+        return same && other.allocation == open;
     };
-    const bool open = m_allocating && m_allocator == std::this_thread::get_id() &&
-                      std::none_of(m_layers.begin(), m_layers.end(), inThis);
-    if (!open) ++m_allocations;
-    layer.allocation = m_allocations;
-    m_allocating = true;
-    m_allocator = std::this_thread::get_id();
+    if (open == 0 || std::any_of(m_layers.begin(), m_layers.end(), inThis)) open = ++m_allocations;
+    layer.allocation = open;
 }
 
 // A segment has its chain's first one. A decoder has the only chain of the network, if that is before it.
@@ -121,7 +119,7 @@ void NetworkPlace::allocate() {
 void NetworkPlace::run() {
     const Lock lock(m_network->m_guard);
     m_network->m_ran = true;
-    m_network->m_allocating = false;
+    m_network->m_open.erase(std::this_thread::get_id());
 }
 
 std::shared_ptr<EncoderControl> NetworkPlace::backboneBefore() const {

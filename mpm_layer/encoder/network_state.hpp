@@ -5,6 +5,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -66,8 +67,7 @@ private:
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
     unsigned m_allocations = 0;
-    bool m_allocating = false;  ///< no forward since
-    std::thread::id m_allocator;
+    std::map<std::thread::id, unsigned> m_open;  ///< allocations without a forward since, by thread
 };
 
 /// Marks begin and end of a network for the layers that the calling thread creates.

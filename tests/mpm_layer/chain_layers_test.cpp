@@ -1,7 +1,10 @@
 // Maps and chains inside cv::dnn, from ONNX files.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "dnn_fixture.hpp"
+#include "mpm_layer/encoder/network_state.hpp"
 
 namespace mpm::test {
 namespace {
@@ -253,6 +256,21 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("trailing_tokens", -1); }); },
                     "trailing_tokens");
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("map_output", 2); }); }, "map_output");
+}
+
+// Two networks of one state, as without marks, in two threads: each is allocated in its own.
+TEST(NetworkPlace, ThreadsAllocateApart) {
+    EncoderConfig config = makeEncoder(sixBlocks()).config;
+    NetworkPlace backbone("a"), head("b"), other("c");
+    const auto control = backbone.join(config);
+    backbone.allocate();
+    std::thread([&] { other.allocate(), other.run(); }).join();
+    head.allocate();
+    EXPECT_EQ(head.backboneBefore(), control);
+    EXPECT_EQ(other.backboneBefore(), nullptr);
+    std::thread([&] { other.allocate(), other.run(); }).join();
+    backbone.run(), head.run();
+    EXPECT_EQ(head.backboneBefore(), control);
 }
 
 }  // namespace
