@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace mpm {
@@ -55,13 +54,14 @@ std::vector<float> policyScores(const float* policy, int superpatches) {
     return scores;
 }
 
-std::vector<int> sharedSuperpatches(std::vector<float> scores, int count) {
-    for (float& score : scores)
-        if (std::isnan(score)) score = -std::numeric_limits<float>::infinity();
+std::vector<int> sharedSuperpatches(const std::vector<float>& scores, int count) {
     std::vector<int> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + count, order.end(),
-                      [&](int a, int b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    const auto before = [&](int a, int b) {
+        if (std::isnan(scores[a]) != std::isnan(scores[b])) return std::isnan(scores[b]);
+        return scores[a] > scores[b] || (!(scores[b] > scores[a]) && a < b);
+    };
+    std::partial_sort(order.begin(), order.begin() + count, order.end(), before);
     order.resize(count);
     std::sort(order.begin(), order.end());
     return order;

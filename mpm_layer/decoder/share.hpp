@@ -35,7 +35,7 @@ std::vector<float> policyScores(const float* policy, int superpatches);
 
 /// The `count` superpatches with the highest score, in ascending order; the lowest index wins ties. NaN is
 /// below all others.
-std::vector<int> sharedSuperpatches(std::vector<float> scores, int count);
+std::vector<int> sharedSuperpatches(const std::vector<float>& scores, int count);
 
 /// The cluster of each of rows x columns patches: each of the `shared` superpatches is one. Ids count
 /// clusters from the first patch on, row by row.

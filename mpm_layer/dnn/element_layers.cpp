@@ -189,8 +189,13 @@ constexpr int kRowsPerTask = 16;
 void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
     const float* low = plane + static_cast<size_t>(tap.index) * width;
     const float* high = plane + static_cast<size_t>(tap.next) * width;
-    for (int k = 0; k < width; ++k)
-        row[k] = low[k] == high[k] ? low[k] : low[k] + tap.weight * (high[k] - low[k]);
+    const float weight = tap.weight;
+    for (int k = 0; k < width; ++k) {
+        const float slope = high[k] - low[k];
+        const float blend =
+            std::isfinite(slope) ? low[k] + weight * slope : (1 - weight) * low[k] + weight * high[k];
+        row[k] = low[k] == high[k] || weight == 0 ? low[k] : blend;
+    }
 }
 
 void readPair(const cv::dnn::LayerParams& params, const char* name, int& rows, int& columns) {

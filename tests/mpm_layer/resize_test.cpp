@@ -73,6 +73,33 @@ TEST(Resize, LabelsBetweenInfiniteScores) {
     EXPECT_EQ(cv::countNonZero(out.reshape(1, 1)), 0) << "class 0 everywhere";
 }
 
+// An infinite sample counts wherever it has a weight, first or last, and nowhere else.
+TEST(Resize, InfiniteScoresReachWhatTheyWeigh) {
+    const float inf = std::numeric_limits<float>::infinity();
+    for (const int to : {6, 40}) {  // a vector holds several samples, or a part of one
+        for (const bool down : {false, true}) {
+            for (const auto& [first, last] :
+                 {std::pair(5.f, -inf), {-inf, 5.f}, {inf, 1.f}, {1.f, inf}, {inf, -inf}}) {
+                const Shape shape = down ? Shape{1, 1, 2, 1, to, 1} : Shape{1, 1, 1, 2, 1, to};
+                const int sizes[] = {1, 1, shape.rows, shape.columns};
+                const cv::Mat in = cv::Mat(std::vector<float>{first, last}, true).reshape(1, 4, sizes);
+                const cv::Mat out = run(shape, false, false, in);
+                for (int k = 0; k < to; ++k) {
+                    const double at = std::clamp((k + 0.5) * 2 / to - 0.5, 0.0, 1.0);
+                    const float got = out.ptr<float>()[k];
+                    if (at == 0 || at == 1) {
+                        EXPECT_EQ(got, at == 0 ? first : last) << k;
+                    } else if (first == -last) {
+                        EXPECT_TRUE(std::isnan(got)) << k;
+                    } else {
+                        EXPECT_EQ(got, std::isinf(first) ? first : last) << k;
+                    }
+                }
+            }
+        }
+    }
+}
+
 double position(int k, int from, int to, bool alignCorners) {
     const double at =
         alignCorners ? (to > 1 ? k * (from - 1.0) / (to - 1.0) : 0.0) : (k + 0.5) * from / to - 0.5;

@@ -17,9 +17,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Equal samples stay as they are, infinite ones too.
-HWY_INLINE float slopeOf(float start, float stop) {
-    return start == stop ? 0.0f : stop - start;
+// Equal samples stay as they are, infinite ones too. A sample of weight 0 does not matter, whatever it is.
+HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
+    const FloatTag d;
+    const Float slope = hn::Sub(stop, start);
+    const Float parts = hn::MulAdd(weight, stop, hn::Mul(hn::Sub(hn::Set(d, 1.0f), weight), start));
+    const Float blend = hn::IfThenElse(hn::IsFinite(slope), hn::MulAdd(weight, slope, start), parts);
+    return hn::IfThenElse(hn::Or(hn::Eq(start, stop), hn::Eq(weight, hn::Zero(d))), start, blend);
 }
 
 /// Of runs that are shorter than a vector.
@@ -31,8 +35,7 @@ HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
         const Float start = hn::GatherIndex(d, row, hn::LoadU(di, runs.index.data() + k));
         const Float stop = hn::GatherIndex(d, row, hn::LoadU(di, runs.next.data() + k));
         const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all are padded by a vector at the end
-        const Float blend = hn::MulAdd(weight, hn::Sub(stop, start), start);
-        storePart(hn::IfThenElse(hn::Eq(start, stop), start, blend), out + k, std::min(lanes, end - k));
+        storePart(blendOf(start, stop, weight), out + k, std::min(lanes, end - k));
     }
 }
 
@@ -43,11 +46,14 @@ void StretchRow(const float* row, const Runs& runs, float* out) {
     const size_t columns = runs.runs.back().end - runs.runs.front().begin;
     if (columns < runs.runs.size() * lanes) return gatherColumns(row, runs, out);
     for (const Run& run : runs.runs) {
-        const Float start = hn::Set(d, row[run.index]);
-        const Float slope = hn::Set(d, slopeOf(row[run.index], row[run.next]));
+        const float difference = row[run.next] - row[run.index];
+        const bool finite = std::isfinite(difference);
+        const Float start = hn::Set(d, row[run.index]), stop = hn::Set(d, row[run.next]);
+        const Float slope = hn::Set(d, difference);
         for (int k = run.begin; k < run.end; k += lanes) {
             const Float weight = hn::LoadU(d, runs.weights.data() + k);  // padded by a vector at the end
-            storePart(hn::MulAdd(weight, slope, start), out + k, std::min(lanes, run.end - k));
+            const Float blend = finite ? hn::MulAdd(weight, slope, start) : blendOf(start, stop, weight);
+            storePart(blend, out + k, std::min(lanes, run.end - k));
         }
     }
 }
@@ -93,8 +99,8 @@ HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const
         for (int p = 0; p < kAbreast; ++p) {
             const float start = row[pieces[p].index];
             const float stop = row[pieces[p].next];
-            const Float slope = hn::Set(d, Finite ? stop - start : slopeOf(start, stop));
-            const Float value = hn::MulAdd(weight[p], slope, hn::Set(d, start));
+            const Float value = Finite ? hn::MulAdd(weight[p], hn::Set(d, stop - start), hn::Set(d, start))
+                                       : blendOf(hn::Set(d, start), hn::Set(d, stop), weight[p]);
             const auto wins = hn::Gt(value, best[p]);
             best[p] = hn::IfThenElse(wins, value, best[p]);
             label[p] = hn::IfThenElse(hn::RebindMask(di, wins), mine, label[p]);
@@ -157,7 +163,7 @@ void packRows(const float* low, const float* high, size_t stride, float weight, 
                 Float x = count > 0 ? loadPart(a + i, count) : hn::Zero(d);
                 if (kBlends && count > 0) {
                     const Float other = loadPart(b + i, count);  // may be the same infinity
-                    x = hn::IfThenElse(hn::Eq(x, other), x, hn::MulAdd(part, hn::Sub(other, x), x));
+                    x = blendOf(x, other, part);
                 }
                 hn::StoreU(sigmoidOf(x), d, out + i);
             }
