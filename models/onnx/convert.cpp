@@ -57,8 +57,9 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     plain.size = {};
     plain.batch = 0;
     Binding own;
+    std::vector<std::string> unused;  // of a size that is not the last
     try {
-        own = bindInputs(graph, plain, notes);
+        own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
         return {asked, std::nullopt};  // no size works: the problem at the wanted size is the reason
     }

@@ -55,8 +55,9 @@ private:
             if (rankOf(k) != 3 || !m_results[k].isFloat() || m_results[k].dim(2) != 4 ||
                 m_results[k].size() == 0)
                 continue;
-            // Four classes look the same: the name decides.
-            if (!m_boxes || named(k, "box") || named(k, "det")) m_boxes = k;
+            // Four classes look the same: the name decides. Later boxes are those of proposals.
+            const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
+            if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }
         if (!m_boxes) return;
         const int64_t queries = m_results[*m_boxes].dim(1);

@@ -112,7 +112,8 @@ void resize(Call& c) {
     for (size_t k = 0; k < axes.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
         const double in = static_cast<double>(x.shape()[axis]);
-        shape[axis] = sizes.empty() ? toInteger(std::floor(in * scales[k])) : sizes[k];
+        // The product is rounded to f32, as in ONNX's inference: 14 times 18 / 14 is 18.
+        shape[axis] = sizes.empty() ? toInteger(std::floor(static_cast<float>(in) * scales[k])) : sizes[k];
         if (shape[axis] == x.shape()[axis] && sizes.size() == axes.size()) continue;
         scale[axis] = sizes.empty() ? scales[k] : static_cast<double>(sizes[k]) / in;
         if (in == 0 || !(scale[axis] > 0) || std::isinf(scale[axis]))

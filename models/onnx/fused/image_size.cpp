@@ -116,6 +116,7 @@ private:
         if (node.is("Reshape") && isOld(node.inputs[0]) && isOld(node.outputs[0])) return patchReshape(node);
         if (node.is("Resize") && node.input(3) != kAbsent) return patchResize(node);
         if (node.is("Slice")) return patchSlice(node);
+        if (node.is("Gather")) return checkGather(node);
         for (int in : node.inputs) {
             const bool baked =
                 in != kAbsent && m_graph.isConstant(in) && holdsSize(m_graph.constant(in).shape());
@@ -333,10 +334,29 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
+    // Counted from the beginning of an axis of patches and other tokens. At the patches' own beginning only
+    // tokens are before it.
+    bool isBehindPatches(int64_t place, int64_t extent) const {
+        return place >= m_from.count() && extent - place != m_from.count();
+    }
+
+    void checkGather(const Node& node) const {
+        if (!isOld(node.inputs[0]) || !m_graph.isConstant(node.inputs[1])) return;
+        const Shape& from = oldShape(node.inputs[0]);
+        const int64_t axis = node.axis(0, from.size());
+        if (newShape(node.inputs[0])[axis] == from[axis]) return;
+        const List<int64_t> places = m_graph.constant(node.inputs[1]).toInts();
+        const bool behind = std::any_of(places.begin(), places.end(),
+                                        [&](int64_t place) { return isBehindPatches(place, from[axis]); });
+        if (behind || static_cast<int64_t>(places.size()) >= m_from.count())
+            throw Refusal(m_graph.describe(node) + " picks patches of the export's size" + kHint);
+    }
+
     // An end at the old extent means the whole axis.
     void patchSlice(Node& node) {
         if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
         const Shape& from = oldShape(node.inputs[0]);
+        const List<int64_t> starts = m_graph.constant(node.inputs[1]).toInts();
         List<int64_t> ends = m_graph.constant(node.inputs[2]).toInts();
         List<int64_t> axes =
             node.input(3) == kAbsent ? List<int64_t>{} : m_graph.constant(node.inputs[3]).toInts();
@@ -344,7 +364,11 @@ private:
             const int64_t axis = axes.empty()  ? static_cast<int64_t>(k)
                                  : axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size())
                                                : axes[k];
-            if (ends[k] >= from[axis]) ends[k] = INT64_MAX;
+            const bool whole = ends[k] >= from[axis];
+            if (whole) ends[k] = INT64_MAX;
+            if (newShape(node.inputs[0])[axis] == from[axis]) continue;
+            if ((!whole && isBehindPatches(ends[k], from[axis])) || isBehindPatches(starts[k], from[axis]))
+                throw Refusal(m_graph.describe(node) + " cuts at the export's number of patches" + kHint);
         }
         node.inputs[2] = m_graph.addConstant("ends", Tensor::vector(ends));
     }

@@ -72,6 +72,8 @@ void Lowering::slice() {
             return std::min(std::max<int64_t>(at < 0 ? at + extent : at, 0), extent);
         };
         if (!by.empty() && by[k] == -1 && axes.size() == 1) {
+            constexpr int64_t kMostBackwards = 1 << 16;
+            if (extent > kMostBackwards) fail("reverses too many values");
             List<int64_t> backwards(std::max<int64_t>(shapeOf(out())[axis], 0));
             const int64_t first = std::min(starts[k] < 0 ? starts[k] + extent : starts[k], extent - 1);
             std::iota(backwards.rbegin(), backwards.rend(),

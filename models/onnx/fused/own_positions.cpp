@@ -62,7 +62,7 @@ List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const P
             sizes[k] = size;
         } else {
             const double extent = static_cast<double>(in[axis]);
-            const double rest = scales[k] * extent - static_cast<double>(out[axis]);
+            const double rest = std::max(0.0, scales[k] * extent - static_cast<double>(out[axis]));
             scales[k] = static_cast<float>((static_cast<double>(size) + rest) / extent);
         }
     }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include <onnx/onnx_pb.h>
@@ -207,6 +208,8 @@ void writeModel(const Graph& graph, const std::string& path, const std::string& 
                      "the new model");
     }
     const onnx::ModelProto model = Writer(graph).build();
+    if (model.ByteSizeLong() > static_cast<size_t>(std::numeric_limits<int>::max()))
+        throw Refusal("the converted model is larger than 2 GiB, which a single ONNX file cannot hold");
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     const bool written = file && model.SerializeToOstream(&file) && file.flush();
     if (!written)

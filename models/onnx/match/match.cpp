@@ -1,6 +1,7 @@
 #include "models/onnx/match/match.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "models/onnx/ir/job.hpp"
@@ -90,30 +91,34 @@ private:
     }
 
     // Blocks in the order of the graph; each continues the encoder whose last output it reads.
+    // If several read it, the longest run of blocks does, and each other one begins an encoder.
     void chain() {
-        std::map<int, size_t> byInput;
+        const size_t none = m_blocks.size();
+        std::map<int, List<size_t>> readers;
         for (size_t k = 0; k < m_blocks.size(); ++k)
-            byInput[m_blocks[k].input] = k;
-        std::set<int> outputs;
-        for (const Block& block : m_blocks)
-            outputs.insert(block.output);
-        for (size_t k = 0; k < m_blocks.size(); ++k) {
-            if (outputs.count(m_blocks[k].input)) continue;
-            startEncoder(k, byInput);
+            readers[m_blocks[k].input].push_back(k);
+        List<size_t> next(m_blocks.size(), none), length(m_blocks.size(), 1);
+        std::set<size_t> continuing;
+        for (size_t k = m_blocks.size(); k-- > 0;) {
+            for (const size_t reader : readers[m_blocks[k].output]) {
+                if (length[reader] + 1 <= length[k]) continue;
+                length[k] = length[reader] + 1;
+                next[k] = reader;
+            }
+            if (next[k] != none) continuing.insert(next[k]);
         }
+        for (size_t k = 0; k < m_blocks.size(); ++k)
+            if (!continuing.count(k)) startEncoder(k, next);
     }
 
-    void startEncoder(size_t first, const std::map<int, size_t>& byInput) {
+    void startEncoder(size_t first, const List<size_t>& next) {
         EncoderSpec encoder;
-        for (size_t k = first;;) {
+        for (size_t k = first; k < m_blocks.size(); k = next[k]) {
             if (!encoder.blocks.empty() && !difference(encoder.blocks.front(), m_blocks[k]).empty()) {
                 m_match.encoders.push_back(std::move(encoder));
                 encoder = {};
             }
             encoder.blocks.push_back(m_blocks[k]);
-            const auto next = byInput.find(m_blocks[k].output);
-            if (next == byInput.end()) break;
-            k = next->second;
         }
         m_match.encoders.push_back(std::move(encoder));
     }

@@ -73,6 +73,19 @@ TEST_F(Around, PatchesByUnfold) {
     }
 }
 
+// The rest of the backbone, not the head that begins in its middle, whichever stands first in the graph.
+TEST_F(Around, AForkContinuesWithItsLongerBranch) {
+    for (const bool sideFirst : {true, false}) {
+        SmallExport m(1);
+        const int fork = m.block(m.block(m.embed()));
+        const int before = sideFirst ? m.block(fork) : models::kAbsent;
+        m.finish(blocks(m, fork));
+        const int side = m.norm(sideFirst ? before : m.block(fork));
+        m.builder().output(side, "side", {1, m.tokens(), SmallExport::kDim});
+        EXPECT_EQ(converted(m.graph()).blocks, 6);
+    }
+}
+
 // Depth from bins: probabilities times the bins' centres.
 TEST_F(Around, ProductsWithAVector) {
     for (const bool left : {false, true}) {
@@ -88,6 +101,18 @@ TEST_F(Around, ProductsWithAVector) {
 
 Tensor evaluated(const GraphBuilder& g) {
     return models::evaluate(g.graph(), {})[0];
+}
+
+// 14 times 18 / 14 is 18 in f32, and less in f64.
+TEST(Resize, ASizeFromScalesIsThatOfOnnx) {
+    GraphBuilder g(18);
+    for (const auto& [from, to] : {std::pair(14, 18), {12, 14}, {24, 56}, {7, 9}}) {
+        const float scale = static_cast<float>(to) / static_cast<float>(from);
+        const int y = g.node("Resize", {g.constant(Tensor::floats({1, 1, from, 2})), models::kAbsent,
+                                        g.constant(Tensor::floats({4}, std::vector<float>{1, 1, scale, 1}))});
+        g.output(y, "y" + std::to_string(from), {1, 1, to, 2});
+        EXPECT_EQ(models::evaluate(g.graph(), {}).back().shape(), (models::Shape{1, 1, to, 2}));
+    }
 }
 
 TEST(Scatter, ElementsAtIndices) {

@@ -1,5 +1,6 @@
 // `--size` of exports that resize their positions themselves, by sizes of the image or by constants.
 #include <algorithm>
+#include <numeric>
 
 #include "converted_export.hpp"
 #include "models/onnx/bind.hpp"
@@ -144,6 +145,37 @@ TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
     EXPECT_NE(test::notesOf(found).find("twice, as the export has interpolated them already"),
               std::string::npos)
         << test::notesOf(found);
+}
+
+// Four tokens behind the patches: they are cut off from the end, or at the number of patches.
+TEST(Positions, CutsAtTheNumberOfPatchesAreRejected) {
+    for (const std::string cut : {"from the end", "at the number", "picked"}) {
+        SCOPED_TRACE(cut);
+        SmallExport m(1, kOwn);
+        GraphBuilder& g = m.builder();
+        int x = m.joined({m.embed(), g.constant(m.random({1, 4, SmallExport::kDim}, 1))});
+        for (int k = 0; k < 3; ++k)
+            x = m.block(x);
+        x = m.norm(x);
+        const int64_t count = kOwn.area();
+        List<int64_t> places(count);
+        std::iota(places.begin(), places.end(), 1);
+        const int y = cut == "picked"
+                          ? g.node("Gather", {x, g.ints(places)})
+                          : g.node("Slice", {x, g.ints({1}),
+                                             g.ints({cut == "at the number" ? count + 1 : -4}), g.ints({1})});
+        if (cut == "picked") g.with("axis", Attribute::of(int64_t{1}));
+        g.output(y, "y", {1, -1, SmallExport::kDim});
+        const TempFolder folder;
+        models::writeModel(m.graph(), folder / "export.onnx");
+        const auto convert = [&] {
+            models::convertModel(folder / "export.onnx", folder / "converted.onnx", atSize(kOther));
+        };
+        if (cut == "from the end")
+            EXPECT_NO_THROW(convert());
+        else
+            EXPECT_THROW(convert(), cv::Exception);
+    }
 }
 
 // Patches without a convolution: the patch is the largest size that divides both.

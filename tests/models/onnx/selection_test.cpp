@@ -47,6 +47,19 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
+// Beside the decoder's results those of the proposals, with less good boxes.
+TEST_F(Selection, TheFirstBoxesAreTheResults) {
+    const int x = tokens();
+    for (const std::string part : {"pred", "enc"}) {
+        g.output(m.linear(x, kDim, 5), part + "_logits", {1, 49, 5});
+        g.output(m.linear(x, kDim, 4), part + "_boxes", {1, 49, 4});
+    }
+    convert();
+    const std::string& text = m_converted.metadata.at("mpm.detections");
+    EXPECT_NE(text.find(R"("boxes":"pred_boxes")"), std::string::npos) << text;
+    EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
+}
+
 // memory[batch, places] of PyTorch is a GatherND: of pairs, or of the places in each image.
 TEST_F(Selection, OfTheBestPlacesByGatherND) {
     const int x = tokens();
