@@ -54,7 +54,8 @@ std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
         try {
             const auto source = patientSource(address, how);
             source->open();
-            for (pipeline::Frame frame; images.size() < enough && !stopRequested() && source->next(frame);)
+            for (pipeline::Frame frame;
+                 images.size() < enough && !stopRequested() && nextReadable(*source, frame, warn);)
                 images.push_back(frame.image);
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());

@@ -134,15 +134,11 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
     Progress progress("frame", framesToRead(source));
     for (pipeline::Frame frame; !stopRequested() && !m_closed;) {
         const Stopwatch watch;
-        try {
-            if (!source.next(frame)) return;
-        } catch (const pipeline::BadImage& error) {
-            // A single image that cannot be used is an error; one of many is named and left out.
-            if (source.length() == 1) throw;
-            warn(error.what());
+        const auto skip = [this](const std::string& message) {
+            warn(message);
             ++m_bad;
-            continue;
-        }
+        };
+        if (!nextReadable(source, frame, skip)) return;
         if (over(frame.seconds)) return;
         if (due(frame)) analyse(std::move(frame), watch.milliseconds(), 0);
         progress.add();

@@ -51,7 +51,7 @@ void checkStorable(const std::string& path) {
                     path + ": cannot be written, as --write needs; copy the model to a folder of yours");
 }
 
-/// Reading ends when a source ends, or after a sixth of the time in all.
+/// Reading ends after a sixth of the time in all.
 std::vector<cv::Mat> readImages(const TuneRequest& request) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = pipeline::kTuneImages;
@@ -63,9 +63,11 @@ std::vector<cv::Mat> readImages(const TuneRequest& request) {
         try {
             const auto source = patientSource(address, how);
             source->open();
-            const Stopwatch watch;
-            for (pipeline::Frame frame; watch.seconds() < longest && !stopRequested() && source->next(frame);)
-                picker.add(frame.image);
+            readSpread(*source, {pipeline::kTuneImages, longest, stopRequested, warn},
+                       [&](const cv::Mat& image) {
+                           picker.add(image);
+                           return !picker.full();
+                       });
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());
         }

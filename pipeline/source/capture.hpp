@@ -51,6 +51,7 @@ public:
     bool live() const override { return false; }
     std::string name() const override { return m_address.shown(); }
     std::int64_t length() const override { return static_cast<std::int64_t>(m_paths.size()); }
+    bool seek(std::int64_t frame) override;
 
 private:
     std::string shownPath(const std::string& path) const;

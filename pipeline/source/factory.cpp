@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/stopwatch.hpp"
 #include "pipeline/source/capture.hpp"
 #include "pipeline/source/scene_source.hpp"
 #include "pipeline/source/source.hpp"
@@ -66,6 +67,43 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
             return std::make_unique<ImageFilesSource>(source);
         default:
             return std::make_unique<CaptureSource>(kind, source, options);
+    }
+}
+
+bool nextReadable(Source& source, Frame& frame,
+                  const std::function<void(const std::string& message)>& skipped) {
+    for (;;) {
+        try {
+            return source.next(frame);
+        } catch (const BadImage& error) {
+            if (source.length() == 1) throw;
+            skipped(error.what());
+        }
+    }
+}
+
+void readSpread(Source& source, const SpreadReading& reading,
+                const std::function<bool(const cv::Mat& image)>& take) {
+    const Stopwatch watch;
+    const auto next = [&](Frame& frame) {
+        return watch.seconds() < reading.seconds && !reading.stopped() &&
+               nextReadable(source, frame, reading.skipped);
+    };
+    const std::int64_t length = source.length(), most = 2 * reading.count;
+    Frame frame;
+    if (length <= 2 * most || !source.seek(0)) {
+        while (next(frame))
+            take(frame.image);
+        return;
+    }
+    // Twice through the source: the second time between the places of the first.
+    bool wanted = true;
+    for (std::int64_t k = 0; k < most && (wanted || k < reading.count); ++k) {
+        const std::int64_t place = 2 * (k % reading.count) + k / reading.count;
+        source.seek(static_cast<std::int64_t>(static_cast<double>(length) * static_cast<double>(place) /
+                                              static_cast<double>(most)));
+        if (!next(frame)) return;
+        wanted = take(frame.image);
     }
 }
 

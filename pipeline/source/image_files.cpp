@@ -111,6 +111,12 @@ void ImageFilesSource::open() {
     m_next = 0;
 }
 
+bool ImageFilesSource::seek(std::int64_t frame) {
+    if (frame < 0 || frame >= length()) return false;
+    m_next = static_cast<size_t>(frame);
+    return true;
+}
+
 bool ImageFilesSource::next(Frame& frame) {
     if (m_next >= m_paths.size()) return false;
     const size_t index = m_next++;

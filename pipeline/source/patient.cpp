@@ -123,6 +123,12 @@ void PatientSource::open() {
     call([worker = m_worker] { worker->source().open(); });
 }
 
+bool PatientSource::seek(std::int64_t frame) {
+    const auto can = std::make_shared<bool>(false);
+    call([worker = m_worker, can, frame] { *can = worker->source().seek(frame); });
+    return *can;
+}
+
 bool PatientSource::next(Frame& frame) {
     struct Result {
         Frame frame;

@@ -31,6 +31,7 @@ public:
     /// As those of the source itself; also throw LeftBehind.
     void open() override;
     bool next(Frame& frame) override;
+    bool seek(std::int64_t frame) override;
 
     bool live() const override;
     std::string name() const override { return m_name; }

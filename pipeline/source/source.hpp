@@ -79,6 +79,23 @@ SourceKind sourceKind(const Address& address);
 /// The source `address` names, not opened yet. Throws SourceError if it names nothing.
 std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
+/// The next frame that can be read; false at the end. Of many images those that cannot be read are skipped
+/// and reported to `skipped`. The only one throws.
+bool nextReadable(Source& source, Frame& frame,
+                  const std::function<void(const std::string& message)>& skipped);
+
+/// Gives images to `take`: at least `count` from all parts of the source until `take` returns false, if the
+/// source is longer than that and can seek; else each image from the beginning on. Ends after `seconds`, or
+/// if `stopped`.
+struct SpreadReading {
+    std::int64_t count;
+    double seconds;
+    std::function<bool()> stopped;
+    std::function<void(const std::string& message)> skipped;  ///< as of nextReadable
+};
+void readSpread(Source& source, const SpreadReading& reading,
+                const std::function<bool(const cv::Mat& image)>& take);
+
 /// Whether there is something at `path` that this program has no permission to read.
 bool isUnreadable(const std::string& path);
 

@@ -109,6 +109,7 @@ public:
     explicit ImagePicker(int most) : m_most(static_cast<size_t>(most)) {}
 
     void add(const cv::Mat& image);
+    bool full() const { return m_kept.size() >= m_most; }
     /// In an order in which any number of the first ones is spread as well.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
+#include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
 
 #include "pipeline/source/source.hpp"
@@ -81,6 +83,36 @@ TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     EXPECT_FALSE(capture.open(folder / "list.ffconcat", cv::CAP_FFMPEG));
     EXPECT_FALSE(capture.open(folder / "list.m3u8", cv::CAP_FFMPEG));
     EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
+}
+
+/// `useful`: whether an image counts.
+std::vector<int> spread(const std::string& folder, const std::function<bool(int place)>& useful) {
+    const auto source = makeSource(Address(folder));
+    source->open();
+    std::vector<int> places, bad;
+    int found = 0;
+    readSpread(*source, {4, 60, [] { return false; }, [&](const std::string&) { bad.push_back(0); }},
+               [&](const cv::Mat& image) {
+                   places.push_back(image.at<cv::Vec3b>(0, 0)[0]);
+                   found += useful(places.back()) ? 1 : 0;
+                   return found < 4;
+               });
+    places.insert(places.end(), bad.begin(), bad.end());
+    return places;
+}
+
+TEST(ReadSpread, SeesAllPartsOfALongFolder) {
+    const TempFolder folder;
+    for (int i = 0; i < 40; ++i)
+        cv::imwrite(folder / (std::to_string(i) + ".png"), cv::Mat(2, 2, CV_8UC3, cv::Scalar::all(i)));
+    EXPECT_EQ(spread(folder.path(), [](int) { return true; }), (std::vector<int>{0, 10, 20, 30}));
+    EXPECT_EQ(spread(folder.path(), [](int place) { return place >= 15; }),
+              (std::vector<int>{0, 10, 20, 30, 5, 15, 25}));
+    std::ofstream(folder / "10.png") << "no image";
+    EXPECT_EQ(spread(folder.path(), [](int) { return true; }), (std::vector<int>{0, 11, 20, 30, 0}));
+    for (int i = 12; i < 40; ++i)
+        fs::remove(folder / (std::to_string(i) + ".png"));
+    EXPECT_EQ(spread(folder.path(), [](int) { return true; }).size(), 12u) << "a short one is read whole";
 }
 
 }  // namespace
