@@ -59,7 +59,7 @@ _TAKES = {
     "mpm_restore_tokens": [_ARRAYS, _HANDLE, _INT, _INT, _HANDLE, _ERROR],
     "mpm_compose_maps": [_HANDLE, _INT, _HANDLE, _INT, _HANDLE, _ERROR],
     "mpm_source_open": [_TEXT, _OUT, _ERROR], "mpm_source_free": [_HANDLE],
-    "mpm_source_next": [_HANDLE, _OUT, _OUT, _ERROR], "mpm_source_seconds": [_HANDLE],
+    "mpm_source_next": [_HANDLE, _OUT, _OUT, _OUT, _ERROR], "mpm_source_seconds": [_HANDLE],
     "mpm_image_read": [_TEXT, _OUT, _ERROR], "mpm_image_write": [_TEXT, _ARRAYS, _ERROR],
     "mpm_convert": [_TEXT, _TEXT, _TEXT, _OUT, _ERROR], "mpm_model_info": [_TEXT, _OUT, _ERROR],
     "mpm_bench": [_TEXT, _ARRAYS, _INT, _TEXT, Progress, _OUT, _ERROR],

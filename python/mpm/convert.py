@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from ._library import library, reported
 from .arguments import Initialised, blocks_of, path_of, size_of
 from .arrays import Path
+from .register import layers_removed
 
 
 def _facts_of(blocks: Sequence[int]) -> str:
@@ -112,8 +113,9 @@ def convert(
         "mean": None if mean is None else [float(value) for value in mean],
         "std": None if std is None else [float(value) for value in std],
     }
-    return Conversion(reported(library.mpm_convert, path_of(input, "input"), path_of(output, "output"),
-                               json.dumps(options).encode()))
+    with layers_removed():  # the verification runs the model
+        return Conversion(reported(library.mpm_convert, path_of(input, "input"), path_of(output, "output"),
+                                   json.dumps(options).encode()))
 
 
 def info(path: Path) -> ModelInfo:

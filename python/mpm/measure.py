@@ -10,7 +10,8 @@ from . import _library, images as image_files, videos
 from ._library import library, reported
 from .arguments import path_of, text_of
 from .arrays import AnyImage, Image, Path
-from .model import checked_image, views_of, without_python_layers
+from .model import checked_image, views_of
+from .register import layers_removed
 
 Progress = Callable[[int, int], object]
 
@@ -112,7 +113,7 @@ def bench(
         raise ValueError("images: expected at least one")
     options = {"compare": text_of(compare, "compare"), "batch": list(batch), "rounds": rounds, "warm_up": warm_up,
                "precision": text_of(precision, "precision")}
-    with without_python_layers():
+    with layers_removed():
         return _watched(progress, library.mpm_bench, path_of(model, "model"), views_of(given), len(given),
                         json.dumps(options).encode())
 
@@ -141,7 +142,7 @@ def evaluate(
     options = {"dataset": text_of(dataset, "dataset"), "root": _path_text(root, "root"), "split": text_of(split, "split"),
                "compare": text_of(compare, "compare"), "batch": list(batch), "precision": precisions, "limit": limit,
                "shard": shard, "counts": _path_text(counts, "counts")}
-    with without_python_layers():
+    with layers_removed():
         return _watched(progress, library.mpm_evaluate, path_of(model, "model"), json.dumps(options).encode())
 
 
@@ -179,7 +180,7 @@ def tune(
     options = {"source": source, "keep": keep, "faster": faster, "minutes": minutes, "write": bool(write),
                "precision": text_of(precision, "precision")}
     videos.connect()
-    with without_python_layers():
+    with layers_removed():
         return _watched(progress, library.mpm_tune, path_of(model, "model"), views_of(given), len(given),
                         json.dumps(options).encode())
 

@@ -2,13 +2,12 @@
 
 import ctypes
 import json
+import logging
 import math
-import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Type, Union, overload
 
 import numpy
 
@@ -25,20 +24,6 @@ from .track import Trackers, new_tracker
 _SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "nms", "objects")
 
 
-@contextmanager
-def without_python_layers() -> Iterator[None]:
-    """Removes the Python layers while a network of ours is read.
-
-    Debian's cv2 uses the same OpenCV libraries as this package. There the layers of register() would be taken
-    for the model's own, instead of the C++ layers.
-    """
-    if "cv2" not in sys.modules:
-        yield
-        return
-    with register.layers_removed():
-        yield
-
-
 def checked_image(value: Any, name: str) -> Image:
     """uint8 BGR without gaps."""
     image = checked(value, name, ("uint8",))
@@ -52,9 +37,12 @@ def views_of(images: Sequence[Image]) -> Any:
     return (Array * len(images))(*[view_of(image, "image") for image in images])
 
 
-def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], settings: Dict[str, Any]) -> "Model":
-    """A pickled model."""
-    return Model(model, size, **settings)
+def _restored(kind: Type["Model"], model: Union[str, bytes], size: Optional[Tuple[int, int]],
+              settings: Dict[str, Any]) -> "Model":
+    """A pickled model, or one of a subclass, whose own __init__ may need something else."""
+    restored = kind.__new__(kind)
+    Model.__init__(restored, model, size, **settings)
+    return restored
 
 
 def _stream_key(value: Any) -> bytes:
@@ -134,7 +122,7 @@ class Model(Initialised):
             library.mpm_set_threads(threads)
         path = path_of(model, "model")
         handle = ctypes.c_void_p()
-        with without_python_layers():
+        with register.layers_removed():
             call(library.mpm_model_open, path, *sides, ctypes.byref(handle))
         self._trackers = Trackers()
         self._chosen: Set[bytes] = set()
@@ -156,7 +144,7 @@ class Model(Initialised):
     def __reduce__(self) -> Any:
         facts = self._facts()
         settings = {name: facts[name] for name in _SETTINGS if name.encode() in self._chosen}
-        return _restored, (self._content or facts["path"], self._size, settings)
+        return _restored, (type(self), self._content or facts["path"], self._size, settings), getattr(self, "__dict__", None)
 
     def _open(self) -> Handle:
         """Calls hold it, so that close() in another thread waits for them."""
@@ -220,7 +208,10 @@ class Model(Initialised):
         tracker = new_tracker() if keys is None else self._trackers.of(keys[0], fresh=True)
         while True:
             frame, name = ctypes.c_void_p(), ctypes.c_void_p()
-            call(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name))
+            skipped = ctypes.c_void_p()
+            call(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name), ctypes.byref(skipped))
+            if skipped.value:
+                logging.getLogger("mpm").warning("%s", taken(skipped.value))
             if not frame.value:
                 return
             seconds = library.mpm_source_seconds(source.address)

@@ -17,6 +17,7 @@ from .operators import Operator, operators, set_default
 _guard = threading.RLock()
 # Registered, by the name that OpenCV looks for. cv2 does not hold these classes: without this it would call freed ones.
 _layers: Dict[str, type] = {}
+_configured: Dict[str, Optional[str]] = {}  # by configure()
 
 
 class _OwnMat(numpy.ndarray[Any, numpy.dtype[Any]]):
@@ -41,8 +42,8 @@ def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[
     def guarded(*arguments: Any) -> List[Any]:
         try:
             return method(*arguments)
-        except Exception as error:
-            logging.getLogger("mpm").error("%s", error)
+        except BaseException as error:  # KeyboardInterrupt, too
+            logging.getLogger("mpm").error("%s", error or type(error).__name__)
             return []
 
     return guarded
@@ -139,7 +140,10 @@ def _remove(cv2: Any) -> None:
 
 @contextmanager
 def layers_removed() -> Iterator[None]:
-    """Without the classes of register(), in every thread."""
+    """Removes the classes of register() in every thread, while a network of ours is read.
+
+    Debian's cv2 uses the same OpenCV libraries as this package. There OpenCV would take these classes, not the C++ layers.
+    """
     with _guard:
         cv2 = _cv2() if _layers else None
         if cv2 is None:
@@ -187,11 +191,18 @@ def configure(
     """Settings of networks read by cv2, for their next forward; None: those of the environment or the file.
 
     blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model follows these until it is set itself.
+    A value that is rejected leaves all settings as they were.
     """
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"
-    set_default("blocks", None if blocks is None else blocks_text(blocks))
-    set_default("method", method)
-    set_default("device", device)
-    set_default("precision", precision)
-    set_default("reuse", reuse)
+    wanted = {"blocks": None if blocks is None else blocks_text(blocks), "method": method, "device": device,
+              "precision": precision, "reuse": reuse}
+    with _guard:
+        try:
+            for setting, value in wanted.items():
+                set_default(setting, value)
+        except BaseException:
+            for setting in wanted:
+                set_default(setting, _configured.get(setting))
+            raise
+        _configured.update(wanted)

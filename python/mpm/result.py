@@ -290,10 +290,11 @@ class Result(Initialised):
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         """The labels."""
-        if self.labels is None:
+        labels = self.labels
+        if labels is None:
             raise TypeError("the result has no labels, as the model has no classes; see features")
-        array = self.labels if dtype is None else self.labels.astype(dtype, copy=False)
-        return array.copy() if copy and array is self.labels else array
+        array = labels if dtype is None else labels.astype(dtype, copy=False)
+        return array.copy() if copy and array is labels else array
 
     def __repr__(self) -> str:
         parts = []

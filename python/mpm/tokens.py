@@ -1,11 +1,12 @@
 """mpm.merge, mpm.restore and mpm.compose."""
 
 import ctypes
+from operator import index
 from typing import Any
 
 import numpy
 
-from ._library import call, checked, library, view_of
+from ._library import Error, call, checked, library, view_of
 from .arguments import Initialised
 from .arrays import Floats, Ids
 
@@ -39,10 +40,19 @@ def _tokens(value: Any) -> Floats:
     return tokens
 
 
+def _special(value: Any, most: int) -> int:
+    """C takes 32 bits of it."""
+    special = index(value)
+    if not 0 <= special <= most:
+        raise Error("special: expected 0 to %d, the number of tokens, got %d" % (most, special))
+    return special
+
+
 def merge(tokens: Floats, special: int = 0) -> Merged:
     """One merge by mutual pairs. tokens: float32, (special + tokens, values)."""
     given = _tokens(tokens)
-    merged, map = numpy.empty_like(given), numpy.empty(max(0, len(given) - max(0, special)), numpy.int32)
+    special = _special(special, len(given))
+    merged, map = numpy.empty_like(given), numpy.empty(len(given) - special, numpy.int32)
     rows = ctypes.c_int()
     call(library.mpm_merge_tokens, view_of(given, "tokens"), special, merged.ctypes.data, rows, map.ctypes.data)
     return Merged(merged[: rows.value].copy(), map)
@@ -51,7 +61,8 @@ def merge(tokens: Floats, special: int = 0) -> Merged:
 def restore(tokens: Floats, map: Ids, special: int = 0) -> Floats:
     """The inverse of merge(): every token gets its cluster's row."""
     given, clusters = _tokens(tokens), checked(map, "map", ("int32",), 1)
-    restored = numpy.empty((max(0, special) + clusters.size, given.shape[1]), numpy.float32)
+    special = _special(special, len(given))
+    restored = numpy.empty((special + clusters.size, given.shape[1]), numpy.float32)
     call(library.mpm_restore_tokens, view_of(given, "tokens"), clusters.ctypes.data, clusters.size, special,
          restored.ctypes.data)
     return restored

@@ -115,10 +115,12 @@ std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& 
         how.scene.startHour = 0;
         const auto source = pipeline::makeSource(pipeline::Address(address), how);
         source->open();
-        const Stopwatch watch;
-        for (pipeline::Frame frame;
-             watch.seconds() < seconds && !watcher.stopRequested() && source->next(frame);)
-            picker.add(frame.image);
+        const auto stopped = [&] { return watcher.stopRequested(); };
+        readSpread(*source, {pipeline::kTuneImages, seconds, stopped, [](const std::string&) {}},
+                   [&](const cv::Mat& image) {
+                       picker.add(image);
+                       return !picker.full();
+                   });
     }
     return picker.images();
 }

@@ -114,8 +114,10 @@ MPM_C_API int mpm_image_write(const char* path, const mpm_array* image, char** e
 typedef struct mpm_source mpm_source;
 MPM_C_API int mpm_source_open(const char* address, mpm_source** source, char** error);
 MPM_C_API void mpm_source_free(mpm_source* source);
-/* Writes the next frame and its name, or NULL to `image` at the end. */
-MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** error);
+/* Writes the next frame and its name, or NULL to `image` at the end; to `skipped` why images before it cannot
+ * be read. */
+MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** skipped,
+                              char** error);
 /* Of the source's clock, at the last frame. */
 MPM_C_API double mpm_source_seconds(const mpm_source* source);
 

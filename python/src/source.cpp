@@ -23,11 +23,16 @@ void mpm_source_free(mpm_source* source) {
     delete source;
 }
 
-int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** error) {
+int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** skipped, char** error) {
     return guarded(error, [&] {
         mpm::pipeline::Frame frame;
         *image = nullptr;
-        if (!source->source->next(frame)) return;
+        std::string unreadable;
+        const bool more = mpm::pipeline::nextReadable(
+            *source->source, frame,
+            [&](const std::string& message) { unreadable += (unreadable.empty() ? "" : "; ") + message; });
+        if (!unreadable.empty()) *skipped = textOf(unreadable);
+        if (!more) return;
         *image = bufferOf(frame.image);
         *name = textOf(frame.name);
         source->seconds = frame.seconds;

@@ -1,8 +1,10 @@
 """mpm.Model and the functions on tokens: equal to the C++ programs, and safe with wrong input."""
 
+import copy
 import gc
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
@@ -293,6 +295,14 @@ class Calls(unittest.TestCase):
         self.assertLess(resident() - before, 5 * 2**20)
 
 
+class Tiny(mpm.Model):
+    """Its __init__ takes something else."""
+
+    def __init__(self, number, **settings):
+        super().__init__(TINY, **settings)
+        self.number = number
+
+
 class Package(FolderTest):
     def test_only_public_names_are_listed(self):
         self.assertEqual([name for name in dir(mpm) if not name.startswith("__")], sorted(mpm.__all__))
@@ -305,6 +315,25 @@ class Package(FolderTest):
         mpm.bench(output, [image()], rounds=1, warm_up=0)
         with self.assertRaises(mpm.Error):
             mpm.join([pathlib.Path(self.folder) / "missing.counts"])
+
+    def test_a_subclass_stays_one(self):
+        model = Tiny(3, blocks=(1,))
+        for copied in (pickle.loads(pickle.dumps(model)), copy.copy(model)):
+            self.assertEqual((type(copied), copied.number, copied.blocks), (Tiny, 3, (1,)))
+            self.assertEqual(copied(image()).tokens, model(image()).tokens)
+
+    def test_unreadable_images_of_a_folder_are_skipped(self):
+        for name in ("a.png", "c.png"):
+            cv2.imwrite(os.path.join(self.folder, name), image())
+        pathlib.Path(self.folder, "b.png").write_bytes(b"no image")
+        with self.assertLogs("mpm") as log:
+            names = [os.path.basename(result.path) for result in mpm.Model(TINY).stream(self.folder)]
+        self.assertEqual(names, ["a", "c"])
+        self.assertIn("b.png", log.output[0])
+        os.remove(os.path.join(self.folder, "a.png"))
+        os.remove(os.path.join(self.folder, "c.png"))
+        with self.assertRaisesRegex(mpm.Error, "b.png"):
+            list(mpm.Model(TINY).stream(self.folder))
 
     def test_unfinished_objects_are_errors(self):
         for kind, use in [(mpm.Model, lambda m: m.blocks), (mpm.Model, repr), (mpm.Model, lambda m: m(image())),
@@ -337,6 +366,9 @@ class Tokens(unittest.TestCase):
             (lambda: mpm.merge(self.tokens[0]), ValueError),
             (lambda: mpm.merge(self.tokens, special=99), mpm.Error),
             (lambda: mpm.merge(self.tokens, special=-1), mpm.Error),
+            (lambda: mpm.merge(self.tokens, special=2**32), mpm.Error),
+            (lambda: mpm.merge(self.tokens, special=1.5), TypeError),
+            (lambda: mpm.restore(merged.tokens, merged.map, special=3 - 2**32), mpm.Error),
             (lambda: mpm.merge(numpy.zeros((4, 0), numpy.float32)), ValueError),
             (lambda: mpm.restore(merged.tokens, merged.map.astype(numpy.int64)), TypeError),
             (lambda: mpm.restore(merged.tokens, merged.map + 99), mpm.Error),

@@ -1,5 +1,6 @@
 """mpm.register(): every operator of ours in a cv2 that has no C++ layers of ours."""
 
+import os
 import unittest
 
 import cv2
@@ -9,6 +10,7 @@ from mpm import operators
 
 from support import SOURCE, TINY, in_new_process
 
+EXPORT = os.environ.get("MPM_SHARED_DIR", SOURCE + "/../shared") + "/fixtures/timm_deit3_layerscale.onnx"
 STREET = SOURCE + "/models/zoo/street-vit-tiny.onnx"
 
 # Each runs in a separate process, since registering changes the whole process.
@@ -85,6 +87,11 @@ for wrong in ({"blocks": "two"}, {"method": "best"}, {"device": "abacus"}, {"pre
     except ValueError:
         continue
     raise AssertionError("accepted: %r" % wrong)
+assert numpy.array_equal(forward(net), every)
+try:
+    mpm.configure(blocks=(1,), precision="f8")
+except ValueError:
+    assert numpy.array_equal(forward(net), every), "half of it was used"
 """)
 
     def test_a_failing_layer_gives_its_reason(self):
@@ -101,6 +108,16 @@ mpm.configure()
 forward(net)
 """)
 
+    def test_an_interrupt_is_a_failing_layer(self):
+        from mpm.register import _without_exceptions
+
+        def interrupted():
+            raise KeyboardInterrupt
+
+        with self.assertLogs("mpm") as log:
+            self.assertEqual(_without_exceptions(interrupted)(), [])
+        self.assertIn("KeyboardInterrupt", log.output[0])
+
     @needs_layers
     def test_models_keep_their_own_layers_beside_it(self):
         alone("""
@@ -112,6 +129,19 @@ net = cv2.dnn.readNetFromONNX(TINY)
 forward(net)
 assert mpm.report()
 """)
+
+    @needs_layers
+    @unittest.skipUnless(os.path.exists(EXPORT), "needs an export beside the project")
+    def test_conversions_run_the_native_layers_beside_it(self):
+        alone("""
+import os, tempfile
+mpm.register()
+with tempfile.TemporaryDirectory() as folder:
+    output = os.path.join(folder, "converted.onnx")
+    mpm.convert({!r}, output, blocks=(1,))
+    assert mpm.Model(output).blocks == (1,)
+mpm.readNet(TINY)
+""".format(EXPORT))
 
     @needs_layers
     def test_reading_is_quiet_and_leaves_the_log_level(self):
