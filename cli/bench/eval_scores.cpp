@@ -1,6 +1,7 @@
 #include "cli/bench/report.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/read_file.hpp"
 #include "cli/common/error.hpp"
@@ -32,7 +33,8 @@ EvalScores::EvalScores(const std::string& path) : m_path(path) {
         for (const Json& row : report.at("results")) {
             if (row.at("loss").is_null() || row.at("gflops").is_null() || !row.at("night").is_null())
                 continue;
-            m_rows.push_back({row.at("parameters"), row.at("schedule"), row.at("loss"), row.at("gflops")});
+            m_rows.push_back({row.at("parameters"), row.value("precision", std::string("f32")),
+                              row.at("schedule"), row.at("loss"), row.at("gflops")});
         }
     } catch (const nlohmann::json::exception&) {
         throw Error(kBadInput, "--eval: " + path + " is not a report of 'mpm eval --json'; name one");
@@ -41,12 +43,13 @@ EvalScores::EvalScores(const std::string& path) : m_path(path) {
         throw Error(kBadInput, "--eval: " + path + " has no losses; let it compare none with others");
 }
 
-std::optional<double> EvalScores::loss(const pipeline::Method& method, const std::vector<int>& blocks) const {
+std::optional<double> EvalScores::loss(const pipeline::Method& method, const std::vector<int>& blocks,
+                                       const std::string& precision) const {
     const bool pairs = isPlainMutualPairs(method.text);
     for (const Row& row : m_rows) {
-        const bool samePairs =
-            pairs && isPlainMutualPairs(row.text) && row.schedule == method.blocks.value_or(blocks);
-        if (samePairs || (!pairs && row.text == method.text)) return row.loss;
+        const bool same = pairs ? isPlainMutualPairs(row.text) : row.text == method.text;
+        if (same && row.precision == precision && row.schedule == method.blocks.value_or(blocks))
+            return row.loss;
     }
     return std::nullopt;
 }
@@ -60,8 +63,10 @@ std::vector<pipeline::Method> EvalScores::within(double most) const {
                                  " points of mIoU; allow more, or let 'mpm eval' compare singles,pairs too");
     std::sort(fitting.begin(), fitting.end(), [](const Row& a, const Row& b) { return a.gflops < b.gflops; });
     std::vector<pipeline::Method> methods = {{"none", std::nullopt, "none"}};
-    for (size_t i = 0; i < std::min(fitting.size(), kCandidates); ++i)
-        methods.push_back(pipeline::mutualPairsBefore(fitting[i].schedule));
+    std::set<std::vector<int>> chosen;  // rows of other precisions and batches have the same schedules
+    for (size_t i = 0; i < fitting.size() && chosen.size() < kCandidates; ++i)
+        if (chosen.insert(fitting[i].schedule).second)
+            methods.push_back(pipeline::mutualPairsBefore(fitting[i].schedule));
     return methods;
 }
 

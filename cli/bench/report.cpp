@@ -145,7 +145,8 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const Eval
             size.height, size.width, deviceName(row.device).c_str(), precisionName(row.precision).c_str(),
             row.batch, row.method.text.c_str(), blocksText(row.tokens.schedule()).c_str(), saved, speed,
             row.mergeMs() + row.restoreMs());
-        text += accuracyText(scores.loss(row.method, row.tokens.schedule())) + ". ";
+        text +=
+            accuracyText(scores.loss(row.method, row.tokens.schedule(), precisionName(row.precision))) + ". ";
         const bool single = row.forwards.size() < 2;
         text += single ? "One round does not show how much rounds scatter: measure more (--rounds).\n"
                 : noisy

@@ -16,9 +16,10 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// mIoU that a method loses against all tokens (0 to 1), where the report has it. `blocks`: for a method
-    /// without its own.
-    std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks) const;
+    /// mIoU that a method loses against all tokens in this precision (0 to 1), if the report has it.
+    /// `blocks`: for a method without its own.
+    std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
+                               const std::string& precision) const;
 
     /// All tokens, and the schedules of mutual pairs that lose no more than `most` with the fewest
     /// operations. Throws Error(kFailed) if there is none.
@@ -28,7 +29,7 @@ public:
 
 private:
     struct Row {
-        std::string text;
+        std::string text, precision;
         std::vector<int> schedule;
         double loss = 0, gflops = 0;
     };

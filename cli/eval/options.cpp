@@ -15,11 +15,14 @@ void require(bool given, const std::string& option) {
 void checkJoin(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     const bool measures = !options.model.empty() || !request.dataset.empty() || !request.root.empty() ||
-                          request.shard || !request.countsFile.empty() || !options.saveLabels.empty();
+                          request.shard || !request.countsFile.empty() || !options.saveLabels.empty() ||
+                          !options.saveDetections.empty() || request.limit > 0 || !request.methods.empty() ||
+                          !request.nights.empty();
     if (measures)
         throw Error(kWrongUse,
                     "--join: takes files of --counts and measures nothing; give it no MODEL, --dataset, "
-                    "--root, --shard, --counts or --save-labels");
+                    "--root, --shard, --counts, --compare, --limit, --night, --save-labels or "
+                    "--save-detections");
 }
 
 /// Without a model: files of results against files of the truth.
@@ -34,6 +37,14 @@ void checkFiles(const EvalOptions& options) {
     if (!options.model.empty() || !request.root.empty() || !request.methods.empty())
         throw Error(kWrongUse,
                     "--results: scores a file without a model; give no MODEL, --root or --compare");
+    const bool others = !options.csv.empty() || !options.plots.empty() || !options.saveLabels.empty() ||
+                        !options.saveDetections.empty() || !request.countsFile.empty() || request.shard ||
+                        request.limit > 0 || !request.nights.empty();
+    if (others)
+        throw Error(
+            kWrongUse,
+            "--results: takes no --csv, --plots, --save-labels, --save-detections, --counts, --shard, "
+            "--limit or --night; --json has all figures");
 }
 
 /// A detector on images of COCO's format.

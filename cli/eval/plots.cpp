@@ -115,8 +115,9 @@ Figure distanceFigure(const EvalSummary& summary) {
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
+                const bool known = stage < row->schedule.size();  // not if the last frame ran all tokens
                 panel.series.push_back(
-                    shareSeries(row->text + ", block " + std::to_string(row->schedule[stage]),
+                    shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),
                                 sharesOf(row->joins[stage])));
                 if (stage == 0) panel.series.back().colourOf = row->text;
             }

@@ -11,16 +11,18 @@ namespace mpm::pipeline {
 
 namespace {
 
-Json cellsJson(const Confusion& confusion) {
+Json cellsJson(const std::vector<Confusion::Cell>& counted) {
     Json cells = Json::array();
-    for (const Confusion::Cell& cell : confusion.cells())
+    for (const Confusion::Cell& cell : counted)
         cells.push_back({cell.truth, cell.predicted, cell.count});
     return cells;
 }
 
-void addCells(const Json& cells, Confusion& confusion) {
-    for (const Json& cell : cells)
-        confusion.add({cell.at(0).get<int>(), cell.at(1).get<int>(), cell.at(2).get<std::int64_t>()});
+std::vector<Confusion::Cell> cellsFrom(const Json& json) {
+    std::vector<Confusion::Cell> cells;
+    for (const Json& cell : json)
+        cells.push_back({cell.at(0).get<int>(), cell.at(1).get<int>(), cell.at(2).get<std::int64_t>()});
+    return cells;
 }
 
 template <class Reuse, class Fields>
@@ -50,9 +52,10 @@ Json imageJson(const ImageCounts& image) {
 }
 
 ImageCounts imageFrom(const Json& json, int classes, int ignored) {
-    ImageCounts image{SplitConfusion(classes, ignored), {}, {}, 0, 0, {}, {}};
-    addCells(json.at("band"), image.classes.band);
-    addCells(json.at("interior"), image.classes.interior);
+    ImageCounts image;
+    image.classes.band = cellsFrom(json.at("band"));
+    image.classes.interior = cellsFrom(json.at("interior"));
+    image.classes.in(classes, ignored);  // throws if a cell does not exist
     imageFields(image, FieldReader{json});
     if (json.contains("reuse")) reuseFields(image.reuse, FieldReader{json.at("reuse")});
     if (json.contains("agreement")) FieldReader{json}("agreement", image.agreement);
@@ -198,6 +201,7 @@ Json toJson(const EvalHead& head) {
     Json json = {{"mpm_counts", 1}};
     json.update(toJson(head.run));
     headFields(head, FieldWriter{json});
+    json["schedule"] = head.schedule;
     for (const SettingHead& setting : head.settings) {
         Json& settingJson = json["settings"].emplace_back();
         settingFields(setting, FieldWriter{settingJson});
@@ -211,6 +215,7 @@ EvalHead headFrom(const Json& json) {
     runFields(head.run, FieldReader{json});
     head.run.size = {json.at("size").at(1).get<int>(), json.at("size").at(0).get<int>()};
     headFields(head, FieldReader{json});
+    if (json.contains("schedule")) head.schedule = json.at("schedule").get<std::vector<int>>();
     for (const Json& setting : json.at("settings")) {
         settingFields(head.settings.emplace_back(), FieldReader{setting});
         const Json& night = setting.at("night");

@@ -18,7 +18,7 @@ namespace mpm::pipeline {
 
 /// An image under a setting.
 struct ImageCounts {
-    SplitConfusion classes;
+    SplitCells classes;
     ObjectCounts objects;
     std::vector<std::vector<int>> windows;  ///< of each window: image tokens entering each block
     int kept = 0;                           ///< image tokens after the last merge, over the windows
@@ -63,7 +63,8 @@ struct EvalHead {
     Shard shard;
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
-    int bandRadius = 0;  ///< half the width of the band along boundaries, in pixels of the labels
+    int bandRadius = 0;         ///< half the width of the band along boundaries, in pixels of the labels
+    std::vector<int> schedule;  ///< of methods without their own
     std::vector<SettingHead> settings;
 };
 

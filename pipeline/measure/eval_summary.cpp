@@ -23,8 +23,9 @@ EvalRow emptyRow(const SettingHead& setting, int classes, int ignored) {
 }
 
 void addImage(EvalRow& row, const ImageCounts& image) {
-    const Confusion whole = image.classes.whole();
-    row.classes += image.classes;
+    const SplitConfusion classes = image.classes.in(row.whole.classes(), row.whole.ignored());
+    const Confusion whole = classes.whole();
+    row.classes += classes;
     row.whole += whole;
     row.objects += image.objects;
     addCounts(row.joins, image.joins);

@@ -38,12 +38,15 @@ Protocol protocolFor(const std::string& dataset, cv::Size window) {
     return protocol;
 }
 
-std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size input) {
+std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size input, bool mapGiven) {
     std::vector<cv::Mat> maps;
     for (const mpm::Stage& stage : report.stages)
         maps.push_back(stage.map);
     if (maps.empty()) return {};
-    return joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
+    std::vector<DistanceCounts> joins =
+        joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
+    if (mapGiven) joins.erase(joins.begin());  // as in scheduleOf
+    return joins;
 }
 
 std::optional<std::vector<double>> nightOf(const Setting& setting) {
@@ -161,6 +164,7 @@ EvalHead Evaluation::head(const std::string& modelSha256) const {
     head.classCount = m_set.classes();
     head.ignored = m_set.ignored();
     head.bandRadius = kBandRadius;
+    head.schedule = m_own.blocks;
     for (const Setting& setting : m_settings)
         head.settings.push_back(headOf(setting));
     return head;
@@ -184,15 +188,17 @@ std::vector<Sample> Evaluation::read(Group& group, const Watcher& watcher) const
 
 ImageCounts Evaluation::countsOf(const Setting& setting, const Sample& sample,
                                  const ProtocolResult& result) const {
-    ImageCounts counts{SplitConfusion(m_set.classes(), m_set.ignored()), {}, {}, 0, 0, {}, {}};
-    counts.classes.add(sample.labels, result.labels, kBandRadius);
+    ImageCounts counts;
+    SplitConfusion classes(m_set.classes(), m_set.ignored());
+    classes.add(sample.labels, result.labels, kBandRadius);
+    counts.classes = SplitCells(classes);
     counts.objects.add(sample.labels, result.labels, m_set.ignored());
     for (const mpm::ImageReport& window : result.windows) {
         counts.windows.push_back(window.tokens);
         counts.kept += tokensKept(window);
         counts.operations += m_flops.image(window, setting.method.reducer(m_own));
         counts.reuse.add(window.reuse);
-        addCounts(counts.joins, joinsOf(window, anyNetwork().info().size));
+        addCounts(counts.joins, joinsOf(window, anyNetwork().info().size, anyNetwork().shares()));
     }
     return counts;
 }
@@ -289,6 +295,11 @@ EvalCounts Evaluation::run(const Watcher& watcher, const LabelsSink& labels) {
     std::optional<CountsFile> file;
     if (!m_request.countsFile.empty()) file.emplace(m_request.countsFile, toJson(m_head), groupsInto(counts));
     counts.head = m_head;
+    if (labels && !counts.groups.empty())
+        throw MeasureError(Kind::Input,
+                           m_request.countsFile +
+                               ": has images whose labels were not kept; save labels in a run of "
+                               "their own, without --counts");
     const std::vector<size_t> missing = missingGroups(counts.groups);
     for (size_t i = 0; i < m_settings.size() && !missing.empty(); ++i)
         warmUp(m_settings[i]);

@@ -101,6 +101,15 @@ Confusion SplitConfusion::whole() const {
     return sum;
 }
 
+SplitConfusion SplitCells::in(int classes, int ignored) const {
+    SplitConfusion split(classes, ignored);
+    for (const Confusion::Cell& cell : band)
+        split.band.add(cell);
+    for (const Confusion::Cell& cell : interior)
+        split.interior.add(cell);
+    return split;
+}
+
 void ObjectCounts::add(const cv::Mat& truth, const cv::Mat& prediction, int ignored) {
     CV_CheckEQ(truth.rows, prediction.rows, "truth and prediction must be of one size");
     CV_CheckEQ(truth.cols, prediction.cols, "truth and prediction must be of one size");

@@ -25,6 +25,16 @@ struct SplitConfusion {
     Confusion whole() const;
 };
 
+/// The cells of a SplitConfusion that are not zero: an image has few of the pairs of 150 classes.
+struct SplitCells {
+    std::vector<Confusion::Cell> band, interior;
+
+    SplitCells() = default;
+    explicit SplitCells(const SplitConfusion& split)
+        : band(split.band.cells()), interior(split.interior.cells()) {}
+    SplitConfusion in(int classes, int ignored) const;
+};
+
 /// Pixels of connected regions of a class by the size of the region: up to 32x32, up to 96x96 pixels,
 /// larger.
 struct ObjectCounts {

@@ -124,18 +124,15 @@ TEST_F(Bench, PaddingComputesMoreRowsThanThereAre) {
 }
 
 TEST_F(Bench, ALossBudgetChoosesSchedules) {
-    const auto row = [](const std::string& text, const std::vector<int>& schedule, double loss,
-                        double gflops) {
-        return nlohmann::json{{"parameters", text},
-                              {"schedule", schedule},
-                              {"loss", loss},
-                              {"gflops", gflops},
-                              {"night", nullptr}};
+    const auto row = [](const std::string& text, const std::vector<int>& schedule, double loss, double gflops,
+                        const char* precision = "f32") {
+        return nlohmann::json{{"parameters", text}, {"precision", precision}, {"schedule", schedule},
+                              {"loss", loss},       {"gflops", gflops},       {"night", nullptr}};
     };
     const nlohmann::json report = {
         {"results",
-         {row("none", {}, 0, 9), row("mpm", {2, 5}, 0.004, 5), row("mpm:0", {0}, 0.1, 4),
-          row("mpm:5", {5}, -0.001, 7), row("mpm:mean=weighted", {2, 5}, 0, 3)}}};
+         {row("none", {}, 0, 9), row("mpm", {2, 5}, 0.003, 5, "i8"), row("mpm", {2, 5}, 0.004, 5),
+          row("mpm:0", {0}, 0.1, 4), row("mpm:5", {5}, -0.001, 7), row("mpm:mean=weighted", {2, 5}, 0, 3)}}};
     std::ofstream(m_folder / "eval.json") << report;
     const auto rows = bench({"--eval", m_folder / "eval.json", "--loss", "0.5"})["results"];
     ASSERT_EQ(rows.size(), 3u);

@@ -91,6 +91,10 @@ TEST(EvalCounts, WhatDoesNotBelongTogetherIsRefused) {
     refused(2, set.eval({"--shard", "1/2", "--counts", first, "--limit", "2"}), "pictures");
     refused(2, set.eval({"--shard", "2/2", "--counts", first}), "shard");
     refused(2, set.eval({"--shard", "1/2", "--counts", first, "--limit", "2"}), "\"pictures\" differs");
+    refused(2, set.eval({"--shard", "1/2", "--counts", first, "--blocks", "1"}), "\"schedule\" differs");
+    refused(3, set.eval({"--shard", "1/2", "--counts", first, "--save-labels", set.path("labels")}),
+            "labels were not kept");
+    refused(2, mpmProgram({"eval", "--join", first, "--limit", "2"}), "measures nothing");
     std::ofstream(set.path("notes")) << "a single line of somebody's";
     refused(3, set.eval({"--counts", set.path("notes")}), "notes");
     EXPECT_EQ(readText(set.path("notes")), "a single line of somebody's");

@@ -119,6 +119,10 @@ TEST_F(ResultFiles, GiveAReasonIfTheyCannotBeScored) {
     expect(2, {"--dataset", "mot", "--truth", text}, "--results is required");
     expect(2, {"--dataset", "mot", "--results", text}, "--truth is required");
     expect(2, {"--dataset", "camvid", "--results", text}, "needs --dataset coco or mot");
+    for (const std::string option : {"--csv", "--plots", "--counts", "--save-labels"})
+        expect(2, {"--dataset", "mot", "--truth", text, "--results", text, option, m_folder / "made"},
+               "takes no --csv");
+    EXPECT_FALSE(fs::exists(m_folder / "made"));
     expect(2, {"default", "--dataset", "coco", "--annotations", truth, "--results", found},
            "without a model");
     expect(2, {"--dataset", "coco", "--annotations", truth, "--results", found, "--iou", "box"},

@@ -88,6 +88,7 @@ void DetectionEvaluation::describe(const Network& network, const std::string& mo
     m_head = {{"mpm_detection_counts", 1}};
     m_head.update(toJson(headOf(network)));
     m_head["model_sha256"] = modelSha256;
+    m_head["schedule"] = m_own.blocks;
     m_head["dataset"] = "coco";
     m_head["iou_type"] = m_request.masks ? "segm" : "bbox";
     std::string ids;
