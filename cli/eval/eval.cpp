@@ -77,9 +77,14 @@ pipeline::EvalCounts evaluate(const EvalOptions& options) {
     if (!options.saveLabels.empty()) {
         for (const pipeline::Setting& setting : evaluation.settings())
             makeFolder(labelsFolder(options, setting, settings));
-        save = [&](const pipeline::Setting& setting, const std::string& name, const cv::Mat& labels) {
-            const fs::path folder = labelsFolder(options, setting, settings);
-            writeImage((folder / (name + ".png")).string(), labels);
+        const auto fileOf = [&](const pipeline::Setting& setting, const std::string& name) {
+            return (fs::path(labelsFolder(options, setting, settings)) / (name + ".png")).string();
+        };
+        save.write = [=](const pipeline::Setting& setting, const std::string& name, const cv::Mat& labels) {
+            writeImage(fileOf(setting, name), labels);
+        };
+        save.has = [=](const pipeline::Setting& setting, const std::string& name) {
+            return fs::exists(fileOf(setting, name));
         };
     }
     catchStopSignals();

@@ -255,8 +255,8 @@ Group Evaluation::measure(size_t index, const Watcher& watcher, const LabelsSink
     try {
         for (size_t setting = 0; setting < m_settings.size() && !samples.empty(); ++setting) {
             group.rows.push_back(measure(setting, samples, found[setting]));
-            for (size_t i = 0; labels && i < samples.size(); ++i)
-                labels(m_settings[setting], samples[i].name, found[setting][i]);
+            for (size_t i = 0; labels.write && i < samples.size(); ++i)
+                labels.write(m_settings[setting], samples[i].name, found[setting][i]);
         }
         if (!samples.empty()) compareWithAllTokens(group, found);
     } catch (const ModelError& error) {
@@ -295,11 +295,13 @@ EvalCounts Evaluation::run(const Watcher& watcher, const LabelsSink& labels) {
     std::optional<CountsFile> file;
     if (!m_request.countsFile.empty()) file.emplace(m_request.countsFile, toJson(m_head), groupsInto(counts));
     counts.head = m_head;
-    if (labels && !counts.groups.empty())
-        throw MeasureError(Kind::Input,
-                           m_request.countsFile +
-                               ": has images whose labels were not kept; save labels in a run of "
-                               "their own, without --counts");
+    for (const Group& group : counts.groups)
+        for (const std::string& name : group.names)
+            for (const Setting& setting : m_settings)
+                if (labels.write && !labels.has(setting, name))
+                    throw MeasureError(Kind::Input,
+                                       m_request.countsFile + ": has images whose labels were not kept (" +
+                                           name + "); save labels with another file of --counts, or without");
     const std::vector<size_t> missing = missingGroups(counts.groups);
     for (size_t i = 0; i < m_settings.size() && !missing.empty(); ++i)
         warmUp(m_settings[i]);

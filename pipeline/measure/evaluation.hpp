@@ -39,8 +39,10 @@ private:
 class Evaluation {
 public:
     /// Gets the labels of each image under each setting.
-    using LabelsSink =
-        std::function<void(const Setting& setting, const std::string& name, const cv::Mat& labels)>;
+    struct LabelsSink {
+        std::function<void(const Setting&, const std::string& name, const cv::Mat& labels)> write;
+        std::function<bool(const Setting&, const std::string& name)> has;  ///< from an earlier run
+    };
 
     /// `networks` must outlive this. Throws MeasureError if model and data set do not fit, the data set
     /// cannot be used, the encoder rejects a method, or frames that follow each other cannot be reused: in
