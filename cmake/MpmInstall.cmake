@@ -34,9 +34,13 @@ install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpm
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
 install(FILES "${PROJECT_SOURCE_DIR}/docs/reference/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
 # The library as a module of OpenCV's own build, made of the same sources.
-install(CODE "execute_process(COMMAND sh \"${PROJECT_SOURCE_DIR}/mpm_layer/opencv_module/make.sh\" \"${PROJECT_SOURCE_DIR}\"
-  \"${PROJECT_BINARY_DIR}/opencv_module\" ${PROJECT_VERSION} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT dev)
-install(DIRECTORY "${PROJECT_BINARY_DIR}/opencv_module" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT dev)
+# It is made in a temporary folder: root may install from a user's build folder, and several installations may run at once.
+install(CODE "
+  execute_process(COMMAND mktemp -d OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND sh \"${PROJECT_SOURCE_DIR}/mpm_layer/opencv_module/make.sh\" \"${PROJECT_SOURCE_DIR}\"
+    \"\${folder}/opencv_module\" ${PROJECT_VERSION} COMMAND_ERROR_IS_FATAL ANY)
+  file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/mpm\" TYPE DIRECTORY FILES \"\${folder}/opencv_module\")
+  file(REMOVE_RECURSE \"\${folder}\")" COMPONENT dev)
 if(EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/zoo/" DESTINATION "${CMAKE_INSTALL_DATADIR}/mpm" COMPONENT tools
     FILES_MATCHING PATTERN "*.onnx" PATTERN "README.md")

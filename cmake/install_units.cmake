@@ -2,10 +2,12 @@
 cmake_policy(VERSION 3.25)
 get_filename_component(bin "${MPM_BINDIR}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
 string(REPLACE "%" "%%" bin "${bin}")  # a single one is systemd's
+execute_process(COMMAND mktemp -d OUTPUT_VARIABLE made OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 foreach(manager IN ITEMS user system)
   file(READ "${MPM_UNITS}/${manager}/mpm-monitor@.service" unit)
   string(REPLACE "@MPM_BINDIR@" "${bin}" unit "${unit}")
-  file(WRITE "${MPM_UNITS_BUILT}/${manager}/mpm-monitor@.service" "${unit}")
+  file(WRITE "${made}/${manager}/mpm-monitor@.service" "${unit}")
   file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/systemd/${manager}" TYPE FILE
-    FILES "${MPM_UNITS_BUILT}/${manager}/mpm-monitor@.service")
+    FILES "${made}/${manager}/mpm-monitor@.service")
 endforeach()
+file(REMOVE_RECURSE "${made}")

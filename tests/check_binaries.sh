@@ -3,6 +3,7 @@
 #   tests/check_binaries.sh BUILD       checks the folder BUILD and its installed files (in a scratch folder)
 #   tests/check_binaries.sh --self-test plants a fault of each kind in a small program and checks that each is found
 set -eu
+export LC_ALL=C.UTF-8  # tools translate what is searched for
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
