@@ -75,7 +75,8 @@ void EncoderRunner::setWeights(NamedWeights weights) {
 }
 
 EncoderRunner::Choice EncoderRunner::choiceFor(const Settings& settings) const {
-    const Device wanted = deviceFor(m_config, *settings.device);
+    const bool reusesByItself = settings.reuse && *settings.reuse && *settings.device == Device::Auto;
+    const Device wanted = reusesByItself ? Device::Cpu : deviceFor(m_config, *settings.device);
     if (m_choice.backend && m_choice.device == wanted && m_choice.index == settings.deviceIndex)
         return m_choice;
     return {makeBackend(wanted, settings.deviceIndex), wanted, settings.deviceIndex};

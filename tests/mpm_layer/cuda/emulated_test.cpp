@@ -191,5 +191,21 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     EXPECT_GT(failures, 0);
 }
 
+// A GPU cannot reuse: Auto takes the processor then, and the GPU otherwise.
+TEST_F(EmulatedCuda, AutoReusesOnTheProcessor) {
+    use("mpm_cuda_emulated");
+    const EncoderOptions o;
+    Forward forward(o);
+    const cv::Mat batch = makeBatch(o, 1, o.imageTokens, 4);
+    forward(batch, Device::Auto);
+    EXPECT_EQ(forward.control->report().device, Device::Cuda);
+    forward.control->change([](Settings& s) { s.reuse = Reuse{}; });
+    forward(batch, Device::Auto);
+    EXPECT_EQ(forward.control->report().device, Device::Cpu);
+    forward.control->change([](Settings& s) { s.reuse = std::optional<Reuse>(); });
+    forward(batch, Device::Auto);
+    EXPECT_EQ(forward.control->report().device, Device::Cuda);
+}
+
 }  // namespace
 }  // namespace mpm::test
