@@ -14,6 +14,7 @@ QVariant AlertModel::data(const QModelIndex& index, int role) const {
         return role == Qt::ToolTipRole ? plainToolTip(whole) : whole;
     }
     if (role == MomentRole) return notice.time.toMSecsSinceEpoch();
+    if (role == SourceRole) return notice.key;
     if (role != Qt::DisplayRole) return {};
     const bool today = notice.time.date() == QDate::currentDate();
     if (index.column() == Time)

@@ -22,7 +22,8 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970
+    static constexpr int MomentRole = Qt::UserRole;      ///< milliseconds since 1970
+    static constexpr int SourceRole = Qt::UserRole + 1;  ///< the source's address
     void add(const AlertNotice& notice);
     void clear();
 

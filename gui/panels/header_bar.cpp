@@ -199,6 +199,12 @@ void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     hideFiguresThatDoNotFit();
 }
 
+void HeaderBar::clear() {
+    m_tokens->setText(QStringLiteral("–"));
+    setSaved({});
+    setDayNight({});
+}
+
 QString HeaderBar::badgeText() const {
     return m_badge->text();
 }

@@ -26,6 +26,7 @@ public:
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
+    void clear();  ///< of another source
     /// The times are older than the frame.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);

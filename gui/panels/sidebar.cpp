@@ -105,11 +105,11 @@ Section* Sidebar::addListed(const QString& name, const QString& title, QAbstract
                             const QString& description) {
     auto* view = new RowsView(model);
     view->setAccessibleName(description);
-    connect(view->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
-            [this](const QModelIndex& row) {
-                const QVariant moment = row.data(AlertModel::MomentRole);
-                if (moment.typeId() == QMetaType::LongLong) emit momentChosen(moment.toLongLong());
-            });
+    connect(view, &RowsView::rowChosen, this, [this](const QModelIndex& row) {
+        const QVariant moment = row.data(AlertModel::MomentRole);
+        if (moment.typeId() == QMetaType::LongLong)
+            emit momentChosen(moment.toLongLong(), row.data(AlertModel::SourceRole).toString());
+    });
     Section* section = add(name, title, view);
     const auto show = [section, model] { section->setVisible(model->rowCount() > 0); };
     connect(model, &QAbstractItemModel::rowsInserted, section, show);

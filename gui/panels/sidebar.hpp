@@ -36,7 +36,7 @@ signals:
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
     /// Milliseconds since 1970, of the alert that was pointed at.
-    void momentChosen(qint64 time);
+    void momentChosen(qint64 time, const QString& source = {});  ///< empty: the source in front
 
 private:
     QWidget* makeComparison(Models& models);

@@ -62,6 +62,13 @@ RowsView::RowsView(QAbstractItemModel* model, QWidget* parent) : QTableView(pare
     verticalHeader()->hide();
     connect(model, &QAbstractItemModel::rowsInserted, this, &QWidget::updateGeometry);
     connect(model, &QAbstractItemModel::modelReset, this, &QWidget::updateGeometry);
+    connect(this, &QAbstractItemView::clicked, this, &RowsView::rowChosen);
+}
+
+void RowsView::keyPressEvent(QKeyEvent* event) {
+    const QModelIndex before = currentIndex();
+    QTableView::keyPressEvent(event);
+    if (currentIndex().isValid() && currentIndex() != before) emit rowChosen(currentIndex());
 }
 
 QSize RowsView::sizeHint() const {

@@ -23,6 +23,13 @@ class RowsView : public QTableView {
 public:
     explicit RowsView(QAbstractItemModel* model, QWidget* parent = nullptr);
     QSize sizeHint() const override;
+
+signals:
+    /// By the mouse or the keys; the current row also changes with the focus and if rows are removed.
+    void rowChosen(const QModelIndex& row);
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
 };
 
 /// A name, a value, and a mark for good, warning or bad.

@@ -24,7 +24,9 @@ constexpr qint64 kCompareAgain = 3'600'000;
 FrontSource::FrontSource(const Parts& parts) : m_parts(parts) {
     m_sinceRates.start();
     connect(m_parts.timeline->view(), &TimelineView::momentChosen, this, &FrontSource::showPast);
-    connect(m_parts.sidebar, &Sidebar::momentChosen, this, &FrontSource::showPast);
+    connect(m_parts.sidebar, &Sidebar::momentChosen, this, [this](qint64 time, const QString& source) {
+        showPastOf(source.isEmpty() ? m_engine->sourceName() : source, time);
+    });
     connect(m_parts.views->find<LiveView>(), &LiveView::pastStepped, this, &FrontSource::stepPast);
 }
 
@@ -79,7 +81,8 @@ void FrontSource::clear() {
     m_parts.models->legend.setShares({});
     m_parts.models->saved.clear();
     m_parts.models->objects.clear();
-    m_parts.header->setSaved({});
+    m_parts.models->schedule.setTokens({});
+    m_parts.header->clear();
     m_parts.models->timeline.clear();
     m_report = {};
     m_parts.playback->clear();

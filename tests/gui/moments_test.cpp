@@ -10,6 +10,7 @@
 #include "gui/charts/timeline_view.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
 #include "gui/panels/sidebar.hpp"
+#include "gui/panels/tables.hpp"
 #include "gui/registry.hpp"
 #include "gui/services/thumbnails.hpp"
 #include "gui/views/live_view.hpp"
@@ -115,7 +116,13 @@ void MomentsTest::timelineShowsTheMoment() {
     notice.time = QDateTime::fromMSecsSinceEpoch(QFileInfo(imagesIn(folder).first()).baseName().toLongLong());
     notice.rule = QStringLiteral("bright");
     is.window->models().alerts.add(notice);
-    emit is.window->sidebar()->momentChosen(notice.time.toMSecsSinceEpoch());
+    RowsView* table = nullptr;
+    for (RowsView* one : is.window->sidebar()->findChildren<RowsView*>())
+        if (one->model() == &is.window->models().alerts) table = one;
+    QVERIFY(table != nullptr);
+    table->setCurrentIndex(table->model()->index(0, 0));  // as the focus does: nobody chose it
+    QVERIFY(view->following());
+    emit table->clicked(table->currentIndex());
     QVERIFY(!view->following());
     QVERIFY(view->from() < notice.time.toMSecsSinceEpoch() && view->to() > notice.time.toMSecsSinceEpoch());
     const auto* image = is.window->views()->find<LiveView>();
