@@ -23,12 +23,18 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
     std::vector<TimeMark> marks;
     if (to <= from || most < 1) return marks;
     const std::int64_t step = stepFor(to - from, most);
-    const std::int64_t offset = 1000LL * QDateTime::fromMSecsSinceEpoch(from).offsetFromUtc();
     const QString format = step < kMinute ? QStringLiteral("HH:mm:ss")
                            : step < kDay  ? QStringLiteral("HH:mm")
                                           : QStringLiteral("d MMM");
-    const std::int64_t first = ((from + offset + step - 1) / step) * step - offset;
-    for (std::int64_t time = first; time < to; time += step) {
+    // By the clock on the wall, whose distance from UTC changes with summer time.
+    const auto offsetAt = [](std::int64_t time) {
+        return 1000LL * QDateTime::fromMSecsSinceEpoch(time).offsetFromUtc();
+    };
+    const std::int64_t first = (from + offsetAt(from) + step - 1) / step * step;
+    for (std::int64_t wall = first;; wall += step) {
+        std::int64_t time = wall - offsetAt(wall - offsetAt(from));
+        if (time >= to) break;
+        if (time < from || (!marks.empty() && time <= marks.back().time)) continue;
         const QDateTime local = QDateTime::fromMSecsSinceEpoch(time);
         // Midnight shows the date.
         const bool midnight = step < kDay && step >= kHour && local.time() == QTime(0, 0);

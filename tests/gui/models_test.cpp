@@ -1,4 +1,6 @@
 // The item models without any view: QAbstractItemModelTester watches every change.
+#include <ctime>
+
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -317,6 +319,17 @@ void ModelsTest::marksStandAtRoundTimes() {
     for (const TimeMark& mark : marks)
         QCOMPARE(mark.time % 60'000, 0);
     QVERIFY(timeMarks(10, 10, 5).empty());
+    // Two weeks around the end of summer time: each day begins at midnight, once.
+    const QByteArray before = qgetenv("TZ");
+    qputenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3");
+    tzset();
+    const QDateTime from(QDate(2025, 10, 20), QTime(12, 0)), to = from.addDays(14);
+    const auto days = timeMarks(from.toMSecsSinceEpoch(), to.toMSecsSinceEpoch(), 14);
+    QCOMPARE(days.size(), std::size_t(14));
+    for (std::size_t i = 0; i < days.size(); ++i)
+        QCOMPARE(days[i].time, QDate(2025, 10, 21).addDays(qint64(i)).startOfDay().toMSecsSinceEpoch());
+    before.isNull() ? qunsetenv("TZ") : qputenv("TZ", before);
+    tzset();
 }
 
 void ModelsTest::viewportKeepsTheAnchor() {
