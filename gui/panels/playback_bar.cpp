@@ -12,7 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr qint64 kSettles = 700;  // milliseconds until a report shows a position that was asked for
+constexpr qint64 kSettles = 700;  // milliseconds until a report shows what was asked for
 constexpr double kSpeeds[] = {0.25, 0.5, 1, 2, 4, 8};
 
 /// "1:02:03", "2:03"
@@ -73,10 +73,12 @@ PlaybackBar::PlaybackBar(QWidget* parent)
         emit commanded([frame](pipeline::Reader& reader) { reader.seek(frame); });
     });
     connect(m_speed, &QComboBox::activated, this, [this] {
+        m_sinceSeek.start();
         const double speed = m_speed->currentData().toDouble();
         emit commanded([speed](pipeline::Reader& reader) { reader.setSpeed(speed); });
     });
     connect(m_loop, &QCheckBox::toggled, this, [this](bool loop) {
+        m_sinceSeek.start();
         emit commanded([loop](pipeline::Reader& reader) { reader.setLoop(loop); });
     });
     hide();
@@ -91,7 +93,9 @@ void PlaybackBar::setReport(const SourceReport& report, bool paused) {
     m_play->setText(m_paused ? QStringLiteral("▶") : QStringLiteral("❚❚"));
     m_rate = status.rate;
     if (m_position->isSliderDown() || (m_sinceSeek.isValid() && !m_sinceSeek.hasExpired(kSettles))) return;
-    const QSignalBlocker block(m_position);
+    const QSignalBlocker block(m_position), blockLoop(m_loop);
+    m_loop->setChecked(status.repeats);
+    m_speed->setCurrentIndex(m_speed->findData(status.speed));
     m_position->setMaximum(int(std::min<std::int64_t>(status.length - 1, INT_MAX)));
     m_position->setValue(int(std::clamp<std::int64_t>(status.position, 0, INT_MAX)));
     showTime(m_position->value());
@@ -121,9 +125,6 @@ void PlaybackBar::clear() {
     m_kept = {};
     m_passShown = -1;
     m_pass->clear();
-    m_speed->setCurrentIndex(2);
-    const QSignalBlocker block(m_loop);
-    m_loop->setChecked(true);
     hide();
 }
 

@@ -219,14 +219,14 @@ private:
 
     double speed() const {
         std::lock_guard<std::mutex> lock(m_mutex);
-        return m_speed;
+        return m_status.speed;
     }
 
     /// At the end of a film that repeats.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;
-        if (!m_loop) m_status.held = true;
+        if (!m_status.repeats) m_status.held = true;
     }
 
     /// Waits while the film is held, and seeks the wanted frame. False: stopping.
@@ -288,8 +288,6 @@ private:
     bool m_looping = false;
     std::optional<std::int64_t> m_seek;
     int m_step = 0;  // frames, in their direction
-    double m_speed = 1;
-    bool m_loop = true;
 };
 
 Reader::Reader(Make make, const ReaderOptions& options)
@@ -322,11 +320,11 @@ void Reader::step(int direction) {
 }
 
 void Reader::setSpeed(double speed) {
-    m_worker->update([&](Worker& worker) { worker.m_speed = speed; });
+    m_worker->update([&](Worker& worker) { worker.m_status.speed = speed; });
 }
 
 void Reader::setLoop(bool loop) {
-    m_worker->update([&](Worker& worker) { worker.m_loop = loop; });
+    m_worker->update([&](Worker& worker) { worker.m_status.repeats = loop; });
 }
 
 bool Reader::running() const {

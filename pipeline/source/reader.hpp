@@ -36,6 +36,8 @@ struct SourceStatus {
     std::string codec;                      ///< of the film or stream, if known
     double rate = 0;                        ///< frames a second of the film, if known
     bool held = false;                      ///< a film that waits: by setHeld(), or at the end
+    double speed = 1;                       ///< of a film, by setSpeed()
+    bool repeats = true;                    ///< a film, by setLoop()
     std::int64_t bad = 0;                   ///< different images that could not be read
     std::vector<SourceProblem> unreadable;  ///< for the first hundred
     SourceProblem problem;                  ///< the last
