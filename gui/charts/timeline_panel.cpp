@@ -57,16 +57,16 @@ TimelinePanel::TimelinePanel(const TimelineData* data, QWidget* parent)
     auto* csv =
         smallButton(QStringLiteral("⤓"), tr("Export every measurement of the range shown, as CSV or JSON"));
     csv->setAccessibleName(tr("Export…"));
-    auto* tall = smallButton(QStringLiteral("⤢"), tr("The timeline takes the place of the views"));
-    tall->setObjectName(QStringLiteral("tall"));
-    tall->setCheckable(true);
-    tall->setAccessibleName(tr("Full height"));
-    connect(tall, &QToolButton::toggled, this, &TimelinePanel::tallWanted);
+    m_tall = smallButton(QStringLiteral("⤢"), tr("The timeline takes the place of the views"));
+    m_tall->setObjectName(QStringLiteral("tall"));
+    m_tall->setCheckable(true);
+    m_tall->setAccessibleName(tr("Full height"));
+    connect(m_tall, &QToolButton::toggled, this, &TimelinePanel::tallWanted);
     m_lanes->setPopupMode(QToolButton::InstantPopup);
     m_lanes->setAccessibleName(tr("Lanes"));
     row->addSpacing(4);
     row->addWidget(m_lanes);
-    row->addWidget(tall);
+    row->addWidget(m_tall);
     row->addWidget(m_hours);
     row->addSpacing(4);
     row->addWidget(csv);

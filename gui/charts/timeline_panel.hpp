@@ -33,6 +33,7 @@ public:
     void showHours(bool shown);
     bool hoursShown() const { return m_stack->currentIndex() == 1; }
     QWidget* shown() const { return m_stack->currentWidget(); }
+    void endTall() { m_tall->setChecked(false); }
     /// Of the timeline; the hours are of a curve of these, or of the tokens.
     void setLanes(const std::vector<Lane>& lanes);
     /// The menu of the button beside the ranges.
@@ -50,7 +51,7 @@ private:
     TimelineView* m_view;
     HourView* m_hourView;
     QStackedLayout* m_stack;
-    QToolButton *m_hours, *m_lanes;
+    QToolButton *m_hours, *m_lanes, *m_tall;
     ElidedLabel* m_title;
     QComboBox* m_curve;  // of the hours
     QButtonGroup* m_ranges;

@@ -300,7 +300,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
 }
 
 /// A sensor for the share of each class. Those of another model are taken back.
-void MqttPublisher::announceClasses(const QString& source, const std::vector<std::string>& labels) {
+void MqttPublisher::announceClasses(const QString& source, std::vector<std::string> labels) {
     const std::vector<std::string> before = std::exchange(m_classes[source], labels);
     if (m_settings.discovery.isEmpty()) return;
     for (std::size_t id = labels.size(); id < before.size(); ++id)

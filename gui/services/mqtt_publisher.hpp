@@ -49,7 +49,7 @@ protected:
 private:
     QString titleOf(const QString& source) const;
     void announce(const QString& source);
-    void announceClasses(const QString& source, const std::vector<std::string>& labels);
+    void announceClasses(const QString& source, std::vector<std::string> labels);
     void announceObjects(const QString& source, const pipeline::Measurement& measurement,
                          const std::vector<std::string>& labels);
     QString configTopic(const QString& source, const char* kind, const std::string& id) const;

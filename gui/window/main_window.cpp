@@ -135,6 +135,9 @@ void MainWindow::connectControls() {
     });
     connect(m_parts.timeline, &TimelinePanel::tallWanted, this,
             [this](bool tall) { m_timeSplit->widget(0)->setVisible(!tall); });
+    connect(m_parts.timeline->view(), &TimelineView::momentChosen, m_parts.timeline, &TimelinePanel::endTall);
+    connect(m_parts.views, &ViewArea::viewChanged, m_parts.timeline, &TimelinePanel::endTall);
+    connect(m_parts.sidebar, &Sidebar::momentChosen, m_parts.timeline, &TimelinePanel::endTall);
     connect(m_model.get(), &ModelControl::changed, this, [this] {
         sendRequest();
         sendStyle();
@@ -290,7 +293,7 @@ void MainWindow::save() {
     state.sidePanel = m_sideSplit->panelWanted();
     state.timeSplit = m_timeSplit->saveState();
     state.foldedSections = m_parts.sidebar->folded();
-    if (m_model->loaded()) state.hiddenClasses = m_model->hiddenClasses();
+    if (m_model->loaded()) m_model->noteHiddenClasses(state.hiddenClasses);
     m_session.save();
 }
 
@@ -319,6 +322,7 @@ void MainWindow::changeEvent(QEvent* event) {
 void MainWindow::showImagesOnly(bool only) {
     m_parts.views->setImagesOnly(only);
     m_sideSplit->setBare(only);
+    if (only) m_parts.timeline->endTall();
     for (QWidget* part : std::initializer_list<QWidget*>{m_parts.header, m_parts.timeline, statusBar()})
         part->setVisible(!only);
     m_tabs->setVisible(!only && m_tabs->count() > 1);

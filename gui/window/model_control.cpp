@@ -1,5 +1,7 @@
 #include "gui/window/model_control.hpp"
 
+#include <algorithm>
+
 #include <QFileInfo>
 #include <QPushButton>
 
@@ -60,12 +62,16 @@ void ModelControl::renameClass(int id, const QString& name) {
 
 /// Rules know a class by the model's name, too, so that they hold for other models: it stays.
 void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
-    if (before == own) return;
+    const auto count = [&](const std::vector<std::string>& names) {
+        return std::count(names.begin(), names.end(), before);
+    };
+    if (before == own || count(m_facts->labels) > 1 || count(m_facts->ownLabels) > 0)
+        return;  // others have it
     WatchSettings watch = m_parts.session->services().settings();
     bool any = false;
     for (pipeline::AlertRule& rule : watch.alerts) {
         if (rule.label != before) continue;
-        rule.label = now.empty() ? own : now;
+        rule.label = now.empty() ? own : safeName(now);
         any = true;
     }
     if (any) m_parts.session->setWatch(watch);
@@ -213,13 +219,13 @@ void ModelControl::setSafePalette(bool safe) {
     legend.setHidden(hidden);
 }
 
-QStringList ModelControl::hiddenClasses() const {
+void ModelControl::noteHiddenClasses(QStringList& names) const {
     const LegendModel& legend = m_parts.models->legend;
     const std::vector<bool> hidden = legend.hidden();
-    QStringList names;
-    for (int id = 0; id < legend.rowCount(); ++id)
+    for (int id = 0; id < legend.rowCount(); ++id) {
+        names.removeAll(legend.name(id));
         if (hidden[static_cast<std::size_t>(id)]) names << legend.name(id);
-    return names;
+    }
 }
 
 }  // namespace mpm::gui

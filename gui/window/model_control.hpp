@@ -23,7 +23,8 @@ public:
     /// Colours for colour-blind people.
     void setSafePalette(bool safe);
     bool loaded() const { return m_facts != nullptr; }
-    QStringList hiddenClasses() const;
+    /// Names of classes of other models stay.
+    void noteHiddenClasses(QStringList& names) const;
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);

@@ -80,7 +80,9 @@ void AlertsTest::rulesKeepWhatTheFormLacks() {
     page.renameRegion("Gate", "Entry", "yard", true);
     page.findChild<QCheckBox*>()->click();
     QCOMPARE(page.rules()[0].region, std::string("Entry"));
-    page.findChildren<QComboBox*>().at(0)->setCurrentIndex(static_cast<int>(AlertRule::Of::ClassShare));
+    auto* of = page.findChildren<QComboBox*>().at(0);
+    of->setCurrentIndex(static_cast<int>(AlertRule::Of::ClassShare));
+    emit of->activated(of->currentIndex());
     QVERIFY(page.rules()[0].of == AlertRule::Of::Objects);
 }
 
