@@ -141,6 +141,9 @@ void runTrain(TrainArguments& a) {
             CV_Error(cv::Error::StsBadArg, printable(a.root) + ": train and val list other categories");
         data.validationBoxes = std::move(val.images);
     } else {
+        if (o.data.scene > 0 && classes.names != pipeline::camvidClasses().names)
+            CV_Error(cv::Error::StsBadArg,
+                     "--scene: the built-in street has the classes of CamVid, which this data set has not");
         data.train = readAll(a.root, "train", classes);
         data.validation = readAll(a.root, "val", classes);
         data.ignored = classes.ignored;
