@@ -54,8 +54,12 @@ std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
         try {
             const auto source = patientSource(address, how);
             source->open();
+            const auto skip = [](const std::string& message) {
+                warn(message);
+                return !stopRequested();
+            };
             for (pipeline::Frame frame;
-                 images.size() < enough && !stopRequested() && nextReadable(*source, frame, warn);)
+                 images.size() < enough && !stopRequested() && nextReadable(*source, frame, skip);)
                 images.push_back(frame.image);
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());

@@ -54,10 +54,16 @@ std::optional<double> EvalScores::loss(const pipeline::Method& method, const std
     return std::nullopt;
 }
 
+bool EvalScores::fits(const std::vector<int>& schedule, double most) const {
+    return std::all_of(m_rows.begin(), m_rows.end(), [&](const Row& row) {
+        return !isPlainMutualPairs(row.text) || row.schedule != schedule || row.loss <= most;
+    });
+}
+
 std::vector<pipeline::Method> EvalScores::within(double most) const {
     std::vector<Row> fitting;
     for (const Row& row : m_rows)
-        if (isPlainMutualPairs(row.text) && row.loss <= most) fitting.push_back(row);
+        if (isPlainMutualPairs(row.text) && fits(row.schedule, most)) fitting.push_back(row);
     if (fitting.empty())
         throw Error(kFailed, m_path + ": no schedule loses at most " + fixedCell(100 * most, 2) +
                                  " points of mIoU; allow more, or let 'mpm eval' compare singles,pairs too");

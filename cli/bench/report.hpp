@@ -33,6 +33,9 @@ private:
         std::vector<int> schedule;
         double loss = 0, gflops = 0;
     };
+    /// In every precision that the report has.
+    bool fits(const std::vector<int>& schedule, double most) const;
+
     std::string m_path;
     std::vector<Row> m_rows;
 };

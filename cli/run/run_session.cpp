@@ -137,6 +137,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
         const auto skip = [this](const std::string& message) {
             warn(message);
             ++m_bad;
+            return !stopRequested() && !m_closed;
         };
         if (!nextReadable(source, frame, skip)) return;
         if (over(frame.seconds)) return;

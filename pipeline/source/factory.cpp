@@ -71,13 +71,13 @@ std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& 
 }
 
 bool nextReadable(Source& source, Frame& frame,
-                  const std::function<void(const std::string& message)>& skipped) {
+                  const std::function<bool(const std::string& message)>& skipped) {
     for (;;) {
         try {
             return source.next(frame);
         } catch (const BadImage& error) {
             if (source.length() == 1) throw;
-            skipped(error.what());
+            if (!skipped(error.what())) return false;
         }
     }
 }
@@ -85,10 +85,12 @@ bool nextReadable(Source& source, Frame& frame,
 void readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take) {
     const Stopwatch watch;
-    const auto next = [&](Frame& frame) {
-        return watch.seconds() < reading.seconds && !reading.stopped() &&
-               nextReadable(source, frame, reading.skipped);
+    const auto goesOn = [&] { return watch.seconds() < reading.seconds && !reading.stopped(); };
+    const auto skip = [&](const std::string& message) {
+        reading.skipped(message);
+        return goesOn();
     };
+    const auto next = [&](Frame& frame) { return goesOn() && nextReadable(source, frame, skip); };
     const std::int64_t length = source.length(), most = 2 * reading.count;
     Frame frame;
     if (length <= 2 * most || !source.seek(0)) {

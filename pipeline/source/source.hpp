@@ -80,9 +80,9 @@ SourceKind sourceKind(const Address& address);
 std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
 /// The next frame that can be read; false at the end. Of many images those that cannot be read are skipped
-/// and reported to `skipped`. The only one throws.
+/// and reported to `skipped`, which returns false to stop. The only one throws.
 bool nextReadable(Source& source, Frame& frame,
-                  const std::function<void(const std::string& message)>& skipped);
+                  const std::function<bool(const std::string& message)>& skipped);
 
 /// Gives images to `take`: at least `count` from all parts of the source until `take` returns false, if the
 /// source is longer than that and can seek; else each image from the beginning on. Ends after `seconds`, or
@@ -91,7 +91,7 @@ struct SpreadReading {
     std::int64_t count;
     double seconds;
     std::function<bool()> stopped;
-    std::function<void(const std::string& message)> skipped;  ///< as of nextReadable
+    std::function<void(const std::string& message)> skipped;  ///< gets what cannot be read
 };
 void readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);

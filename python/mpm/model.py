@@ -37,10 +37,11 @@ def views_of(images: Sequence[Image]) -> Any:
     return (Array * len(images))(*[view_of(image, "image") for image in images])
 
 
-def _restored(kind: Type["Model"], model: Union[str, bytes], size: Optional[Tuple[int, int]],
-              settings: Dict[str, Any]) -> "Model":
+def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], settings: Dict[str, Any],
+              kind: Optional[Type["Model"]] = None) -> "Model":
     """A pickled model, or one of a subclass, whose own __init__ may need something else."""
-    restored = kind.__new__(kind)
+    of = kind or Model
+    restored = of.__new__(of)
     Model.__init__(restored, model, size, **settings)
     return restored
 
@@ -144,7 +145,7 @@ class Model(Initialised):
     def __reduce__(self) -> Any:
         facts = self._facts()
         settings = {name: facts[name] for name in _SETTINGS if name.encode() in self._chosen}
-        return _restored, (type(self), self._content or facts["path"], self._size, settings), getattr(self, "__dict__", None)
+        return _restored, (self._content or facts["path"], self._size, settings, type(self)), getattr(self, "__dict__", None)
 
     def _open(self) -> Handle:
         """Calls hold it, so that close() in another thread waits for them."""

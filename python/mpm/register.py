@@ -18,6 +18,7 @@ _guard = threading.RLock()
 # Registered, by the name that OpenCV looks for. cv2 does not hold these classes: without this it would call freed ones.
 _layers: Dict[str, type] = {}
 _configured: Dict[str, Optional[str]] = {}  # by configure()
+_configuring = threading.Lock()
 
 
 class _OwnMat(numpy.ndarray[Any, numpy.dtype[Any]]):
@@ -43,7 +44,7 @@ def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[
         try:
             return method(*arguments)
         except BaseException as error:  # KeyboardInterrupt, too
-            logging.getLogger("mpm").error("%s", error or type(error).__name__)
+            logging.getLogger("mpm").error("%s", str(error) or type(error).__name__)
             return []
 
     return guarded
@@ -146,14 +147,14 @@ def layers_removed() -> Iterator[None]:
     """
     with _guard:
         cv2 = _cv2() if _layers else None
-        if cv2 is None:
-            yield
+        if cv2 is not None:
+            _remove(cv2)
+            try:
+                yield
+            finally:
+                _add(cv2)
             return
-        _remove(cv2)
-        try:
-            yield
-        finally:
-            _add(cv2)
+    yield  # without the lock: the call may take hours
 
 
 def readNet(path: Path) -> Any:
@@ -197,7 +198,7 @@ def configure(
         reuse = "on" if reuse else "off"
     wanted = {"blocks": None if blocks is None else blocks_text(blocks), "method": method, "device": device,
               "precision": precision, "reuse": reuse}
-    with _guard:
+    with _configuring:
         try:
             for setting, value in wanted.items():
                 set_default(setting, value)

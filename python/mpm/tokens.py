@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ._library import Error, call, checked, library, view_of
-from .arguments import Initialised
+from .arguments import Initialised, wrong_type
 from .arrays import Floats, Ids
 
 
@@ -42,7 +42,10 @@ def _tokens(value: Any) -> Floats:
 
 def _special(value: Any, most: int) -> int:
     """C takes 32 bits of it."""
-    special = index(value)
+    try:
+        special = index(value)
+    except TypeError:
+        raise wrong_type("special", "a whole number", value) from None
     if not 0 <= special <= most:
         raise Error("special: expected 0 to %d, the number of tokens, got %d" % (most, special))
     return special

@@ -28,9 +28,11 @@ int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** 
         mpm::pipeline::Frame frame;
         *image = nullptr;
         std::string unreadable;
-        const bool more = mpm::pipeline::nextReadable(
-            *source->source, frame,
-            [&](const std::string& message) { unreadable += (unreadable.empty() ? "" : "; ") + message; });
+        const bool more =
+            mpm::pipeline::nextReadable(*source->source, frame, [&](const std::string& message) {
+                unreadable += (unreadable.empty() ? "" : "; ") + message;
+                return true;
+            });
         if (!unreadable.empty()) *skipped = textOf(unreadable);
         if (!more) return;
         *image = bufferOf(frame.image);

@@ -52,7 +52,7 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
     for (const std::string part : {"pred", "enc"}) {
         g.output(m.linear(x, kDim, 5), part + "_logits", {1, 49, 5});
-        g.output(m.linear(x, kDim, 4), part + "_boxes", {1, 49, 4});
+        g.output(g.node("Sigmoid", {m.linear(x, kDim, 4)}), part + "_boxes", {1, 49, 4});
     }
     convert();
     const std::string& text = m_converted.metadata.at("mpm.detections");
