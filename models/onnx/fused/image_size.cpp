@@ -334,10 +334,12 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Counted from the beginning of an axis of patches and other tokens. At the patches' own beginning only
-    // tokens are before it.
+    // Counted from the beginning of an axis of patches and other tokens, of which there can be as many.
     bool isBehindPatches(int64_t place, int64_t extent) const {
-        return place >= m_from.count() && extent - place != m_from.count();
+        int64_t before = 0;
+        for (const Node& node : m_graph.nodes)
+            if (node.op == "MpmEncoder") before = std::max(before, node.getInt("special_tokens", 1));
+        return place >= m_from.count() && place > before && extent - place != m_from.count();
     }
 
     void checkGather(const Node& node) const {

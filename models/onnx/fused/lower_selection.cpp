@@ -139,7 +139,7 @@ void Lowering::tile() {
     for (size_t k = 0; k < from.size(); ++k) {
         if (from[k] == to[k]) continue;
         if (from[k] < 1 || m_shapes.isBatch(in(0), k)) fail("repeats the batch");
-        constexpr int64_t kMostCopies = 4096;
+        constexpr int64_t kMostCopies = 1 << 16;
         if (to[k] / from[k] > kMostCopies) fail("repeats a value too often");
         const int next = fresh(".tiled");
         const List<int> copies(static_cast<size_t>(to[k] / from[k]), value);
