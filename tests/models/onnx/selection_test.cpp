@@ -50,9 +50,13 @@ TEST_F(Selection, OfTheBestPlaces) {
 // Beside the decoder's results those of the proposals, with less good boxes.
 TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
+    const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
+    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+    g.node("TopK", {most, g.ints({7})});
+    const int best = g.outputOf(1);
     for (const std::string part : {"pred", "enc"}) {
-        g.output(m.linear(x, kDim, 5), part + "_logits", {1, 49, 5});
-        g.output(g.node("Sigmoid", {m.linear(x, kDim, 4)}), part + "_boxes", {1, 49, 4});
+        g.output(picked(m.linear(x, kDim, 5), best, 7, 5), part + "_logits", {1, 7, 5});
+        g.output(picked(m.linear(x, kDim, 4), best, 7, 4), part + "_boxes", {1, 7, 4});
     }
     convert();
     const std::string& text = m_converted.metadata.at("mpm.detections");
