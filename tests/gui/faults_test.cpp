@@ -2,7 +2,9 @@
 // that is locked or damaged; a clock that jumps; models that are removed. An argument sets the rounds.
 #include <sqlite3.h>
 
-#include <QFileInfo>
+#include <atomic>
+#include <memory>
+
 #include <QRandomGenerator>
 #include <QSignalSpy>
 
@@ -169,9 +171,12 @@ void FaultsTest::storeThatIsLockedWithoutReadings() {
     QSignalSpy failing(&engine.recorder(), &Recorder::failing),
         recovered(&engine.recorder(), &Recorder::recovered);
     engine.openSource(m_sandbox.images(3, 0));
-    const auto opened = [&] { return QFileInfo::exists(path); };
-    QVERIFY(QTest::qWaitFor(opened, test::patience(20'000)));
-    QTest::qWait(1'500);
+    const auto opened = std::make_shared<std::atomic<bool>>(false);
+    const auto answered = [&] {
+        engine.recorder().ask([opened](const mpm::pipeline::Store&, std::int64_t) { *opened = true; });
+        return opened->load();
+    };
+    QVERIFY(QTest::qWaitFor(answered, test::patience(20'000)));
     sqlite3* other = nullptr;
     QCOMPARE(sqlite3_open(path.toUtf8().constData(), &other), SQLITE_OK);
     QCOMPARE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
