@@ -7,6 +7,7 @@
 #include "gui/dialogs/alert_page.hpp"
 #include "gui/dialogs/publish_page.hpp"
 #include "gui/dialogs/region_page.hpp"
+#include "gui/text/safe_text.hpp"
 
 namespace mpm::gui {
 
