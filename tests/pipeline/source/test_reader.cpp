@@ -125,7 +125,9 @@ TEST(Reader, ASlowSourceIsNoStall) {
     while (reader.status().frames < 3)
         std::this_thread::sleep_for(5ms);
     while (reader.status().frames < 5) {
-        ASSERT_EQ(reader.status().state, SourceState::Live);
+        const SourceStatus status = reader.status();  // a busy machine may be silent for longer than that
+        const auto silence = std::chrono::system_clock::now() - status.lastFrame;
+        ASSERT_TRUE(status.state == SourceState::Live || silence >= 3 * behaviour->pace);
         std::this_thread::sleep_for(5ms);
     }
     behaviour->hangs = true;
