@@ -149,8 +149,7 @@ void ModelControl::adoptSchedule(const ModelFacts& facts) {
     ScheduleModel& schedule = m_parts.models->schedule;
     schedule.setBlocks(facts.blocks);
     if (state.request.ownSchedule) state.request.schedule = facts.schedule;
-    schedule.setSchedule(state.request.schedule);
-    state.request.schedule = schedule.schedule();
+    schedule.setSchedule(state.request.schedule);  // chosen blocks that this model lacks stay chosen
     m_parts.sidebar->schedule()->setOwnSchedule(facts.schedule);
 }
 

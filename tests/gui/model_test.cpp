@@ -18,6 +18,7 @@ private slots:
     void describedAsByTheCommandLine();
     void classesAreRenamed();
     void unsureClassesFade();
+    void aScheduleOutlivesASmallerModel();
 
 private:
     MainWindow& window() { return *m_is->window; }
@@ -99,6 +100,25 @@ void ModelTest::unsureClassesFade() {
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay != plain, test::patience(10'000));
     QTest::keyClick(&window(), Qt::Key_C);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->overlay == plain, test::patience(10'000));
+}
+
+void ModelTest::aScheduleOutlivesASmallerModel() {
+    const std::vector<int> chosen{2, 9}, shorter{2};
+    const auto uses = [this](const std::vector<int>& schedule) {
+        return m_is->nextWhere([&](const Analysis& a) { return a.schedule == schedule; }) != nullptr;
+    };
+    Options options;
+    options.model = QStringLiteral("default");
+    m_is->open(options);
+    QVERIFY(m_is->next());
+    window().models().schedule.setSchedule(chosen);
+    QVERIFY(uses(chosen));
+    m_is->open(m_is->withModel({}));
+    QVERIFY(uses(shorter));  // six blocks
+    QCOMPARE(window().models().schedule.schedule(), shorter);
+    m_is->open(options);
+    QVERIFY(uses(chosen));
+    QCOMPARE(window().models().schedule.schedule(), chosen);
 }
 
 MPM_GUI_TEST(ModelTest);
