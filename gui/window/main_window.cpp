@@ -168,7 +168,7 @@ void MainWindow::connectControls() {
 void MainWindow::restore() {
     const Options& options = m_session.options();
     const ProfileState& state = m_session.state();
-    setAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
+    showAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
     resize(1440, 900);
     // A size that was asked for counts even if the window was maximised when it closed.
     if (!state.geometry.isEmpty() && options.size.isEmpty()) restoreGeometry(state.geometry);
@@ -198,8 +198,9 @@ void MainWindow::sendRequest() {
     request.compareWith = view.has(ViewEntry::ChoosesOther) && !request.reuse
                               ? m_parts.views->controls().other()
                               : std::vector<int>();
-    request.compare = view.has(ViewEntry::NeedsComparison) &&
-                      (request.reuse || !request.schedule.empty() || !request.compareWith.empty());
+    request.compare =
+        view.has(ViewEntry::NeedsComparison) &&
+        (request.reuse || !m_models.schedule.schedule().empty() || !request.compareWith.empty());
     m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
@@ -227,6 +228,11 @@ void MainWindow::sendStyle() {
 
 void MainWindow::setAppearance(Appearance appearance) {
     m_session.state().theme = appearanceName(appearance);
+    showAppearance(appearance);
+}
+
+void MainWindow::showAppearance(Appearance appearance) {
+    m_appearance = appearance;
     applyAppearance(*qobject_cast<QApplication*>(QCoreApplication::instance()), appearance);
 }
 
@@ -287,8 +293,11 @@ void MainWindow::save() {
     state.outlines = m_parts.views->controls().outlines();
     state.mapColours = m_parts.views->controls().mapColours();
     state.guideDismissed = m_parts.guide->dismissed();
-    state.view = QLatin1String(m_parts.views->entry().key);
-    state.geometry = saveGeometry();
+    // The view and the size of the command line hold for this start only, unless the user changed them.
+    const Options& options = m_session.options();
+    const QString view = QLatin1String(m_parts.views->entry().key);
+    if (view != options.view) state.view = view;
+    if (size() != options.size) state.geometry = saveGeometry();
     state.sideSplit = m_sideSplit->saveState();
     state.sidePanel = m_sideSplit->panelWanted();
     state.timeSplit = m_timeSplit->saveState();

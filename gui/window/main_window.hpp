@@ -42,7 +42,7 @@ public:
     SideSplit* sideSplit() const { return m_sideSplit; }
     QString message() const;
 
-    Appearance appearance() const { return appearanceFrom(m_parts.session->state().theme); }
+    Appearance appearance() const { return m_appearance; }
     void setAppearance(Appearance appearance);
     void setSafePalette(bool safe);
     /// Least time between two analysed frames.
@@ -74,6 +74,7 @@ private:
     void arrange();
     void connectControls();
     void restore();
+    void showAppearance(Appearance appearance);
     void showImagesOnly(bool only);
     void sendRequest();
     void sendStyle();
@@ -91,6 +92,7 @@ private:
     SideSplit* m_sideSplit = nullptr;
     QSplitter* m_timeSplit = nullptr;
     QString m_message;  // whole; the lower edge may have room for the beginning only
+    Appearance m_appearance{};
     bool m_scores = false, m_restoring = true;
     QTimer m_second;
 };

@@ -54,6 +54,7 @@ private slots:
     void aNameIsGivenAtOpening();
     void namesArePublished();
     void profilesAreSwitched();
+    void optionsHoldForOneStart();
 
 private:
     MainWindow& window() { return *m_is->window; }
@@ -345,6 +346,42 @@ void SetupTest::profilesAreSwitched() {
     QVERIFY(profileNames() == QStringList{QStringLiteral("default")});
     QVERIFY(deleteProfile(QStringLiteral("default")).contains(QStringLiteral("in use")));
     QVERIFY(QFile::exists(shown.window().session().profile().path()));
+}
+
+void SetupTest::optionsHoldForOneStart() {
+    const auto close = [&] {
+        window().close();
+        return window().session().profile().load();
+    };
+    m_is->open();
+    window().resize(1100, 700);
+    window().setAppearance(Appearance::Dark);
+    window().views()->showView(QStringLiteral("merge"));
+    const ProfileState before = close();
+    QCOMPARE(before.view, QStringLiteral("merge"));
+    QCOMPARE(before.theme, QStringLiteral("dark"));
+    QVERIFY(!before.geometry.isEmpty());
+    Options options;
+    options.view = QStringLiteral("night");
+    options.theme = QStringLiteral("light");
+    options.size = QSize(1000, 660);
+    m_is->open(options);
+    QCOMPARE(window().size(), options.size);
+    QCOMPARE(window().appearance(), Appearance::Light);
+    QCOMPARE(QLatin1String(window().views()->entry().key), QLatin1String("night"));
+    ProfileState after = close();
+    QCOMPARE(after.view, before.view);
+    QCOMPARE(after.theme, before.theme);
+    QCOMPARE(after.geometry, before.geometry);
+    // What the user changes after such a start is stored.
+    m_is->open(options);
+    window().resize(1050, 680);
+    window().setAppearance(Appearance::System);
+    window().views()->showView(QStringLiteral("split"));
+    after = close();
+    QCOMPARE(after.view, QStringLiteral("split"));
+    QCOMPARE(after.theme, QStringLiteral("system"));
+    QVERIFY(after.geometry != before.geometry);
 }
 
 MPM_GUI_TEST(SetupTest);
