@@ -43,6 +43,8 @@ if(MPM_BUILD_GUI)
   # The words of Qt's buttons.
   set(CPACK_DEBIAN_MONITOR_PACKAGE_RECOMMENDS "qt6-translations-l10n")
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SUGGESTS "mosquitto, prometheus")
+  set(scripts "${PROJECT_SOURCE_DIR}/assets/debian/monitor")
+  set(CPACK_DEBIAN_MONITOR_PACKAGE_CONTROL_EXTRA "${scripts}/postinst;${scripts}/prerm;${scripts}/postrm")
   set(CPACK_COMPONENT_MONITOR_DESCRIPTION "Watch fixed cameras with merged vision transformers")
 endif()
 if(TARGET mpm-models)

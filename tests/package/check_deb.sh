@@ -46,6 +46,32 @@ for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/
     grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
 done
 
+# asks SCRIPT TEXT ARGUMENT...: the script of the package mpm-monitor, given ARGUMENTs, runs a command with TEXT on a
+# system with systemd; without TEXT, none.
+dpkg-deb --control "$(find "$debs" -name "mpm-monitor_*.deb")" "$scratch/control"
+mkdir "$scratch/stubs"
+for command in systemctl deb-systemd-invoke; do
+    printf '#!/bin/sh\necho "%s $*" >>"%s"\n' $command "$scratch/asked" >"$scratch/stubs/$command"
+done
+chmod +x "$scratch/stubs"/*
+asks() {
+    script=$1 text=$2
+    shift 2
+    : >"$scratch/asked"
+    sed "s,/run/systemd/system,$scratch," "$scratch/control/$script" |
+        PATH="$scratch/stubs:$PATH" sh -s -- "$@" || fail "mpm-monitor: $script fails"
+    if [ -n "$text" ]; then
+        grep -qF -- "$text" "$scratch/asked" || fail "mpm-monitor: $script $* does not ask for: $text"
+    else
+        [ ! -s "$scratch/asked" ] || fail "mpm-monitor: $script $* asks for: $(cat "$scratch/asked")"
+    fi
+}
+asks postinst "deb-systemd-invoke restart mpm-monitor@*.service" configure 0.1.0
+asks postinst "systemctl --system daemon-reload" configure ""
+asks prerm "deb-systemd-invoke stop mpm-monitor@*.service" remove
+asks prerm "" upgrade 0.1.0
+asks postrm "systemctl --system daemon-reload" remove
+
 # documented PAGE: the manual page has every option of a text of --help.
 documented() {
     zcat "$scratch/root/usr/share/man/man1/$1.1.gz" | tr -d '\\' >"$scratch/manual"
