@@ -77,14 +77,12 @@ bool CaptureSource::openCapture() {
             const std::vector<int> timeouts = {
                 cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
                 cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
-            const bool playlist = namesPlaylist(text);
-            if (playlist && !staysOnItsHost(text, m_options.openTimeout))
-                throw SourceError(SourceProblem::Kind::PlaylistElsewhere, name());
-            const FfmpegOpening rules(playlist);
+            if (namesPlaylist(text)) m_relay = std::make_unique<HostRelay>(text);
+            const FfmpegOpening rules(m_relay ? m_relay->port() : 0);
             return m_capture.open(text, cv::CAP_FFMPEG, timeouts);
         }
         default:
-            const FfmpegOpening rules(false);
+            const FfmpegOpening rules;
             // GStreamer prints long errors about a file that is no video: it is used only if FFmpeg is
             // absent.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
@@ -101,6 +99,10 @@ SourceProblem::Kind CaptureSource::problem() const {
     return kProblems[static_cast<int>(m_kind)];
 }
 
+void CaptureSource::checkRelay() const {
+    if (m_relay && m_relay->refused()) throw SourceError(SourceProblem::Kind::PlaylistElsewhere, name());
+}
+
 /// Before a backend sees it: opening a pipe blocks.
 void CaptureSource::checkFile() const {
     const std::string& text = m_address.reveal();
@@ -113,6 +115,8 @@ void CaptureSource::checkFile() const {
 void CaptureSource::open() {
     quietFfmpeg();
     limitFfmpeg();
+    m_capture.release();
+    m_relay.reset();
     checkFile();
     bool opened = false;
     try {
@@ -120,6 +124,7 @@ void CaptureSource::open() {
     } catch (const cv::Exception&) {
         opened = false;  // the message may quote the address with the password
     }
+    checkRelay();
     if (!opened) throw SourceError(problem(), name());
     m_number = 0;
     m_opened = std::chrono::steady_clock::now();
@@ -160,6 +165,7 @@ bool CaptureSource::next(Frame& frame) {
     } catch (const cv::Exception&) {
         got = false;
     }
+    checkRelay();
     if (!got || image.empty()) {
         if (brokenFile())
             throw SourceError(SourceProblem::Kind::VideoDamaged, name(),

@@ -1,8 +1,11 @@
 // Cameras, video files, network streams and GStreamer pipelines, through cv::VideoCapture.
 #pragma once
 
+#include <memory>
+
 #include <opencv2/videoio.hpp>
 
+#include "pipeline/source/host_relay.hpp"
 #include "pipeline/source/source.hpp"
 
 namespace mpm::pipeline {
@@ -23,6 +26,7 @@ public:
 
 private:
     void checkFile() const;
+    void checkRelay() const;
     bool openCapture();
     void readProperties();
     void checkSize();
@@ -33,6 +37,7 @@ private:
     SourceKind m_kind;
     Address m_address;
     SourceOptions m_options;
+    std::unique_ptr<HostRelay> m_relay;  ///< of a playlist
     cv::VideoCapture m_capture;
     bool m_live;
     std::int64_t m_length = -1;

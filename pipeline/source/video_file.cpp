@@ -88,6 +88,16 @@ std::string acceptedFormats() {
     return names;
 }
 
+/// "user:password@" of the proxy that the user has set: HostRelay passes them on to that proxy.
+std::string credentialsOfProxy() {
+    const char* set = std::getenv("http_proxy");
+    const std::string proxy = set != nullptr ? set : "", scheme = "http://";
+    const std::size_t at = proxy.find('@'), end = proxy.find('/', scheme.size());
+    if (proxy.rfind(scheme, 0) != 0 || at > end || at == std::string::npos) return {};
+    const std::string found = proxy.substr(scheme.size(), at + 1 - scheme.size());
+    return found.find_first_of("|;") == std::string::npos ? found : std::string();
+}
+
 /// OpenCV reads FFmpeg's options from this variable at each opening.
 class FormatList {
 public:
@@ -95,28 +105,33 @@ public:
         const std::string name = "OPENCV_FFMPEG_CAPTURE_OPTIONS", formats = acceptedFormats();
         const char* given = std::getenv(name.c_str());
         const std::string options = given != nullptr ? given : "rtsp_flags;prefer_tcp";  // OpenCV's default
-        if (formats.empty() || contains(options, "format_whitelist")) return;
-        m_text = name + "=" + options + (options.empty() ? "" : "|") + "format_whitelist;" +
-                 formats.substr(1) + ",hls";
-        m_hls = m_text.size() - 4;
-        m_text[m_hls] = '\0';
+        if (formats.empty()) return;
+        const bool hasList = contains(options, "format_whitelist");
+        m_text = name + "=" + options;
+        if (!hasList) m_text += (options.empty() ? "" : "|") + ("format_whitelist;" + formats.substr(1));
+        m_more = m_text.size();
+        m_join = hasList ? '|' : ',';
+        m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
+                  credentialsOfProxy() + "127.0.0.1:00000";
         // The environment keeps this text, so that another value needs no new variable: other threads read
         // the environment meanwhile.
         putenv(m_text.data());
     }
 
-    /// False if openings with the other value do not end in time.
-    bool enter(bool playlists) {
+    /// False if other openings do not end in time.
+    bool enter(int proxy) {
         std::unique_lock<std::mutex> lock(m_mutex);
         if (m_text.empty()) return true;
-        ++m_waiting[playlists];
-        const bool free = m_changed.wait_for(lock, kPatience, [&] {
-            return m_open == 0 || (m_playlists == playlists && m_waiting[!playlists] == 0);
-        });
-        --m_waiting[playlists];
+        const bool alone = proxy != 0;
+        m_waiting += alone;
+        const bool free = m_changed.wait_for(
+            lock, kPatience, [&] { return m_open == 0 || (!alone && !m_alone && m_waiting == 0); });
+        m_waiting -= alone;
         if (!free) return false;
-        m_playlists = playlists;
-        m_text[m_hls] = playlists ? ',' : '\0';
+        m_alone = alone;
+        m_text[m_more] = alone ? m_join : '\0';
+        const std::string port = std::to_string(100'000 + proxy).substr(1);
+        if (alone) m_text.replace(m_text.size() - port.size(), port.size(), port);
         ++m_open;
         return true;
     }
@@ -131,9 +146,10 @@ private:
     std::mutex m_mutex;
     std::condition_variable m_changed;
     std::string m_text;
-    std::size_t m_hls = 0;
-    bool m_playlists = false;
-    int m_open = 0, m_waiting[2] = {0, 0};
+    std::size_t m_more = 0;  ///< the end of the options without a proxy
+    char m_join = ',';
+    bool m_alone = false;
+    int m_open = 0, m_waiting = 0;  ///< openings, and those among the waiting ones that must be alone
 };
 
 /// Never destroyed: the environment points into it.
@@ -158,8 +174,8 @@ std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path) {
     return why;
 }
 
-FfmpegOpening::FfmpegOpening(bool playlists) {
-    if (!formatList().enter(playlists)) throw SourceError(SourceProblem::Kind::StillReading, std::string());
+FfmpegOpening::FfmpegOpening(int proxy) {
+    if (!formatList().enter(proxy)) throw SourceError(SourceProblem::Kind::StillReading, std::string());
 }
 
 FfmpegOpening::~FfmpegOpening() {

@@ -303,24 +303,37 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     }
 }
 
+std::string playlistOf(std::string part) {
+    part.replace(part.find(".mjpg"), 5, ".ts");  // FFmpeg reads no segments of other names
+    const std::string list =
+        "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" + part + "\n#EXT-X-ENDLIST\n";
+    return "HTTP/1.0 200 OK\r\nContent-Type: application/vnd.apple.mpegurl\r\nContent-Length: " +
+           std::to_string(list.size()) + "\r\n\r\n" + list;
+}
+
+/// The same server by another name of the host. A small system may not know localhost.
+std::string renamed(std::string url) {
+    return url.replace(url.find("127.0.0.1"), 9, "127.1");
+}
+
 // A server that answers with a playlist makes the program call no other host, unless the address allows it.
 TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
     HostileServer other("HTTP/1.0 404 No\r\n\r\n", false);
-    const std::string list = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" +
-                             other.url() + "\n#EXT-X-ENDLIST\n";
-    HostileServer server(
-        "HTTP/1.0 200 OK\r\nContent-Type: application/vnd.apple.mpegurl\r\nContent-Length: " +
-            std::to_string(list.size()) + "\r\n\r\n" + list,
-        false);
+    HostileServer server(playlistOf(other.url()), false);
     EXPECT_EQ(run({server.url()}).status, 3);
     EXPECT_TRUE(server.awaitsContact());
-    // Even then the parts stay on the playlist's host, by its name. A small system may not know localhost.
-    std::string named = server.url();
-    named.replace(named.find("127.0.0.1"), 9, "127.1");
-    named.replace(named.find(".mjpg"), 5, ".m3u8");
-    const Outcome elsewhere = run({named});
-    EXPECT_EQ(elsewhere.status, 3);
-    EXPECT_TRUE(elsewhere.says("another host")) << elsewhere.err;
+    // Even then the parts stay on the playlist's host, by its name: also those to which a server redirects.
+    HostileServer redirects(
+        "HTTP/1.0 302 Found\r\nContent-Length: 0\r\nLocation: " + other.url() + "\r\n\r\n", false);
+    HostileServer redirected(playlistOf(renamed(redirects.url())), false);
+    for (const HostileServer* list : {&server, &redirected, &redirects}) {
+        std::string named = renamed(list->url());
+        named.replace(named.find(".mjpg"), 5, ".m3u8");
+        const Outcome elsewhere = run({named});
+        EXPECT_EQ(elsewhere.status, 3);
+        EXPECT_TRUE(elsewhere.says("another host")) << elsewhere.err;
+    }
+    EXPECT_TRUE(redirects.awaitsContact());
     EXPECT_EQ(other.contacts(), 0);
 }
 

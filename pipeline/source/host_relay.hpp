@@ -1,0 +1,59 @@
+// A proxy of HTTP on this machine that reaches a single host. FFmpeg reads an HLS playlist through it: the
+// parts of the playlist, lists that change later and redirections cannot lead to another host.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/descriptors.hpp"
+
+namespace mpm::pipeline {
+
+/// Whether an address names an HLS playlist behind HTTP: ".m3u8" or ".m3u" in it.
+bool namesPlaylist(const std::string& address);
+
+class HostRelay {
+public:
+    /// For the host of an http or https address, with any port. Throws cv::Exception without a free port.
+    explicit HostRelay(const std::string& address);
+    ~HostRelay();
+    HostRelay(const HostRelay&) = delete;
+    HostRelay& operator=(const HostRelay&) = delete;
+
+    struct Authority {
+        std::string host, port;  ///< "[::1]" has its brackets
+    };
+    /// The first line of a request to a proxy.
+    struct Request {
+        bool tunnel = false;
+        Authority to;
+        std::string line;  ///< for the server itself
+    };
+
+    int port() const { return m_port; }
+    bool refused() const { return m_refused; }  ///< another host was asked for
+
+private:
+    struct Connection {
+        std::atomic<bool> over{false};
+        std::thread thread;
+    };
+    void accept();
+    void serve(int client);
+    bool isAllowed(const std::optional<Request>& request);
+    void passRequests(int client, int server, std::string heads, bool toProxy);
+    bool passBytes(int client, int server, std::string& requests) const;
+    bool send(int to, const std::string& bytes) const;
+
+    std::string m_host;
+    std::atomic<bool> m_stop{false}, m_refused{false};
+    int m_port = 0;
+    Descriptor m_listener;
+    std::list<Connection> m_connections;  // of the accepting thread until it ends
+    std::thread m_thread;
+};
+
+}  // namespace mpm::pipeline
