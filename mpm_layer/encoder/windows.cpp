@@ -54,19 +54,30 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (int t = 0; t < windows.tokens(w); ++t)
             whole[windows.positions(w)[t]] = w;
     std::vector<int> owners = whole;  // of each cluster
+    const auto merge = [&](const Stage& stage) {
+        if (stage.map.total() != owners.size()) owners = whole;  // in a segment that starts unmerged
+        CV_Assert(stage.map.total() == owners.size());
+        std::vector<int> merged(stage.tokens);
+        for (size_t t = 0; t < owners.size(); ++t)
+            merged[stage.map.at<int>(static_cast<int>(t))] = owners[t];
+        owners = merged;
+    };
     std::vector<std::vector<int>> tokens;
     auto stage = image.stages.begin();
-    for (const int entering : image.tokens) {
-        if (static_cast<int>(owners.size()) < entering) owners = whole;  // a segment that starts unmerged
-        for (; static_cast<int>(owners.size()) > entering && stage != image.stages.end(); ++stage) {
-            std::vector<int> merged(stage->tokens);
-            for (size_t t = 0; t < owners.size(); ++t)
-                merged[stage->map.at<int>(static_cast<int>(t))] = owners[t];
-            owners = merged;
-        }
+    int block = config.firstBlock;
+    for (const size_t entering : image.tokens) {
+        for (; stage != image.stages.end() && stage->block < block; ++stage)
+            merge(*stage);
+        if (owners.size() < entering) owners = whole;
+        // Some methods merge behind the attention of the block: its tokens entered before.
+        for (; stage != image.stages.end() && stage->block == block &&
+               (owners.size() != entering || owners.size() != stage->map.total());
+             ++stage)
+            merge(*stage);
         tokens.emplace_back(windows.count(), 0);
         for (const int owner : owners)
             ++tokens.back()[owner];
+        ++block;
     }
     return tokens;
 }

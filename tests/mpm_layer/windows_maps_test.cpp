@@ -1,4 +1,8 @@
 // Maps of encoders with windows: reports, imposed maps, maps that come in, chains.
+#include <numeric>
+#include <set>
+
+#include "mpm_layer/encoder/windows.hpp"
 #include "mpm_layer/windows_suite.hpp"
 #include "support/refusal.hpp"
 
@@ -120,6 +124,75 @@ TEST_P(WindowMaps, ChainsGiveTheBitsOfOneEncoder) {
                 EXPECT_EQ(stagesOf(a), stagesOf(b));
                 EXPECT_TRUE(sameBits(a.map, b.map));
             }
+        }
+    }
+}
+
+// Clusters of windows of 3x4 tokens in a grid of 9x8.
+std::vector<int> clustersByWindow(const std::vector<Stage>& stages) {
+    std::vector<int> map(72), counts;
+    std::iota(map.begin(), map.end(), 0);
+    for (const Stage& stage : stages)
+        for (int& id : map)
+            id = stage.map.at<int>(id);
+    std::vector<std::set<int>> clusters(6);
+    for (int t = 0; t < 72; ++t)
+        clusters[t / 9 / 4 * 3 + t % 9 / 3].insert(map[t]);
+    for (const std::set<int>& window : clusters)
+        counts.push_back(static_cast<int>(window.size()));
+    return counts;
+}
+
+TEST(Windows, CountsBeginAnewInASegmentWithoutMap) {
+    MergeMap even, uneven;  // both of 48 clusters
+    for (int i = 0; i < 72; ++i) {
+        even.ids.push_back(i / 3 * 2 + (i % 3 == 2 ? 1 : 0));
+        uneven.ids.push_back(i < 36 ? i / 3 : i - 24);
+    }
+    even.clusters = uneven.clusters = 48;
+    const std::map<int, std::vector<MergeMap>> identityAtTheEnd = {{0, {even}}, {1, {identityMap(48)}}};
+    std::map<int, std::vector<MergeMap>> asManyAnew = identityAtTheEnd;
+    asManyAnew[2] = {uneven};
+    struct {
+        const char* method;
+        std::vector<int> schedule;
+        std::map<int, std::vector<MergeMap>> imposed;
+    } const cases[] = {{"tome:r=2", {0}, {}},
+                       {"mpm", {1, 3, 6}, {}},
+                       {"mpm", {1, 3, 6}, identityAtTheEnd},
+                       {"mpm", {1, 3, 4}, asManyAnew}};
+    for (const auto& [method, schedule, imposed] : cases) {
+        EncoderOptions o = windowed({9, 8}, {3, 4}, {}, schedule);
+        o.blocks = 8;
+        std::vector<EncoderCase> segments = cutEncoder(makeEncoder(o), {4});
+        segments[1].config.takesMap = false;
+        const auto control = std::make_shared<EncoderControl>(segments[0].config);
+        ASSERT_TRUE(control->addSegment(segments[1].config));
+        control->change([&name = method, &maps = imposed](Settings& s) {
+            s.device = Device::Cpu;
+            s.method = name;
+            s.imposed = maps;
+        });
+        SessionInput input;
+        input.tokens = makeBatch(o, 1, 72, 4);
+        std::vector<size_t> stages = {0};
+        for (const EncoderCase& segment : segments) {
+            EncoderRunner runner(control, segment.config);
+            runner.setWeights(segment.weights);
+            std::vector<cv::Mat> out{cv::Mat(3, input.tokens.size.p, CV_32F)};
+            runner.run(input, out);
+            input.tokens = out[0];
+            stages.push_back(control->report().images[0].stages.size());
+        }
+        const ImageReport image = control->report().images[0];
+        const std::vector<std::vector<int>> tokens = tokensByWindow(control->config(), image);
+        ASSERT_EQ(tokens.size(), 8u);
+        const int delay = std::string(method) == "mpm" ? 0 : 1;  // tome merges behind attention
+        for (int block = 0; block < 8; ++block) {
+            std::vector<Stage> before;
+            for (size_t s = stages[block / 4]; s < stages[block / 4 + 1]; ++s)
+                if (image.stages[s].block + delay <= block) before.push_back(image.stages[s]);
+            EXPECT_EQ(tokens[block], clustersByWindow(before)) << method << " before block " << block;
         }
     }
 }
