@@ -96,6 +96,8 @@ void extendImage(ImageReport& whole, const EncoderConfig& segment, ImageReport& 
     whole.stages.insert(whole.stages.end(), first, part.stages.end());
     whole.tokens.insert(whole.tokens.end(), part.tokens.begin(), part.tokens.end());
     whole.map = part.map;
+    whole.reuse.meanDrift = part.reuse.meanDrift;
+    whole.reuse.largestDrift = part.reuse.largestDrift;
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ void describe(const FramePlan& plan, int tokens, int blocks, ImageReport& report
     report.tokens.assign(blocks, tokens);
     if (!plan.remembers) return;
     report.reuse.recomputed = tokens == 0 ? 0 : static_cast<double>(plan.tokens.size()) / tokens;
-    if (plan.reasons.empty()) return;
+    if (plan.ages.empty()) return;
     report.reuse.reasons = cv::Mat(1, tokens, CV_8U);
     for (int t = 0; t < tokens; ++t)
         report.reuse.reasons.at<uchar>(t) = static_cast<uchar>(plan.reasons[t]);

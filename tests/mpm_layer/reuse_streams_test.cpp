@@ -151,9 +151,44 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
             const ReuseReport report = chain.control().report().images[0].reuse;
             ASSERT_EQ(report.state, one.state()) << "frame " << f;
             ASSERT_EQ(report.recomputed, one.reuse().recomputed) << "frame " << f;
+            ASSERT_EQ(report.meanDrift, one.reuse().meanDrift) << "frame " << f;
+            ASSERT_EQ(report.largestDrift, one.reuse().largestDrift) << "frame " << f;
         }
         EXPECT_EQ(one.reuse().recomputed, 0) << "both rest";
     }
+}
+
+// More changes between the segments than before them.
+TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
+    const EncoderOptions o = options([](auto& p) { p.blocks = 4; });
+    ChainRun chain(makeEncoder(o), {2}, [](Settings& s) {
+        s.device = Device::Cpu;
+        s.reuse = exactly(4);
+    });
+    cv::Mat frame = makeBatch(o, 1, kTokens, 5), added = makeBatch(o, 1, kTokens, 6), before;
+    double most = 0;
+    for (int f = 0; f < 16; ++f) {
+        frame = changed(frame, o.special, {f, 30}, 50 + f);
+        added = changed(added, o.special, {40, 41, 42, 43, 44, 45}, 80 + f);
+        const cv::Mat now = imageOf(chain.forward(frame, {{2, added}}), 0);
+        const ReuseReport report = chain.control().report().images[0].reuse;
+        ASSERT_EQ(report.state, f == 0 ? ReuseState::Full : ReuseState::Partial);
+        double sum = 0, largest = 0;
+        int count = 0;
+        for (int t = 0; t < kTokens && f > 0; ++t) {
+            if (report.reasons.at<uchar>(t) != static_cast<uchar>(ReuseReason::Refreshed)) continue;
+            const int row = o.special + t;
+            const double drift = cv::norm(now.row(row), before.row(row)) / cv::norm(now.row(row));
+            sum += drift;
+            largest = std::max(largest, drift);
+            ++count;
+        }
+        EXPECT_NEAR(report.meanDrift, sum / std::max(1, count), 1e-5) << "frame " << f;
+        EXPECT_NEAR(report.largestDrift, largest, 1e-5) << "frame " << f;
+        most = std::max(most, largest);
+        before = now;
+    }
+    EXPECT_GT(most, 1e-3);
 }
 
 // No engine allocates operators of the C interface: only the marks show which of them form a network.

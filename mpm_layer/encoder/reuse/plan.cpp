@@ -152,6 +152,7 @@ bool StreamFollower::changed(const FrameRows& frame, int row) const {
 FramePlan StreamFollower::planPartial(const FrameRows& frame, const FramePlan& lead) const {
     FramePlan plan;
     plan.state = ReuseState::Partial;
+    plan.reasons = lead.reasons;
     const int leading = static_cast<int>(lead.reasons.size());
     std::vector<char> differs(frame.rows());
     parallelFor(

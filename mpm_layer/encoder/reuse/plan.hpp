@@ -35,7 +35,7 @@ struct FramePlan {
     bool idle = false;        ///< not even special rows are computed: all of it is known
     std::vector<int> tokens;  ///< to compute, ascending
     std::vector<ReuseReason> reasons;
-    std::vector<int> ages;
+    std::vector<int> ages;  ///< only of the encoder that decides
 };
 
 class StreamFollower {

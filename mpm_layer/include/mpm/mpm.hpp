@@ -68,8 +68,8 @@ struct ReuseReport {
     cv::Mat reasons;        ///< CV_8U 1xN: ReuseReason of each image token; empty if Off or Suspended
     cv::Mat ages;           ///< CV_32S 1xN: frames since each image token was computed; empty likewise
     /// Difference between the old and the new output of tokens that were refreshed without having changed:
-    /// root mean square relative to that of the new output. Shows how far kept tokens are from a full
-    /// forward.
+    /// root mean square relative to that of the new output; of a chain, the output of its last segment.
+    /// Shows how far kept tokens are from a full forward.
     double meanDrift = 0, largestDrift = 0;
 };
 
