@@ -45,7 +45,8 @@ struct Reuse {
     int refresh = 30;    ///< no token stays uncomputed for more than this many frames; 0: no such limit
     double full = 0.25;  ///< above this share of changed tokens, 0..1, all tokens are computed
     double budget = 1;   ///< largest share of tokens, 0..1, computed in a frame that is not full: refreshed
-                         ///< ones first, then the largest changes
+                         ///< ones first, then the largest changes. `refresh` has precedence: if the budget
+                         ///< is below 1 / refresh, 1 / refresh of the tokens are computed
 };
 
 /// @param text "on", "off", or values separated by commas ("refresh=30,full=0.25"); others keep their
