@@ -277,7 +277,9 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     const int size = m_weights->headSize;
     const float* data = nullptr;
     if (metric == Metric::LastKeys && m_heads) {
-        data = &m_lastKeys[static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size];
+        // An image without tokens may end there.
+        data =
+            m_lastKeys.data() + static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size;
     } else {
         if (request.reducer->moment() == Moment::AfterAttention) {
             meanKeys(window, keys);

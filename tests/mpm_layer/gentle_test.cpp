@@ -121,14 +121,14 @@ Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
         return encoder.weights.vector(prefix + name, length);
     };
     const auto norm = [](std::vector<double> x, const std::vector<float>& weight,
-                         const std::vector<float>& bias, double epsilon) {
+                         const std::vector<float>& bias, const NormRule& rule) {
         const double n = static_cast<double>(x.size());
-        const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+        const double mean = rule.kind == NormKind::Layer ? std::accumulate(x.begin(), x.end(), 0.0) / n : 0;
         double variance = 0;
         for (double v : x)
             variance += (v - mean) * (v - mean) / n;
         for (size_t k = 0; k < x.size(); ++k) {
-            x[k] = (x[k] - mean) / std::sqrt(variance + epsilon);
+            x[k] = (x[k] - mean) / std::sqrt(variance + rule.epsilon);
             if (!weight.empty()) x[k] *= weight[k];
             if (!bias.empty()) x[k] += bias[k];
         }
@@ -140,7 +140,7 @@ Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
     Rows keys;
     for (const std::vector<double>& token : tokens) {
         const std::vector<double> x =
-            norm(token, vector("norm1.weight", dim), vector("norm1.bias", dim), encoder.config.norm.epsilon);
+            norm(token, vector("norm1.weight", dim), vector("norm1.bias", dim), encoder.config.norm);
         std::vector<double> mean(size);
         for (int h = 0; h < heads; ++h) {
             std::vector<double> key(size);
@@ -152,7 +152,7 @@ Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
             }
             if (keyNorm)
                 key = norm(key, vector("k_norm.weight", size), vector("k_norm.bias", size),
-                           encoder.config.innerNorm.epsilon);
+                           encoder.config.innerNorm);
             for (int k = 0; k < size; ++k)
                 mean[k] += key[k] / heads;
         }
@@ -230,6 +230,50 @@ TEST(Gentle, LastKeysAreThoseOfTheBlockBefore) {
                 EXPECT_EQ(toMergeMap(report.images[0].stages[0].map, "map").ids, expected) << block;
             }
         }
+}
+
+/// Odd tokens; or all of them equal, or half of them zero.
+cv::Mat oddCase(unsigned seed) {
+    const int count = static_cast<int>(seed % 6 == 0 ? seed / 6 % 4 : 4 + seed * 7 % 29);
+    cv::Mat tokens = oddTokens(count, seed);
+    for (int t = 1; t < count && seed % 11 == 0; ++t)
+        tokens.row(0).copyTo(tokens.row(t));
+    for (int t = 0; t < count && seed % 13 == 0; t += 2)
+        tokens.row(t).setTo(0);
+    return tokens;
+}
+
+TEST(Gentle, PairsOddTokensByTheirKeys) {
+    std::vector<EncoderCase> encoders;
+    for (const bool keyNorm : {false, true}) {
+        EncoderOptions options = keyedOptions(keyNorm, "");
+        options.blocks = 2, options.heads = 2, options.schedule = {};
+        // Without biases the key of a zero token is zero.
+        if (!keyNorm) options.qkvBias = false, options.norm = NormKind::Rms;
+        encoders.push_back(makeEncoder(options));
+    }
+    const std::pair<const char*, int> methods[] = {{"mpm:by=keys", 0}, {"mpm:by=last-keys", 1}};
+    int compared = 0;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        const cv::Mat tokens = oddCase(seed);
+        const int sizes[] = {1, 1 + tokens.rows, tokens.cols};
+        cv::Mat batch(3, sizes, CV_32F, cv::Scalar(0.5));
+        std::copy_n(tokens.ptr<float>(), tokens.total(), batch.ptr<float>() + tokens.cols);
+        for (const EncoderCase& encoder : encoders) {
+            const OracleMerge expected = oracleMerge(plainKeys(encoder, 0, toRows(tokens)));
+            const auto clear = [](double margin) { return margin == 0 || margin > 1e-5; };
+            if (!std::all_of(expected.margin.begin(), expected.margin.end(), clear)) continue;
+            for (const auto& [method, block] : methods) {
+                std::vector<cv::Mat> outputs;
+                const Report report = run(encoder, method, {block}, batch, outputs);
+                ASSERT_EQ(report.images[0].stages.size(), 1u);
+                EXPECT_EQ(ids(report.images[0].stages[0].map), expected.map)
+                    << method << ", " << tokens.rows << " tokens, seed " << seed;
+                ++compared;
+            }
+        }
+    }
+    EXPECT_GE(compared, 1000);
 }
 
 TEST(Gentle, DoesNotDependOnBatchOrThreads) {
