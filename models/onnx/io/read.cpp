@@ -237,7 +237,9 @@ private:
         if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
-        if (readAttribute(*source, m_model, m_path, attribute))
+        // Attributes of calls are in copies of their nodes.
+        const auto owner = source == &proto ? m_model : nullptr;
+        if (readAttribute(*source, owner, m_path, attribute))
             node.attributes[proto.name()] = std::move(attribute);
     }
 

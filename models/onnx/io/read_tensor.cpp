@@ -192,7 +192,7 @@ Tensor readTensor(const Proto& proto, const std::shared_ptr<const onnx::ModelPro
                           std::to_string(expected));
         }
         const char* bytes = proto.raw_data().data();
-        if (plain && expected > 0 && aligned(bytes)) {
+        if (owner && plain && expected > 0 && aligned(bytes)) {
             return {tensor.type(), shape, std::shared_ptr<const void>(owner, bytes)};
         }
         tensor.allocate();

@@ -17,8 +17,8 @@ namespace mpm::models {
 
 Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal if unsupported
 
-/// f32 and i64 data stays in the protobuf message, which `owner` keeps alive. External data is beside
-/// `model`.
+/// f32 and i64 data stays in the protobuf message, which `owner` keeps alive; without one it is copied.
+/// External data is beside `model`.
 Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                   const std::string& model);
 

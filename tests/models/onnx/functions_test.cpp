@@ -68,4 +68,41 @@ TEST(Functions, PassAttributesOn) {
     }
 }
 
+TEST(Functions, TakeTensorsOfTheirCalls) {
+    const std::vector<float> values = {1, 2, 3, 4};
+    onnx::ModelProto model = modelOf("");
+    model.clear_functions();
+    onnx::FunctionProto& function = *model.add_functions();
+    function.set_name("add");
+    function.set_domain("local");
+    function.add_input("x");
+    function.add_output("y");
+    function.add_attribute("addend");
+    onnx::NodeProto& constant = *function.add_node();
+    constant = nodeOf("Constant", "", "addend");
+    constant.clear_input();
+    constant.set_output(0, "c");
+    constant.mutable_attribute(0)->set_name("value");
+    constant.mutable_attribute(0)->set_type(onnx::AttributeProto::TENSOR);
+    onnx::NodeProto& sum = *function.add_node();
+    sum = nodeOf("Add", "x", "");
+    sum.clear_attribute();
+    sum.add_input("c");
+    onnx::NodeProto& call = *model.mutable_graph()->mutable_node(0);
+    call.set_op_type("add");
+    call.mutable_attribute(0)->set_name("addend");
+    call.mutable_attribute(0)->set_type(onnx::AttributeProto::TENSOR);
+    onnx::TensorProto& addend = *call.mutable_attribute(0)->mutable_t();
+    addend.set_data_type(onnx::TensorProto::FLOAT);
+    addend.add_dims(static_cast<int>(values.size()));
+    addend.set_raw_data(values.data(), values.size() * sizeof(float));
+    const std::string bytes = model.SerializeAsString();
+    const models::Graph graph = models::readModel(bytes.data(), bytes.size());
+    ASSERT_EQ(graph.nodes.size(), 1u);
+    const models::Tensor& read = graph.values[graph.nodes.begin()->inputs.at(1)].constant;
+    ASSERT_EQ(read.size(), 4);
+    for (int k = 0; k < 4; ++k)
+        EXPECT_EQ(read.f()[k], values[k]);
+}
+
 }  // namespace
