@@ -27,7 +27,8 @@ constexpr const char* kBenchExamples = R"(Examples:
 Every round runs each method at each batch size once, on the same images, so that a machine that slows down slows all of
 them. Times are milliseconds an image, of the whole forward, image blob to output. Further tables have the operations of
 each block and the time of each part: patch embedding, encoder (each segment of a chain, and what is between them),
-decoder blocks, layers behind the encoder. The tables go to standard output.)";
+decoder blocks, layers behind the encoder (of a detector neck, selection, decoder, other). The tables go to standard
+output.)";
 
 struct BenchOptions {
     CommonOptions common;

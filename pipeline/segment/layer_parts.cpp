@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include <mpm/layers.hpp>
 
@@ -15,7 +16,8 @@ struct FlowNode {
     size_t timing;                ///< the place among the engine's times
     std::vector<size_t> inputs;   ///< nodes in front of this node
     std::vector<size_t> readers;  ///< nodes behind this node
-    bool live = false;            ///< depends on the image; other nodes are constants
+    std::string type = {};
+    bool live = false;  ///< depends on the image; other nodes are constants
 };
 
 using FlowNodes = std::vector<FlowNode>;
@@ -38,7 +40,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     for (const cv::String& name : names) {
         const int id = net.getLayerId(name);
         if (id > last) break;  // it keeps the time of an earlier forward
-        nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}});
+        nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}, net.getLayer(id)->type});
         const size_t node = nodes.size() - 1;
         for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
             const auto found = places.find(input.get());
@@ -58,7 +60,7 @@ FlowNodes newNodes(cv::dnn::Net& net, size_t count) {
     std::map<int, size_t> makers;
     for (size_t node = 0; node < count; ++node) {
         const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(static_cast<int>(node));
-        nodes.push_back({static_cast<int>(node), node, {}, {}});
+        nodes.push_back({static_cast<int>(node), node, {}, {}, layer->type});
         for (const cv::dnn::Arg& input : layer->inputs) {
             const auto found = makers.find(input.idx);
             if (found != makers.end())
@@ -86,6 +88,57 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
 #endif
 }
 
+/// The choice of proposals in a detector: the first MpmTopK of each path behind the encoder, and the
+/// MpmGatherRows that take rows from the places it found.
+class Selection {
+public:
+    /// @param latest of each node the latest segment that the node needs; 0: none
+    Selection(const FlowNodes& nodes, const std::vector<int>& latest)
+        : m_nodes(nodes), m_chosen(nodes.size()), m_behind(nodes.size()), m_leads(nodes.size()) {
+        std::vector<bool> places(nodes.size());  // nothing else but the result of an MpmTopK
+        for (size_t i = 0; i < nodes.size(); ++i) {
+            const bool gathers = hasType(i, "MpmGatherRows");
+            size_t live = 0, found = 0, rows = 0;
+            for (const size_t input : nodes[i].inputs) {
+                if (!nodes[input].live) continue;
+                ++live;
+                found += places[input] ? 1 : 0;
+                rows += m_behind[input] ? 0 : 1;
+                m_behind[i] = m_behind[i] || m_behind[input];
+            }
+            if (!m_behind[i] && latest[i] > 0 && hasType(i, "MpmTopK")) {
+                m_chosen[i] = m_behind[i] = places[i] = m_any = true;
+            } else if (found > 0) {
+                m_chosen[i] = gathers && found + rows == live;
+                places[i] = !gathers && !hasType(i, "MpmTopK") && found == live;
+            }
+        }
+        for (size_t i = nodes.size(); i-- > 0;) {
+            for (const size_t reader : nodes[i].readers)
+                m_leads[i] = m_leads[i] || m_chosen[reader] || m_leads[reader];
+            m_chosen[i] = m_chosen[i] || (places[i] && m_leads[i]);
+        }
+    }
+
+    /// Of a node behind the encoder.
+    std::string partOf(size_t i) const {
+        if (!m_any) return "behind the encoder";
+        if (m_chosen[i]) return "selection";
+        if (m_behind[i]) return "decoder";
+        return m_leads[i] ? "neck" : "other";
+    }
+
+private:
+    /// OpenCV 4 keeps the domain in the type.
+    bool hasType(size_t i, const std::string& name) const {
+        return m_nodes[i].type == name || m_nodes[i].type == "mpm." + name;
+    }
+
+    const FlowNodes& m_nodes;
+    std::vector<bool> m_chosen, m_behind, m_leads;
+    bool m_any = false;
+};
+
 /// Gives each node the name of a part.
 class PartNames {
 public:
@@ -107,6 +160,7 @@ public:
         lookBack();
         lookAhead();
         findJoins();
+        m_selection.emplace(nodes, m_latest);
     }
 
     std::string of(size_t i) const {
@@ -116,7 +170,7 @@ public:
         if (m_latest[i] > 0 && m_leads[i])
             return "between segments " + std::to_string(m_latest[i]) + " and " +
                    std::to_string(m_latest[i] + 1);
-        if (m_latest[i] > 0) return "behind the encoder";
+        if (m_latest[i] > 0) return m_selection->partOf(i);
         if (!m_firstOnly[i]) return "beside the patch embedding";
         if (m_joins[i]) return "into the encoder";
         return "patch embedding";
@@ -155,6 +209,7 @@ private:
     const FlowNodes& m_nodes;
     std::vector<int> m_segment, m_latest;  ///< from 1; 0: none
     std::vector<bool> m_other, m_leads, m_firstOnly, m_joins;
+    std::optional<Selection> m_selection;
     bool m_single;
 };
 

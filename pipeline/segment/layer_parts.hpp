@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// Layers belong together by data flow: whether they need a segment of the encoder, and whether a segment
-/// needs them. Names play no role.
+/// Layers belong together by data flow: whether they need a segment of the encoder or a detector's selection,
+/// and whether these need them. Names play no role.
 class LayerParts {
 public:
     /// @param net has run before, since an engine may change layers at the first forward

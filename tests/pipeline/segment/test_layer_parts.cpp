@@ -61,6 +61,38 @@ OnnxModel adapterModel(bool withSide) {
     return model;
 }
 
+void addSelection(OnnxModel& model, const std::string& scores, int count, const std::string& rows,
+                  const std::string& picked) {
+    model.node("MpmTopK", {scores}, {picked + ".best", picked + ".places"}, "mpm");
+    model.attribute("k", count);
+    model.constant(picked + ".form", {1, count});
+    model.node("Reshape", {picked + ".places", picked + ".form"}, {picked + ".index"});
+    model.node("MpmGatherRows", {rows, picked + ".index"}, {picked}, "mpm");
+}
+
+/// As a detector: proposals are selected; a decoder's own selection takes rows that the first one does not
+/// need.
+OnnxModel detectorModel(bool withDecoder) {
+    const EncoderCase encoder = test::makeEncoder(fourBlocks());
+    const int dim = encoder.options.dim();
+    const test::Dims dims = {1, 41, dim};
+    OnnxModel model;
+    model.input("tokens", dims);
+    model.constant("c", cv::Mat(41, dim, CV_32F, cv::Scalar(0.1)), dims);
+    addSum(model, "tokens", "c", "patches");
+    test::addEncoder(model, encoder, {"patches"}, {"x"});
+    addSum(model, "x", "c", "memory");
+    addSelection(model, "memory", 5, "memory", withDecoder ? "picked" : "output");
+    if (withDecoder) {
+        model.constant("few", cv::Mat(5, dim, CV_32F, cv::Scalar(0.1)), {1, 5, dim});
+        addSum(model, "x", "c", "values");
+        addSum(model, "picked", "few", "decoded");
+        addSelection(model, "decoded", 3, "values", "output");
+    }
+    model.output("output", {1, withDecoder ? 3 : 5, dim});
+    return model;
+}
+
 class LayerPartsTest : public testing::Test {
 protected:
     cv::dnn::Net load(const OnnxModel& model) const {
@@ -94,6 +126,19 @@ TEST_F(LayerPartsTest, WithoutASideBranchAllInFrontIsTheEmbedding) {
     Names names = LayerParts(net, "").names();
     EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
         << testing::PrintToString(names);
+}
+
+TEST_F(LayerPartsTest, ADetectorHasPartsAroundItsSelection) {
+    for (const bool withDecoder : {false, true}) {
+        cv::dnn::Net net = load(detectorModel(withDecoder));
+        net.setInput(tokens());
+        net.forward();
+        Names expected = {"patch embedding", "encoder", "neck", "selection"};
+        if (withDecoder) expected.insert(expected.end(), {"decoder", "other"});
+        const Names names = LayerParts(net, "").names();
+        EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
+            << testing::PrintToString(names);
+    }
 }
 
 // The encoder's clock runs inside the encoder's layers: times of other layers in their place would be
