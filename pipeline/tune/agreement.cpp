@@ -69,7 +69,7 @@ double mapAgreement(const cv::Mat& full, const cv::Mat& other) {
         return meanDifference(flat, cv::Mat(flat.size(), CV_32F, cv::mean(flat)));
     };
     const double deviation = deviationOf(full), others = deviationOf(other);
-    if (deviation == 0) return without(true, others == 0);
+    if (deviation == 0 || others == 0) return without(deviation == 0, others == 0);
     return orNone(1 - meanDifference(full, other) / deviation);
 }
 

@@ -31,6 +31,9 @@ TEST(Agreement, MapsAreComparedByTheirDeviation) {
     const cv::Mat flat(1, 4, CV_32F, cv::Scalar(3));
     EXPECT_DOUBLE_EQ(mapAgreement(flat, flat), 1) << "both flat";
     EXPECT_DOUBLE_EQ(mapAgreement(flat, full), 0) << "one of them flat";
+    EXPECT_DOUBLE_EQ(mapAgreement(full, flat), 0) << "the other one, with a difference of more than 1";
+    const cv::Mat steep = (cv::Mat_<float>(1, 4) << 0, 0, 0, 4);
+    EXPECT_DOUBLE_EQ(mapAgreement(steep, cv::Mat::zeros(1, 4, CV_32F)), 0) << "though it is close";
     for (const float bad : {NAN, INFINITY}) {
         cv::Mat one = full.clone();
         one.at<float>(2) = bad;
