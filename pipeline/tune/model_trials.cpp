@@ -98,15 +98,18 @@ private:
                                         "; give a longer source or more images");
 }
 
+[[noreturn]] void rejectNothing(bool stopped) {
+    throw MeasureError(Kind::Failed, (stopped ? "stopped" : "the time was over") +
+                                         std::string(" before anything was compared; ") +
+                                         (stopped ? "nothing is reported" : "allow more --minutes"));
+}
+
 void checkResult(const Network& network, const TuneResult& result) {
     const auto any = [&](bool (*is)(const TuneRow&)) {
         return std::any_of(result.rows.begin(), result.rows.end(), is);
     };
     if (!any([](const TuneRow& row) { return row.images() > 0; }) && !result.complete)
-        throw MeasureError(Kind::Failed,
-                           (result.stopped ? "stopped" : "the time was over") +
-                               std::string(" before anything was compared; ") +
-                               (result.stopped ? "nothing is reported" : "allow more --minutes"));
+        rejectNothing(result.stopped);
     if (!any([](const TuneRow& row) { return row.merged(); }))
         throw MeasureError(Kind::Input, network.name() +
                                             ": no block of this model can merge its tokens; "
@@ -117,10 +120,12 @@ void checkResult(const Network& network, const TuneResult& result) {
 
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher) {
+    if (watcher.stopped()) rejectNothing(true);  // perhaps while the images were read
     if (images.size() < kFewestTuneImages) rejectImages(images.size());
     const Stopwatch watch;
     ModelTrials trials(network, images);
     trials.addReferences(watcher, watch, seconds);
+    if (watcher.stopped()) rejectNothing(true);
     ModelTuning tuning;
     tuning.kind = trials.agreement().kind();
     tuning.images = trials.agreement().size();

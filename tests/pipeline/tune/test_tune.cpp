@@ -259,17 +259,30 @@ TEST(ImagePicker, SpreadsOverASourceOfAnyLength) {
     }
 }
 
-TEST(TuneModel, RunsOnAModelOfClasses) {
-    RandomModel random;
-    random.size = {64, 64};
-    random.dim = 64, random.depth = 3, random.heads = 1, random.classes = 3;
-    Network network(random);
-    std::vector<cv::Mat> images;
-    for (int i = 0; i < 8; ++i) {
-        cv::Mat image;
-        cv::Mat(noise(64, 64 * 3, i) * 50 + 128).convertTo(image, CV_8U);
-        images.push_back(image.reshape(3));
+class TuneModel : public testing::Test {
+protected:
+    static RandomModel small() {
+        RandomModel random;
+        random.size = {64, 64};
+        random.dim = 64, random.depth = 3, random.heads = 1, random.classes = 3;
+        return random;
     }
+
+    static std::vector<cv::Mat> eightImages() {
+        std::vector<cv::Mat> images;
+        for (int i = 0; i < 8; ++i) {
+            cv::Mat image;
+            cv::Mat(noise(64, 64 * 3, i) * 50 + 128).convertTo(image, CV_8U);
+            images.push_back(image.reshape(3));
+        }
+        return images;
+    }
+
+    Network network{small()};
+    std::vector<cv::Mat> images = eightImages();
+};
+
+TEST_F(TuneModel, RunsOnAModelOfClasses) {
     const ModelTuning tuning = tuneModel(network, images, {{}, 1.0}, 60);
     EXPECT_EQ(tuning.kind, AgreementKind::Labels);
     EXPECT_EQ(tuning.images, 8u);
@@ -279,6 +292,26 @@ TEST(TuneModel, RunsOnAModelOfClasses) {
             EXPECT_TRUE(agreement >= 0 && agreement <= 1) << row.method.text;
     images.resize(7);
     EXPECT_THROW(tuneModel(network, images, {0.99, {}}, 60), MeasureError);
+}
+
+// While the images are read, before the first reference, and among the references.
+TEST_F(TuneModel, StoppedBeforeAnythingWasComparedIsNoFaultOfTheImages) {
+    for (const auto& [count, answers] : {std::pair<size_t, int>{2, 0}, {8, 1}, {8, 3}}) {
+        images = eightImages();
+        images.resize(count);
+        int asked = 0;
+        Watcher watcher;
+        watcher.stopRequested = [&, most = answers] { return ++asked > most; };
+        try {
+            tuneModel(network, images, {0.99, {}}, 60, watcher);
+            ADD_FAILURE() << count << " images, stopped at question " << answers + 1;
+        } catch (const MeasureError& error) {
+            EXPECT_EQ(error.kind(), MeasureError::Kind::Failed) << error.what();
+            EXPECT_NE(std::string(error.what()).find("stopped before anything was compared"),
+                      std::string::npos)
+                << error.what();
+        }
+    }
 }
 
 }  // namespace
