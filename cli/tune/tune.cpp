@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
@@ -51,6 +52,17 @@ void checkStorable(const std::string& path) {
                     path + ": cannot be written, as --write needs; copy the model to a folder of yours");
 }
 
+[[noreturn]] void rejectImages(const pipeline::ImagePicker& picker, std::optional<double> seconds) {
+    std::string seen = std::to_string(picker.seen()) + (picker.seen() == 1 ? " image" : " images");
+    if (picker.blank() > 0) seen += ", " + std::to_string(picker.blank()) + " of one colour";
+    throw Error(kBadInput,
+                "tuning needs at least " + std::to_string(pipeline::kFewestTuneImages) +
+                    " images that show something; the source " +
+                    (seconds ? "gave " + seen + cv::format(" in %.1f s", *seconds) +
+                                   "; a larger --minutes allows more"
+                             : "has " + seen + "; name a folder, a longer video, or more sources"));
+}
+
 /// Reading ends after a sixth of the time in all.
 std::vector<cv::Mat> readImages(const TuneRequest& request) {
     pipeline::SourceOptions how;
@@ -59,26 +71,25 @@ std::vector<cv::Mat> readImages(const TuneRequest& request) {
     const std::vector<pipeline::Address> sources = sourcesFrom(request.sources, request.sourceFrom);
     pipeline::ImagePicker picker(pipeline::kTuneImages);
     const double longest = 10 * request.minutes / static_cast<double>(std::max<size_t>(sources.size(), 1));
+    const Stopwatch watch;
+    bool late = false;
     for (const pipeline::Address& address : sources) {
         try {
             const auto source = patientSource(address, how);
             source->open();
-            readSpread(*source, {pipeline::kTuneImages, longest, stopRequested, warn},
-                       [&](const cv::Mat& image) {
-                           picker.add(image);
-                           return !picker.full();
-                       });
+            late |= readSpread(*source, {pipeline::kTuneImages, longest, stopRequested, warn},
+                               [&](const cv::Mat& image) {
+                                   picker.add(image);
+                                   return !picker.full();
+                               });
         } catch (const pipeline::SourceError& error) {
             throw Error(kBadInput, error.what());
         }
     }
     std::vector<cv::Mat> images = picker.images();
-    if (images.size() >= pipeline::kFewestTuneImages || stopRequested()) return images;
-    std::string seen = std::to_string(picker.seen()) + (picker.seen() == 1 ? " image" : " images");
-    if (picker.blank() > 0) seen += ", " + std::to_string(picker.blank()) + " of one colour";
-    throw Error(kBadInput, "tuning needs at least " + std::to_string(pipeline::kFewestTuneImages) +
-                               " images that show something; the source has " + seen +
-                               "; name a folder, a longer video, or more sources");
+    if (images.size() < pipeline::kFewestTuneImages && !stopRequested())
+        rejectImages(picker, late ? std::optional<double>(watch.seconds()) : std::nullopt);
+    return images;
 }
 
 std::string goalText(const pipeline::TuneGoal& goal) {

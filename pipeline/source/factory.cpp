@@ -82,10 +82,14 @@ bool nextReadable(Source& source, Frame& frame,
     }
 }
 
-void readSpread(Source& source, const SpreadReading& reading,
+bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take) {
     const Stopwatch watch;
-    const auto goesOn = [&] { return watch.seconds() < reading.seconds && !reading.stopped(); };
+    bool late = false;
+    const auto goesOn = [&] {
+        late = watch.seconds() >= reading.seconds;
+        return !late && !reading.stopped();
+    };
     const auto skip = [&](const std::string& message) {
         reading.skipped(message);
         return goesOn();
@@ -96,7 +100,7 @@ void readSpread(Source& source, const SpreadReading& reading,
     if (length <= 2 * most || !source.seek(0)) {
         while (next(frame))
             take(frame.image);
-        return;
+        return late;
     }
     // Twice through the source: the second time between the places of the first.
     bool wanted = true;
@@ -104,9 +108,10 @@ void readSpread(Source& source, const SpreadReading& reading,
         const std::int64_t place = 2 * (k % reading.count) + k / reading.count;
         source.seek(static_cast<std::int64_t>(static_cast<double>(length) * static_cast<double>(place) /
                                               static_cast<double>(most)));
-        if (!next(frame)) return;
+        if (!next(frame)) break;
         wanted = take(frame.image);
     }
+    return late;
 }
 
 }  // namespace mpm::pipeline

@@ -86,14 +86,14 @@ bool nextReadable(Source& source, Frame& frame,
 
 /// Gives images to `take`: at least `count` from all parts of the source until `take` returns false, if the
 /// source is longer than that and can seek; else each image from the beginning on. Ends after `seconds`, or
-/// if `stopped`.
+/// if `stopped`. Returns whether the time ended it.
 struct SpreadReading {
     std::int64_t count;
     double seconds;
     std::function<bool()> stopped;
     std::function<void(const std::string& message)> skipped;  ///< gets what cannot be read
 };
-void readSpread(Source& source, const SpreadReading& reading,
+bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 
 /// Whether there is something at `path` that this program has no permission to read.

@@ -120,6 +120,7 @@ TEST_F(Tune, ImagesThatShowTooLittleAreStatusThree) {
         cv::imwrite(m_folder / ("black" + std::to_string(i) + ".png"),
                     cv::Mat(64, 96, CV_8UC3, cv::Scalar::all(0)));
     expect(3, {"tune", model, m_folder / "black*.png"}, "12 images, 12 of one colour");
+    expect(3, {"tune", model, m_folder / "p*.png", "--minutes", "1e-9"}, "a larger --minutes allows more");
 }
 
 TEST_F(Tune, OtherKindsOfModelsHaveTheirOwnMeasure) {

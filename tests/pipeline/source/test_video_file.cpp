@@ -115,5 +115,16 @@ TEST(ReadSpread, SeesAllPartsOfALongFolder) {
     EXPECT_EQ(spread(folder.path(), [](int) { return true; }).size(), 12u) << "a short one is read whole";
 }
 
+TEST(ReadSpread, ReportsWhetherTheTimeEndedIt) {
+    const TempFolder folder;
+    cv::imwrite(folder / "0.png", cv::Mat(2, 2, CV_8UC3, cv::Scalar::all(0)));
+    for (const double seconds : {0., 3600.}) {
+        const auto source = makeSource(Address(folder.path()));
+        source->open();
+        const SpreadReading reading{4, seconds, [] { return false; }, [](const std::string&) {}};
+        EXPECT_EQ(readSpread(*source, reading, [](const cv::Mat&) { return true; }), seconds == 0);
+    }
+}
+
 }  // namespace
 }  // namespace mpm::pipeline
