@@ -151,7 +151,7 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kLate{3, 9, 2}, kEarly{1, 5, 2}
 struct Row {
     const char* method;  ///< behind "mpm:pairs=SHARE,by=keys...": a share alone
     Span span;
-    double share = 0;  ///< of the tokens: ToMe's r
+    double share = 0;  ///< of the tokens: ToMe's r at 12 blocks; at other depths as much in all
 };
 
 /// A share of the pairs, taken as gentle does.
@@ -178,11 +178,14 @@ std::string gentleWith(const std::string& share, const std::string& by) {
     return "mpm:pairs=" + share + ",by=" + by + ",mean=weighted,attention=proportional";
 }
 
-std::string methodOf(const Row& row, int tokens) {
+std::string methodOf(const Row& row, int blocks, int tokens) {
     const std::string text = row.method;
     if (text == "0.4") return "gentle";
     if (text == "last-keys") return gentleWith("0.4", text);
-    if (text == "tome") return "tome:r=" + std::to_string(std::max(1, static_cast<int>(tokens * row.share)));
+    if (text == "tome") {
+        const int pairs = static_cast<int>(tokens * row.share * 12 / blocks);
+        return "tome:r=" + std::to_string(std::max(1, std::min(pairs, tokens / 2)));
+    }
     return text.find('.') != std::string::npos ? gentleWith(text, "keys") : text;
 }
 
@@ -191,7 +194,7 @@ std::string methodOf(const Row& row, int tokens) {
 std::vector<Method> tuneCandidates(int blocks, int tokens) {
     std::vector<Method> candidates;
     for (const Row& row : kTable) {
-        const std::string name = methodOf(row, tokens);
+        const std::string name = methodOf(row, blocks, tokens);
         const bool own = row.span.step == 0;
         std::vector<int> before =
             own ? mpm::usualBlocks(name, blocks)

@@ -126,6 +126,18 @@ TEST(Candidates, ScaleWithTheDepth) {
     EXPECT_TRUE(tuneCandidates(12, 1).empty());
 }
 
+TEST(Candidates, ToMeMergesAsMuchInAllAtAnyDepth) {
+    for (const int blocks : {6, 12, 24, 40}) {
+        std::vector<double> merged;
+        for (const Method& method : tuneCandidates(blocks, 884))
+            if (method.name.rfind("tome:r=", 0) == 0)
+                merged.push_back(std::stoi(method.name.substr(7)) * blocks);
+        ASSERT_EQ(merged.size(), 3u) << blocks;
+        for (size_t i = 0; i < merged.size(); ++i)
+            EXPECT_NEAR(merged[i], 884 * 12 * 0.025 * double(i + 1), blocks) << blocks << " blocks";
+    }
+}
+
 /// Times and agreements that are planted; time passes with each forward.
 class Planted {
 public:
