@@ -108,7 +108,7 @@ void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects)
 
 void Recorder::saveObjects() {
     const auto time = std::chrono::steady_clock::now();
-    if (time < m_nextObjects && !stopping()) return;
+    if (time < m_nextObjects && !stopping() && m_asked.empty()) return;  // a question may be about them
     decltype(m_objects) saved;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);

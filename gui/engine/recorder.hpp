@@ -42,7 +42,7 @@ public:
     void setSource(const QString& source);
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Written every ten seconds, and at the end.
+    /// Written every ten seconds, before an answer, and at the end.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// As JSON where the file's name ends in .json, as CSV otherwise. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,

@@ -1,5 +1,7 @@
 // Objects from the network to the table, the store, alerts with a cut-out, a broker and Prometheus; and a
 // restart.
+#include <atomic>
+
 #include <QAction>
 #include <QImage>
 #include <QJsonDocument>
@@ -26,6 +28,7 @@ private slots:
     void aRestartKeepsIdentities();
     void anAlertHasACutOut();
     void countsArePublished();
+    void anAnswerHasTheNewestObjects();
     void theWindowShowsThem();
     void boxesStandOnTheirFrame();
     void settingsNameTheClasses();
@@ -191,6 +194,23 @@ void ObjectsTest::countsArePublished() {
     setup.services.apply(watch);
     const QString gone = QStringLiteral("homeassistant/sensor/%1/objects_0/config").arg(device);
     QCOMPARE(subscriber.payload(gone), QByteArray("(null)"));
+}
+
+/// A source that is left and opened again continues with the numbers of its objects.
+void ObjectsTest::anAnswerHasTheNewestObjects() {
+    std::atomic<std::int64_t> found{-1};
+    Recorder recorder(m_sandbox.path(QStringLiteral("answers.sqlite")));
+    recorder.start();
+    recorder.setSource(QStringLiteral("yard"));
+    for (const std::int64_t next_ : {3, 7}) {
+        recorder.setObjects(
+            std::make_shared<const mpm::pipeline::KnownObjects>(mpm::pipeline::KnownObjects{next_, {}}));
+        recorder.ask([&](const mpm::pipeline::Store& store, std::int64_t source) {
+            found = store.objects(source).nextId;
+        });
+        QTRY_VERIFY_WITH_TIMEOUT(found != -1, test::patience(20'000));
+        QCOMPARE(found.exchange(-1), next_);
+    }
 }
 
 void ObjectsTest::theWindowShowsThem() {
