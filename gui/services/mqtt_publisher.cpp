@@ -324,7 +324,9 @@ void MqttPublisher::announceObjects(const QString& source, const pipeline::Measu
         wanted[word] = {key, QStringLiteral("value_json.object_counts['%1']").arg(quoted(key))};
         for (const pipeline::RegionReading& region : m.regions) {
             const QString name = QString::fromStdString(region.name);
-            wanted[word + QLatin1Char('_') + topicWord(name)] = {
+            QString at = word + QLatin1Char('_') + topicWord(name);
+            if (wanted.count(at) != 0) at = word + QLatin1Char('_') + distinctWord(name);
+            wanted[at] = {
                 tr("%1 in %2").arg(key, name),
                 QStringLiteral("value_json.region_objects['%1']['%2']").arg(quoted(name), quoted(key))};
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QCryptographicHash>
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -276,10 +277,13 @@ bool WatchSettings::isNameFree(const QString& name, const QString& source, const
              std::any_of(sources.begin(), sources.end(), [&](const auto& at) { return taken(at.first); }));
 }
 
-QString topicWord(const QString& text) {
+namespace {
+
+/// May be empty.
+QString plainWord(const QString& text) {
     QString word;
     for (const QChar c : text) {
-        const bool plain = c.isDigit() || (c.isLetter() && c.unicode() < 128);
+        const bool plain = c.unicode() < 128 && c.isLetterOrNumber();
         if (plain)
             word += c.toLower();
         else if (!word.endsWith(QLatin1Char('_')) && !word.isEmpty())
@@ -287,7 +291,22 @@ QString topicWord(const QString& text) {
     }
     while (word.endsWith(QLatin1Char('_')))
         word.chop(1);
+    return word;
+}
+
+}  // namespace
+
+QString topicWord(const QString& text) {
+    if (std::any_of(text.begin(), text.end(), [](QChar c) { return c.unicode() >= 128; }))
+        return distinctWord(text);
+    const QString word = plainWord(text);
     return word.isEmpty() ? QStringLiteral("source") : word;
+}
+
+QString distinctWord(const QString& text) {
+    const QString word = plainWord(text), link = word.isEmpty() ? QString() : QStringLiteral("_");
+    const QByteArray hash = QCryptographicHash::hash(text.toUtf8(), QCryptographicHash::Sha256);
+    return word + link + QString::fromLatin1(hash.toHex().left(8));
 }
 
 QString topicWord(const QString& source, const QString& title) {

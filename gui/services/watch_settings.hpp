@@ -71,8 +71,11 @@ struct WatchSettings {
     std::vector<std::string> objectsOf(const QString& source) const;
 };
 
-/// Letters and digits of `text`, runs of anything else as one '_'.
+/// Letters and digits of `text`, runs of anything else as one '_'. A text that is not all ASCII gets its
+/// distinctWord().
 QString topicWord(const QString& text);
+/// Likewise, with a hash of the whole text, by which two texts differ.
+QString distinctWord(const QString& text);
 /// Of a source with a name: the name without accents, or the address if nothing else remains of the name.
 QString topicWord(const QString& source, const QString& title);
 

@@ -1,6 +1,7 @@
 // Objects from the network to the table, the store, alerts with a cut-out, a broker and Prometheus; and a
 // restart.
 #include <atomic>
+#include <set>
 
 #include <QAction>
 #include <QImage>
@@ -28,6 +29,7 @@ private slots:
     void aRestartKeepsIdentities();
     void anAlertHasACutOut();
     void countsArePublished();
+    void eachRegionHasItsOwnSensors();
     void anAnswerHasTheNewestObjects();
     void theWindowShowsThem();
     void boxesStandOnTheirFrame();
@@ -194,6 +196,41 @@ void ObjectsTest::countsArePublished() {
     setup.services.apply(watch);
     const QString gone = QStringLiteral("homeassistant/sensor/%1/objects_0/config").arg(device);
     QCOMPARE(subscriber.payload(gone), QByteArray("(null)"));
+}
+
+/// Names that differ in letters beyond ASCII, or in capitals only, are different regions.
+void ObjectsTest::eachRegionHasItsOwnSensors() {
+    test::Broker broker(m_sandbox.path(QStringLiteral(".")));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    const QString source = m_sandbox.film(4, 0);
+    test::Setup setup(m_sandbox, QStringLiteral("doors"));
+    setup.engine.openModel(detector());
+    WatchSettings watch = following(source, {QStringLiteral("thing 0")});
+    auto& regions = watch.sources[source].regions;
+    for (const char* name : {"front door", "入口", "出口", "Tür", "Tèr"})
+        regions.push_back({name, regions[0].outline});
+    watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");
+    watch.mqtt.port = broker.port();
+    setup.services.apply(watch);
+    setup.open(source);
+    const QString state = setup.services.mqtt()->topicOf(source) + QStringLiteral("/state");
+    std::map<QString, QString> names;  // by id
+    const auto announced = [&] {
+        subscriber.payload(state);
+        for (const QByteArray& line : subscriber.said().split('\n')) {
+            if (!line.startsWith("homeassistant/binary_sensor/") || !line.contains("/objects_0_")) continue;
+            const QJsonObject config = QJsonDocument::fromJson(line.mid(line.indexOf(' ') + 1)).object();
+            names[config[QStringLiteral("unique_id")].toString()] = config[QStringLiteral("name")].toString();
+        }
+        return names.size() == regions.size();
+    };
+    QVERIFY2(QTest::qWaitFor(announced, test::patience(30'000)), qPrintable(QString::number(names.size())));
+    std::set<QString> different;
+    for (const auto& [id, name] : names)
+        different.insert(name);
+    QCOMPARE(different.size(), regions.size());
 }
 
 /// A source that is left and opened again continues with the numbers of its objects.
