@@ -92,6 +92,17 @@ QString templateOf(const pipeline::ReadingField& field) {
     return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
+/// `source`: where the state of the source is, without which the value is old; empty: the value stays true.
+void addAvailability(QJsonObject& json, const QString& program, const QString& source) {
+    QJsonArray all{QJsonObject{{QStringLiteral("topic"), program}}};
+    if (!source.isEmpty())
+        all.append(QJsonObject{{QStringLiteral("topic"), source},
+                               {QStringLiteral("value_template"),
+                                QStringLiteral("{{ 'online' if value_json.up else 'offline' }}")}});
+    json[QStringLiteral("availability")] = all;
+    json[QStringLiteral("availability_mode")] = QStringLiteral("all");
+}
+
 /// Once a process, and never undone: other publishers may still run.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
@@ -285,11 +296,13 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
         {QStringLiteral("default_entity_id"), QLatin1String(kind) + QLatin1Char('.') + entity},
         {QStringLiteral("state_topic"), topicOf(source) + part},
         {QStringLiteral("value_template"), value},
-        {QStringLiteral("availability_topic"), availability()},
         {QStringLiteral("device"), QJsonObject{{QStringLiteral("identifiers"), QJsonArray{device}},
                                                {QStringLiteral("name"), shown},
                                                {QStringLiteral("manufacturer"), QStringLiteral("MPM")},
                                                {QStringLiteral("model"), QStringLiteral("mpm-monitor")}}}};
+    addAvailability(
+        json, availability(),
+        part == QStringLiteral("/state") ? topicOf(source) + QStringLiteral("/source") : QString());
     if (unit != nullptr) json[QStringLiteral("unit_of_measurement")] = QLatin1String(unit);
     if (!binary && part == QStringLiteral("/state"))
         json[QStringLiteral("state_class")] = QStringLiteral("measurement");

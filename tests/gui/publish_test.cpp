@@ -8,6 +8,7 @@
 
 #include <QDBusConnection>
 #include <QDBusConnectionInterface>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 
@@ -137,8 +138,16 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     const QJsonObject config =
         json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
     QCOMPARE(config[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
-    QCOMPARE(config[QStringLiteral("availability_topic")].toString(),
-             QStringLiteral("mpm/yard_1/availability"));
+    // While the source is down, a value is old; the state of the source itself never is.
+    const QJsonValue available = config[QStringLiteral("availability")];
+    QCOMPARE(available[0][QStringLiteral("topic")].toString(), QStringLiteral("mpm/yard_1/availability"));
+    QCOMPARE(available[1][QStringLiteral("topic")].toString(), topic + QStringLiteral("/source"));
+    QVERIFY(
+        available[1][QStringLiteral("value_template")].toString().contains(QStringLiteral("value_json.up")));
+    QCOMPARE(config[QStringLiteral("availability_mode")].toString(), QStringLiteral("all"));
+    const QJsonObject up =
+        json(subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/source/config").arg(device)));
+    QCOMPARE(up[QStringLiteral("availability")].toArray().size(), 1);
     QVERIFY(!config[QStringLiteral("unique_id")].toString().isEmpty());
     QVERIFY(config[QStringLiteral("device")].toObject().contains(QStringLiteral("identifiers")));
     const QJsonObject road =
