@@ -32,7 +32,7 @@ pipeline::Network load(const std::string& model, cv::Size size, bool mayBeRandom
 }
 
 void applyReuse(pipeline::Network& network, const CommonOptions& options) {
-    if (!options.reuse) return;
+    if (options.reuseText.empty()) return;
     orError<cv::Exception>(kWrongUse, "--reuse: ", [&] {
         network.encoder().setReuse(reuseFrom(options.reuseText, network.reuse()));
     });
