@@ -44,8 +44,8 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
                               bool mayBeRandom) {
     applyThreads(options);
     pipeline::Network network = load(model, size, mayBeRandom);
-    network.encoder().setDevice(options.device.device, options.device.index);
-    network.encoder().setPrecision(options.precision);
+    if (options.device) network.encoder().setDevice(options.device->device, options.device->index);
+    if (options.precision) network.encoder().setPrecision(*options.precision);
     if (options.batchIndependent) network.encoder().setBatchIndependent(true);
     applyReuse(network, options);
     if (!options.blocks) return network;

@@ -11,9 +11,9 @@
 
 namespace mpm::cli {
 
-/// Loads MODEL and sets device, precision and blocks. Throws Error. MODEL `random` is a ViT-Tiny/16 with
-/// random weights, for measuring without a model. `mayBeRandom`: if MODEL is `default` and none is shipped, a
-/// network with random weights replaces it.
+/// Loads MODEL and sets device, precision and blocks if they are given. Throws Error. MODEL `random` is a
+/// ViT-Tiny/16 with random weights, for measuring without a model. `mayBeRandom`: if MODEL is `default` and
+/// none is shipped, a network with random weights replaces it.
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 

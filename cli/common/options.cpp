@@ -69,6 +69,11 @@ Precision parsePrecision(const std::string& option, const std::string& text) {
     return *precision;
 }
 
+Precision usualPrecision() {
+    const char* text = std::getenv("MPM_PRECISION");
+    return pipeline::precisionFrom(text == nullptr ? "" : text).value_or(Precision::F32);
+}
+
 std::vector<int> parseBlocks(const std::string& option, const std::string& text) {
     if (text == "none") return {};
     const auto blocks = pipeline::blocksFrom(text);
@@ -144,11 +149,11 @@ std::vector<double> parseNumbers(const std::string& option, const std::string& t
 }
 
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks, bool withPrecision) {
-    addParsed(verb, "--device", "where the encoder runs (default: auto)", "cpu|cuda[:N]|auto", options.device,
-              parseDevice);
+    addParsed(verb, "--device", "where the encoder runs (default: MPM_DEVICE, else auto)",
+              "cpu|cuda[:N]|auto", options.device, parseDevice);
     if (withPrecision)
-        addParsed(verb, "--precision", "of the encoder's products (default: f32)", precisionForm(false),
-                  options.precision, parsePrecision);
+        addParsed(verb, "--precision", "of the encoder's products (default: MPM_PRECISION, else f32)",
+                  precisionForm(false), options.precision, parsePrecision);
     verb.add_flag("--batch-independent", options.batchIndependent,
                   "on a GPU too, an image's bits do not depend on its batch");
     addParsed(verb, "--threads", "CPU threads to use (default: all)", "N", options.threads, parseCount, 1,

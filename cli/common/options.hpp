@@ -23,6 +23,8 @@ struct DeviceChoice {
 /// The parsers throw Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
+/// Of a forward without --precision: MPM_PRECISION, else f32. The forward itself rejects an invalid value.
+Precision usualPrecision();
 /// "f32|tf32|...", for help. @param onProcessor without those of a GPU only
 std::string precisionForm(bool onProcessor);
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
@@ -39,8 +41,8 @@ std::vector<std::string> splitList(const std::string& text, char separator = ','
 
 /// Options of every verb that runs a model.
 struct CommonOptions {
-    DeviceChoice device;
-    Precision precision = Precision::F32;
+    std::optional<DeviceChoice> device;      ///< absent: MPM_DEVICE, else auto
+    std::optional<Precision> precision;      ///< absent: MPM_PRECISION, else f32
     bool batchIndependent = false;           ///< on a GPU as on a CPU
     std::optional<std::vector<int>> blocks;  ///< absent: the model's schedule
     std::optional<int> threads;              ///< absent: OpenCV's choice

@@ -51,11 +51,7 @@ pipeline::DetectionRequest requestOf(const EvalOptions& options) {
 pipeline::DetectionEval measureDetector(const EvalOptions& options) try {
     for (const std::string& path : {options.json, options.saveDetections})
         if (!path.empty()) checkWritable(path);
-    const auto open = [&options](Precision precision) {
-        CommonOptions common = options.common;
-        common.precision = precision;
-        return openNetwork(options.model, common, options.size);
-    };
+    const auto open = [&options](Precision precision) { return openFor(options, precision); };
     std::string digest = "random";
     {
         const pipeline::Network network = open(options.request.precisions.front());

@@ -42,15 +42,6 @@ ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
 Exit status 1 if images could not be used: they are named and left out.)";
 
-pipeline::EvalNetworks openNetworks(const EvalOptions& options) {
-    return {[&options](Precision precision) {
-                CommonOptions common = options.common;
-                common.precision = precision;
-                return openNetwork(options.model, common, options.size);
-            },
-            options.request};
-}
-
 /// The folder of a setting's labels; a folder for each setting if there are several.
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
@@ -68,7 +59,8 @@ std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& se
 }
 
 pipeline::EvalCounts evaluate(const EvalOptions& options) {
-    pipeline::EvalNetworks networks = openNetworks(options);
+    pipeline::EvalNetworks networks([&](Precision precision) { return openFor(options, precision); },
+                                    options.request);
     const pipeline::Network& any = networks.any();
     pipeline::Evaluation evaluation(options.request, networks, modelCost(any),
                                     any.random() ? "random" : models::sha256OfFile(any.name()));
@@ -129,6 +121,7 @@ void printLeftOut(const std::vector<std::string>& names) {
 int eval(EvalOptions options) {
     readRoot(options);
     addReuse(options.common, options.request.methods);
+    if (!options.common.precision) options.request.precisions = {usualPrecision()};
     checkUsage(options);
     limitMemory(options.common.maxMemory);
     if (scoresFiles(options)) return scoreFiles(options);
@@ -165,12 +158,14 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
     addCommonOptions(verb, o.common, true, false);
     addMemoryOption(verb, o.common);
     addReuseOption(verb, o.common);
-    addParsed(verb, "--precision", "of the encoder's products, several with commas (default: f32)",
-              "f32,bf16", [&o](const std::string& text) {
-                  o.request.precisions.clear();
-                  for (const std::string& part : splitList(text))
-                      o.request.precisions.push_back(parsePrecision("--precision", part));
-              });
+    addParsed(
+        verb, "--precision",
+        "of the encoder's products, several with commas (default: MPM_PRECISION, else f32)", "f32,bf16",
+        [&o](const std::string& text) {
+            o.request.precisions.clear();
+            for (const std::string& part : splitList(text))
+                o.request.precisions.push_back(*(o.common.precision = parsePrecision("--precision", part)));
+        });
 }
 
 void addFiles(CLI::App& verb, EvalOptions& o) {
@@ -211,6 +206,12 @@ void addWriting(CLI::App& verb, EvalOptions& o) {
 }
 
 }  // namespace
+
+pipeline::Network openFor(const EvalOptions& options, Precision precision) {
+    CommonOptions common = options.common;
+    if (common.precision) common.precision = precision;
+    return openNetwork(options.model, common, options.size);
+}
 
 void addEval(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("eval", "Measure accuracy and cost on a labelled data set");

@@ -35,6 +35,9 @@ bool scoresFiles(const EvalOptions& options);
 /// Checks all that needs no file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
+/// Throws Error. Without --precision the environment decides, as `precision` then does.
+pipeline::Network openFor(const EvalOptions& options, Precision precision);
+
 /// Measures, or joins the counts of shards. @return the exit status. @throws Error, pipeline::MeasureError
 int evalDetector(const EvalOptions& options);
 

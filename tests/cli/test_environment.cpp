@@ -1,8 +1,6 @@
 // Environment variables in place of options: an option that is given overrides its variable.
 #include <gtest/gtest.h>
 
-#include <opencv2/imgcodecs.hpp>
-
 #include "cli/eval_set.hpp"
 #include "cli/process.hpp"
 #include "cli/small_model.hpp"
@@ -20,6 +18,12 @@ protected:
         return outcome;
     }
 
+    std::vector<std::vector<std::string>> measuring() const {
+        return {{"bench", m_model, m_images, "--rounds", "1"},
+                {"tune", m_model, m_images, "--keep", "0.01"},
+                m_set.words({})};
+    }
+
     const EvalSet m_set{8};
     const std::string m_model = m_set.path("model.onnx"), m_images = m_set.path("val/images");
 };
@@ -35,6 +39,43 @@ TEST_F(Variables, AnOptionTurnsOffReuse) {
     };
     EXPECT_TRUE(reuses({}));
     EXPECT_FALSE(reuses({"--reuse=off"}));
+}
+
+TEST_F(Variables, PrecisionIsThatOfTheOptionElseOfTheEnvironment) {
+    for (const std::vector<std::string>& words : measuring()) {
+        std::vector<std::string> more = words;
+        more.insert(more.end(), {"--json", m_set.path("r.json")});
+        with("MPM_PRECISION", "i8", more);
+        EXPECT_EQ(readJson(m_set.path("r.json"))["results"][0]["precision"], "i8") << words[0];
+        more.insert(more.end(), {"--precision", "f32"});
+        with("MPM_PRECISION", "i8", more);
+        EXPECT_EQ(readJson(m_set.path("r.json"))["results"][0]["precision"], "f32") << words[0];
+    }
+}
+
+TEST_F(Variables, CountsOfAnotherPrecisionAreNotContinued) {
+    const std::vector<std::string> words = m_set.words({"--counts", m_set.path("counts")});
+    EXPECT_EQ(with("MPM_PRECISION", "i8", words).status, 0);
+    EXPECT_EQ(with("MPM_PRECISION", "i8", words).status, 0);
+    EXPECT_EQ(mpmProgram(words).status, 3);
+}
+
+TEST_F(Variables, InvalidValuesAreNamedUnlessAnOptionOverridesThem) {
+    std::vector<std::vector<std::string>> verbs = measuring();
+    verbs.push_back({"run", m_model, m_images});
+    for (const std::vector<std::string>& words : verbs) {
+        const auto expect = [&](const char* variable, const char* message, const std::string& option,
+                                const std::string& value) {
+            const Outcome outcome = with(variable, "bogus", words);
+            EXPECT_EQ(outcome.status, 1) << words[0];
+            EXPECT_TRUE(outcome.says(message)) << words[0] << ": " << outcome.err;
+            std::vector<std::string> more = words;
+            more.insert(more.end(), {option, value});
+            EXPECT_FALSE(with(variable, "bogus", more).says("bogus")) << words[0];
+        };
+        expect("MPM_DEVICE", "MPM_DEVICE: device 'bogus' is not known", "--device", "cpu");
+        expect("MPM_PRECISION", "MPM_PRECISION: precision 'bogus' is not known", "--precision", "f32");
+    }
 }
 
 }  // namespace

@@ -90,6 +90,13 @@ TEST_F(EvalDetector, HasTheFiguresOfItsResultsFile) {
         EXPECT_NEAR(rows[0]["stats"][name], value, 1e-12) << name;
 }
 
+TEST_F(EvalDetector, ReportsThePrecisionThatRan) {
+    ASSERT_EQ(eval({"--precision", "auto,i8"}).status, 0);
+    const json rows = report()["results"];
+    EXPECT_TRUE(rows[0]["precision"] == "f32" || rows[0]["precision"] == "bf16") << rows[0]["precision"];
+    EXPECT_EQ(rows[1]["precision"], "i8");
+}
+
 TEST_F(EvalDetector, KeepsTheDetectionsOfAllImagesOrNone) {
     ASSERT_EQ(eval({"--counts", path("counts.jsonl")}).status, 0);
     const Outcome outcome = eval({"--counts", path("counts.jsonl"), "--save-detections", path("found.json")});

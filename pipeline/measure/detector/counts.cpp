@@ -20,6 +20,7 @@ void countsFields(Counts& counts, const Fields& field) {
     field("image", counts.image);
     field("left_out", counts.leftOut);
     field("device", counts.device);
+    field("precision", counts.precision);
     field("tokens", counts.tokens);
     field("schedule", counts.schedule);
     field("operations", counts.operations);
@@ -137,6 +138,7 @@ void addCost(const RowImages& images, Json& row) {
         sum /= count;
     row["schedule"] = images.empty() ? Json::array() : Json(images.begin()->second->schedule);
     row["device"] = images.empty() ? "" : images.begin()->second->device;
+    if (!images.empty()) row["precision"] = images.begin()->second->precision;
     row["batch"] = 1;
     row["tokens"] = tokens;
     row["gflops"] = finite(operations / 1e9 / count);

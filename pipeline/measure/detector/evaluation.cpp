@@ -148,6 +148,7 @@ DetectionCounts DetectionEvaluation::measure(int row, std::int64_t image, const 
     const Segmentation found = segmenter.segment(pixels);
     counts.ms = found.networkMs;
     counts.device = deviceName(found.device);
+    counts.precision = precisionName(found.precision);
     counts.tokens = found.tokens.tokens;
     counts.schedule = scheduleOf(found.tokens, flops.cost().mapGiven);
     counts.operations = flops.image(found.tokens, m_rows[row].method.reducer(m_own));

@@ -30,7 +30,7 @@ struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
     std::string leftOut;  ///< the file of an image that could not be used; all else is empty then
-    std::string device;
+    std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
     double operations = 0, ms = 0;
