@@ -34,6 +34,8 @@ Ctrl-C ends with the best so far and writes nothing.
 Exit status: 0 done, 1 no candidate reaches the goal, 2 wrong usage, 3 a model or images that cannot be used.)";
 
 void checkRequest(const TuneRequest& request) {
+    if (request.sources.empty() && request.sourceFrom.empty())
+        throw Error(kWrongUse, "SOURCE is required; name one, or a file of them with --source-from FILE");
     const pipeline::TuneGoal& goal = request.goal;
     if (goal.keep && goal.faster) throw Error(kWrongUse, "--faster: excludes --keep; give one of them");
     if (goal.keep && !(*goal.keep > 0 && *goal.keep <= 1))
@@ -166,7 +168,7 @@ void addTune(CLI::App& app, Action& action) {
     auto o = std::make_shared<TuneRequest>();
     verb->add_option("MODEL", o->model, "an ONNX model of 'mpm convert', default, or random (weights)")
         ->required();
-    verb->add_option("SOURCE", o->sources, "images or video like those that the model will see")->required();
+    verb->add_option("SOURCE", o->sources, "images or video like those that the model will see");
     addSourceFrom(*verb, o->sourceFrom);
     addParsed(*verb, "--keep", "choose the fastest with at least this agreement, 0 to 1 (default: 0.99)", "X",
               o->goal.keep, parseNumber);

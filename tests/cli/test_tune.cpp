@@ -64,6 +64,14 @@ TEST_F(Tune, ReportsCandidatesInAllForms) {
     EXPECT_GE(whole, 4) << "the last stage sees all images";
 }
 
+TEST_F(Tune, ReadsSourcesFromAFile) {
+    std::ofstream(m_folder / "list.txt") << m_folder / "p*.png" << '\n';
+    const Outcome outcome =
+        mpmProgram({"tune", model, "--source-from", m_folder / "list.txt", "--json", m_folder / "t.json"});
+    ASSERT_TRUE(outcome.status == 0 || outcome.status == 1) << outcome.err;
+    EXPECT_EQ(readJson(m_folder / "t.json")["images"], 9);
+}
+
 TEST_F(Tune, WritesItsChoiceOrNothing) {
     const std::string before = readText(model);
     const Outcome outcome = tune({"--keep", "0.05", "--write"});
