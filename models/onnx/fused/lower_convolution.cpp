@@ -68,7 +68,7 @@ void Lowering::ownConvolution() {
 
 void Lowering::convolution() {
     const Tensor& weight = known(1);
-    if (takesOwnConvolution(weight)) return ownConvolution();
+    if (m_node->is("Conv") && takesOwnConvolution(weight)) return ownConvolution();
     m_node->set("kernel_shape", {weight.shape().begin() + 2, weight.shape().end()});
     keep();
 }

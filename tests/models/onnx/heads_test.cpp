@@ -203,6 +203,35 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
     }
 }
 
+// Of channels that a convolution of ours would take.
+TEST_F(HeadsInOpenCV, ConvTransposeOfOverlappingWindows) {
+    struct Window {
+        int64_t ins, outs, kernel, stride, extra;
+    };
+    for (const Window& w :
+         {Window{64, 64, 3, 2, 1}, {32, 64, 3, 2, 0}, {64, 32, 3, 2, 1}, {32, 64, 5, 1, 0}}) {
+        SCOPED_TRACE(w.kernel);
+        const int64_t pad = w.kernel / 2;
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int wide =
+                g.node("Conv", {x, g.constant(m.random({w.ins, SmallExport::kDim, 1, 1}, 0.3f))});
+            const int y = g.node("ConvTranspose",
+                                 {wide, g.constant(m.random({w.ins, w.outs, w.kernel, w.kernel}, 0.1f)),
+                                  g.constant(m.random({w.outs}, 1))});
+            g.with("strides", Attribute::of(List<int64_t>{w.stride, w.stride}));
+            g.with("pads", Attribute::of(List<int64_t>{pad, pad, pad, pad}));
+            g.with("output_padding", Attribute::of(List<int64_t>{w.extra, w.extra}));
+            return y;
+        };
+        const auto size = [&](int64_t from) { return (from - 1) * w.stride - 2 * pad + w.kernel + w.extra; };
+        const List<Node> nodes =
+            convert(head, {1, w.outs, size(SmallExport::kRows), size(SmallExport::kColumns)});
+        EXPECT_EQ(count(nodes, "ConvTranspose"), 1);
+        EXPECT_EQ(count(nodes, "MpmConv"), 0);
+    }
+}
+
 // Large transposes become our operator, and a transpose that moves only axes of 1 entry disappears, in models
 // that need version 2 of the domain anyway, as for windows that touch. The others keep their operators.
 TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
