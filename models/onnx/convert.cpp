@@ -231,14 +231,14 @@ private:
     void save(Graph& graph, const std::string& digest, const std::string& path) {
         if (!m_prover) prepareProof(graph);
         if (m_options.allClasses) checkClasses(m_options, graph);
-        nameClassesAsExported(graph);
         m_labels = labelsOf(graph);
+        const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
+        describeBoxes(m_options, chooses, *m_original, m_prover->results(), graph);
+        nameClassesAsExported(graph);
         if (m_labels.labels >= 0 && m_options.form == Form::Layers)
             throw Refusal("labels come with --form fused only");
         if (m_labels.labels >= 0) outputLabels(graph);
         if (m_labels.classes >= 0) nameClasses(graph.outputs[m_labels.classes].dims[2] - 1, graph);
-        const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
-        describeBoxes(m_options, chooses, *m_original, m_prover->results(), graph);
         m_conversion.detections = describeDetections(graph.metadata);
         writeMetadata(m_options, m_conversion, digest, graph);
         writeModel(graph, path, m_file.name());

@@ -1,5 +1,6 @@
 #include "models/onnx/metadata.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -62,6 +63,13 @@ Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, co
     return {};
 }
 
+// The id that a key spells; -1 if it is none.
+int idOf(const std::string& key) {
+    const bool digits = !key.empty() && key.size() < 6 &&
+                        std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return digits ? std::stoi(key) : -1;
+}
+
 }  // namespace
 
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
@@ -88,22 +96,26 @@ Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool d
     return pixels;
 }
 
-std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count) {
+std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::int64_t> count) {
     for (const char* key : {"classes", "names"}) {
         const Json note = noteOf(metadata, key);
-        if ((!note.is_object() && !note.is_array()) || static_cast<std::int64_t>(note.size()) != count)
-            continue;
+        const bool list = (note.is_object() || note.is_array()) && !note.empty();
+        if (!list || (count && static_cast<std::int64_t>(note.size()) != *count)) continue;
+        std::vector<std::string> names, byId;
         bool numbered = note.is_object();
-        for (std::int64_t k = 0; numbered && k < count; ++k)
-            numbered = note.contains(std::to_string(k));
-        std::vector<std::string> names;
-        std::int64_t k = 0;
-        for (auto entry = note.begin(); entry != note.end(); ++entry, ++k) {
-            const Json& at = numbered ? note.at(std::to_string(k)) : *entry;
-            const Json& name = at.is_object() && at.contains("name") ? at.at("name") : at;
-            if (name.is_string()) names.push_back(printable(name.get<std::string>(), 200));
+        for (auto entry = note.begin(); entry != note.end(); ++entry) {
+            const Json& name = entry->is_object() && entry->contains("name") ? entry->at("name") : *entry;
+            if (!name.is_string()) break;
+            names.push_back(printable(name.get<std::string>(), 200));
+            const int id = numbered ? idOf(entry.key()) : -1;
+            numbered = id >= 0;
+            if (!numbered) continue;
+            byId.resize(std::max(byId.size(), static_cast<std::size_t>(id) + 1));
+            byId[id] = names.back();
         }
-        if (static_cast<std::int64_t>(names.size()) == count) return names;
+        if (names.size() != note.size()) continue;
+        // A network numbers its scores without gaps; labels are ids.
+        return numbered && (!count || byId.size() == names.size()) ? byId : names;
     }
     return {};
 }

@@ -21,6 +21,23 @@ std::int64_t classesOf(const Graph& graph) {
     return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
 }
 
+// Of a detector: perhaps all but the background's name.
+std::vector<std::string> namesOfBoxes(const nlohmann::json& detections, const Graph& graph) {
+    const auto is = [&](const char* key, const nlohmann::json& value) {
+        const auto found = detections.find(key);
+        return found != detections.end() && *found == value;
+    };
+    const auto labels = detections.find("labels");
+    if (labels != detections.end() && labels->is_string()) return classesIn(graph.metadata, std::nullopt);
+    for (const Port& port : graph.outputs) {
+        if (!is("scores", port.name) || port.dims.size() != 3) continue;
+        const std::int64_t count = port.dims[2];
+        const std::vector<std::string> names = classesIn(graph.metadata, count);
+        return names.empty() && is("background", count - 1) ? classesIn(graph.metadata, count - 1) : names;
+    }
+    return {};
+}
+
 }  // namespace
 
 void checkClasses(const ConvertOptions& options, const Graph& graph) {
@@ -48,9 +65,17 @@ void nameClasses(std::int64_t count, Graph& graph) {
 }
 
 void nameClassesAsExported(Graph& graph) {
+    if (graph.metadata.count("mpm.labels")) return;
+    const auto detections = graph.metadata.find("mpm.detections");
     const std::int64_t count = classesOf(graph);
-    if (count == 0 || graph.metadata.count("mpm.labels")) return;
-    const nlohmann::json names = classesIn(graph.metadata, count);
+    std::vector<std::string> found;
+    if (detections != graph.metadata.end()) {
+        const nlohmann::json all = nlohmann::json::parse(detections->second, nullptr, false);
+        if (all.is_object()) found = namesOfBoxes(all, graph);
+    } else if (count > 0) {
+        found = classesIn(graph.metadata, count);
+    }
+    const nlohmann::json names = found;
     if (!names.empty())
         graph.metadata["mpm.labels"] = names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -19,7 +19,8 @@ void checkClasses(const ConvertOptions& options, const Graph& graph);
 /// The number of classes cannot be seen in labels, so that they get names; those of the options replace them.
 void nameClasses(std::int64_t count, Graph& graph);
 
-/// Names that the exporter has noted, if they are as many as the classes.
+/// Names that the exporter has noted, if they are as many as the classes; of a detector, mpm.detections names
+/// the output that has these.
 void nameClassesAsExported(Graph& graph);
 
 /// mpm.detections: as the options say, else as it is, else, if `guess`, as the export's declarations and its
@@ -41,8 +42,9 @@ using Metadata = std::map<std::string, std::string>;
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
                  std::vector<std::string>& warnings);
 
-/// The names in `classes` or `names`, by id; empty if their number is not `count`.
-std::vector<std::string> classesIn(const Metadata& metadata, std::int64_t count);
+/// The names in `classes` or `names`, by id; empty if their number is not `count`. Without a count all names,
+/// with an empty one for an id that has none.
+std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::int64_t> count);
 
 /// `imgsz_h` and `imgsz_w`; empty if absent or no size.
 cv::Size sizeIn(const Metadata& metadata);

@@ -28,17 +28,43 @@ protected:
         const int x = m.block(m.embed());
         return m.block(x);
     }
+
+    void finishBestPlaces() {
+        const int x = tokens();
+        const int scores = m.linear(x, kDim, 5), boxes = m.linear(x, kDim, 4);
+        const int most = g.node("ReduceMax", {scores});
+        g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
+        g.node("TopK", {most, g.ints({7})});
+        const int best = g.outputOf(1);
+        g.output(picked(boxes, best, 7, 4), "dets", {1, 7, 4});
+        g.output(picked(scores, best, 7, 5), "labels", {1, 7, 5});
+    }
+
+    void finishPlacesAndClasses() {
+        const int x = tokens();
+        const int scores = g.node("Sigmoid", {m.linear(x, kDim, 5)}), boxes = m.linear(x, kDim, 4);
+        const int values = g.node("TopK", {reshaped(scores, {1, 49 * 5}), g.ints({9})});
+        const int best = g.outputOf(1);
+        const int five = g.constant(Tensor::ints({}, 5));
+        const int place = g.node("Div", {best, five});
+        const int label = g.node("Sub", {best, g.node("Mul", {place, five})});
+        g.output(values, "scores", {1, 9});
+        g.integers(label, "labels", {1, 9});
+        g.output(picked(boxes, place, 9, 4), "boxes", {1, 9, 4});
+    }
+
+    // Of the classes, by id.
+    std::vector<std::string> namesFrom(const std::string& note, const std::string& detections = {}) {
+        g.metadata("names", note);
+        models::ConvertOptions options;
+        options.detections = detections;
+        convert(options);
+        return modelInfo(m_folder / "out.onnx").labels;
+    }
 };
 
 TEST_F(Selection, OfTheBestPlaces) {
-    const int x = tokens();
-    const int scores = m.linear(x, kDim, 5), boxes = m.linear(x, kDim, 4);
-    const int most = g.node("ReduceMax", {scores});
-    g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
-    g.node("TopK", {most, g.ints({7})});
-    const int best = g.outputOf(1);
-    g.output(picked(boxes, best, 7, 4), "dets", {1, 7, 4});
-    g.output(picked(scores, best, 7, 5), "labels", {1, 7, 5});
+    finishBestPlaces();
     const models::Conversion found = convert();
     EXPECT_EQ(count("MpmTopK"), 1);
     EXPECT_EQ(count("MpmGatherRows"), 2);
@@ -85,18 +111,31 @@ TEST_F(Selection, OfTheBestPlacesByGatherND) {
 
 // As the post-processing of RT-DETR: places and classes are one row, which is cut apart by integers.
 TEST_F(Selection, OfPlacesAndClassesAtOnce) {
-    const int x = tokens();
-    const int scores = g.node("Sigmoid", {m.linear(x, kDim, 5)}), boxes = m.linear(x, kDim, 4);
-    const int values = g.node("TopK", {reshaped(scores, {1, 49 * 5}), g.ints({9})});
-    const int best = g.outputOf(1);
-    const int five = g.constant(Tensor::ints({}, 5));
-    const int place = g.node("Div", {best, five});
-    const int label = g.node("Sub", {best, g.node("Mul", {place, five})});
-    g.output(values, "scores", {1, 9});
-    g.integers(label, "labels", {1, 9});
-    g.output(picked(boxes, place, 9, 4), "boxes", {1, 9, 4});
+    finishPlacesAndClasses();
     convert();
     EXPECT_NE(m_converted.metadata.at("mpm.detections").find(R"("activation":"none")"), std::string::npos);
+}
+
+// As the exporter notes them. Scores may have the background behind the classes; labels are ids.
+TEST_F(Selection, NamesTheClassesOfItsScores) {
+    using Names = std::vector<std::string>;
+    finishBestPlaces();
+    EXPECT_EQ(namesFrom(R"(["a", "b", "c", "d", "e"])"), (Names{"a", "b", "c", "d", "e"}));
+    EXPECT_EQ(namesFrom(R"({"1": "a", "2": "b", "4": "c", "5": "d", "7": "e"})"),
+              (Names{"a", "b", "c", "d", "e"}));
+    const std::string four = R"({"0": "a", "1": "b", "2": "c", "3": "d"})";
+    EXPECT_EQ(namesFrom(four), Names());
+    const std::string outputs = R"({"boxes":"dets","scores":"labels","activation":"softmax","background":)";
+    EXPECT_EQ(namesFrom(four, outputs + "4}"), (Names{"a", "b", "c", "d"}));
+    EXPECT_EQ(namesFrom(four, outputs + "0}"), Names());
+}
+
+TEST_F(Selection, NamesTheClassesOfItsLabels) {
+    using Names = std::vector<std::string>;
+    finishPlacesAndClasses();
+    EXPECT_EQ(namesFrom(R"(["a", "b"])"), (Names{"a", "b"}));
+    EXPECT_EQ(namesFrom(R"({"3": "c", "1": "a"})"), (Names{"", "a", "", "c"}));
+    EXPECT_EQ(namesFrom(R"({"x": "c", "1": "a"})"), (Names{"c", "a"}));
 }
 
 // Boxes in pixels of the original image, whose size is a second input of integers.
