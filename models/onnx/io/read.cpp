@@ -179,7 +179,7 @@ private:
             const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
             const auto function = m_functions.find(domain + ":" + node.op_type());
             if (function != m_functions.end() && domain != "mpm") {
-                inlineFunction(resolved(node, call), *function->second, names, depth);
+                inlineFunction(resolved(node, *function->second, call), *function->second, names, depth);
             } else if (domain.empty() && node.op_type() == "If") {
                 addBranches(node, names, call, depth);
             } else if (domain.empty() && node.op_type() == "Constant") {
@@ -218,11 +218,23 @@ private:
         return found;
     }
 
-    // A call inside of a function, with the values that the function was called with.
-    onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::NodeProto* call) {
-        const Held held(static_cast<int64_t>(2 * node.ByteSizeLong()), "a call of a function");
+    const onnx::NodeProto& defaultsOf(const onnx::FunctionProto& function) {
+        const auto [found, unread] = m_defaults.try_emplace(&function);
+        if (unread) readDefaults(function, found->second, *m_graph.held);
+        return found->second;
+    }
+
+    // A call of a function, with the values that the function around it was called with. Of two values of an
+    // attribute the last one counts.
+    onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
+                             const onnx::NodeProto* call) {
+        const onnx::NodeProto& defaults = defaultsOf(function);
+        countNames(defaults.attribute_size());
+        const Held held(
+            checkedProduct<int64_t>(2, checkedSum<int64_t>(node.ByteSizeLong(), defaults.ByteSizeLong())),
+            "a call of a function");
         onnx::NodeProto copy = node;
-        copy.clear_attribute();
+        *copy.mutable_attribute() = defaults.attribute();
         for (const auto& attribute : node.attribute()) {
             const onnx::AttributeProto* source = given(attribute, call);
             if (!source) continue;
@@ -323,6 +335,7 @@ private:
     std::shared_ptr<const onnx::ModelProto> m_model;
     std::string m_path;
     std::map<std::string, const onnx::FunctionProto*> m_functions;
+    std::map<const onnx::FunctionProto*, onnx::NodeProto> m_defaults;
     int64_t m_visited = 0, m_names = 0;
     Graph m_graph;
 };

@@ -26,6 +26,9 @@ Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const on
 bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                    const std::string& model, Attribute& attribute);
 
+/// The attributes that a function declares with a value; `held` is charged with them.
+void readDefaults(const onnx::FunctionProto& function, onnx::NodeProto& defaults, Held& held);
+
 void writeAttribute(const std::string& name, const Attribute& attribute, onnx::AttributeProto& proto);
 
 /// Batch 1, opset 18: gathers and a scan, no scatter.

@@ -68,6 +68,31 @@ TEST(Functions, PassAttributesOn) {
     }
 }
 
+// The bytes of the field `attribute_proto`, for which the classes of ONNX 1.12 have no member.
+void declare(onnx::FunctionProto& function, const std::string& name, float value) {
+    onnx::AttributeProto attribute;
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(value);
+    const std::string own = attribute.SerializeAsString();
+    function.clear_attribute();
+    const std::string all = function.SerializeAsString() + "\x5a" + static_cast<char>(own.size()) + own;
+    ASSERT_TRUE(function.ParseFromString(all));
+}
+
+TEST(Functions, HaveDefaultsOfTheirAttributes) {
+    for (const bool outer : {true, false}) {
+        for (const std::string given : {"slope", "other"}) {
+            onnx::ModelProto model = modelOf(given);
+            declare(*model.mutable_functions(outer ? 0 : 1), outer ? "slope" : "alpha", 0.5f);
+            const std::string bytes = model.SerializeAsString();
+            const models::Graph graph = models::readModel(bytes.data(), bytes.size());
+            ASSERT_EQ(graph.nodes.size(), 1u);
+            EXPECT_EQ(graph.nodes.begin()->getFloat("alpha", 0.01f), given == "slope" ? 0.25f : 0.5f);
+        }
+    }
+}
+
 TEST(Functions, TakeTensorsOfTheirCalls) {
     const std::vector<float> values = {1, 2, 3, 4};
     onnx::ModelProto model = modelOf("");
