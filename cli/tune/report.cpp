@@ -14,13 +14,13 @@ using pipeline::TuneRow;
 std::string tuneTable(const pipeline::ModelTuning& tuning) {
     const pipeline::TuneResult& result = tuning.result;
     Cells cells = {{"method", "blocks", "agreement", "worst tenth", "times as fast", "ms", "tokens left"}};
-    cells.push_back({"none", "", "1.0000", "1.0000", "1.00", fixedCell(result.fullMs, 1), "100 %"});
+    cells.push_back({"none", "", "1.0000", "1.0000", "1.00", fixedCell(result.fullMs, 2), "100 %"});
     for (const size_t index : result.front) {
         const TuneRow& row = result.rows[index];
         const bool own = ignoresSchedule(row.method.name);
         cells.push_back({row.method.name, own ? "its own" : blocksText(*row.method.blocks),
                          fixedCell(row.agreement(), 4), fixedCell(row.worst(), 4), fixedCell(row.speed(), 2),
-                         fixedCell(row.medianMs(), 1), fixedCell(100 * mean(row.kept), 0) + " %"});
+                         fixedCell(result.ms(row), 2), fixedCell(100 * mean(row.kept), 0) + " %"});
     }
     return markdownTable(cells) + "\nAgreement: " + textOf(tuning.kind).words + "; " +
            std::to_string(tuning.images) + " images.\n";

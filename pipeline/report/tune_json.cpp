@@ -25,7 +25,7 @@ Json rowJson(const ModelTuning& tuning, size_t index) {
             {"images", row.images()},
             {"tokens", row.meanTokens()},
             {"tokens_kept", finite(mean(row.kept))},
-            {"ms", {{"median", finite(row.medianMs())}}},
+            {"ms", {{"median", finite(result.ms(row))}}},
             {"speed", finite(row.speed())},
             {"agreement", {{"mean", finite(row.agreement())}, {"worst_tenth", finite(row.worst())}}},
             {"unbeaten", std::count(result.front.begin(), result.front.end(), index) > 0},

@@ -2,16 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 namespace mpm::pipeline {
-
-double TuneRow::speed() const {
-    std::vector<double> ratios;
-    for (size_t i = 0; i < ms.size(); ++i)
-        ratios.push_back(fullMs[i] / std::max(ms[i], 1e-9));
-    return quantile(ratios, 0.5);
-}
 
 double TuneRow::worst() const {
     std::vector<double> sorted = agreements;
@@ -54,7 +47,7 @@ public:
     TuneResult run(const std::vector<Method>& candidates, size_t images) {
         for (const Method& method : candidates) {
             m_alive.push_back(m_result.rows.size());
-            m_result.rows.push_back({method, {}, {}, {}, {}, {}});
+            m_result.rows.push_back({method, {}, {}, {}, {}});
         }
         const size_t stages[] = {std::max<size_t>(2, images / 8), std::max<size_t>(4, 3 * images / 8),
                                  images};
@@ -77,28 +70,48 @@ private:
         return m_result.stopped || m_work.seconds() + m_longest > m_limit;
     }
 
-    /// False if it was cut off.
+    /// All tokens run before, between and behind the candidates, so that neither a single slow run nor a
+    /// machine that slows down chooses. False if it was cut off: then only the first image counts.
     bool measure(size_t image) {
-        if (over()) return false;
-        const double full = m_work.full(image);
-        m_fulls.push_back(full);
-        m_longest = std::max(m_longest, full / 1000);
-        for (size_t i = 0; i < m_alive.size(); ++i) {
-            if (over()) return false;
-            // In another order for each image, so that no candidate always follows the same one; in the first
-            // the order is that of the table, in case there is no time for all.
-            TuneRow& row = m_result.rows[m_alive[(i + image * 5) % m_alive.size()]];
-            if (const std::optional<Trial> trial = m_work.trial(row.method, image)) add(*trial, full, row);
-            m_watcher.report(++m_done, m_total);
+        std::vector<double> fulls;
+        std::vector<std::pair<size_t, Trial>> trials;
+        const bool whole = runAll(image, fulls, trials);
+        if ((whole || image == 0) && !fulls.empty()) {
+            const double full = std::max(quantile(fulls, 0.5), 1e-9);
+            m_fulls.push_back(full);
+            for (const auto& [row, trial] : trials)
+                add(trial, full, m_result.rows[row]);
         }
         const auto fails = [this](size_t one) { return m_result.rows[one].images() == 0; };
-        m_alive.erase(std::remove_if(m_alive.begin(), m_alive.end(), fails), m_alive.end());
+        if (whole) m_alive.erase(std::remove_if(m_alive.begin(), m_alive.end(), fails), m_alive.end());
+        return whole;
+    }
+
+    bool runAll(size_t image, std::vector<double>& fulls, std::vector<std::pair<size_t, Trial>>& trials) {
+        constexpr size_t kInTurn = 3;
+        for (size_t i = 0; i < m_alive.size(); ++i) {
+            if ((i % kInTurn == 0 && !runFull(image, fulls)) || over()) return false;
+            // In another order for each image, half of the time backwards; in the first image the order is
+            // that of the table, in case there is no time for all.
+            const size_t place = (image % 2 == 0 ? i : m_alive.size() - 1 - i) + image / 2;
+            const size_t row = m_alive[place % m_alive.size()];
+            if (const std::optional<Trial> trial = m_work.trial(m_result.rows[row].method, image))
+                trials.emplace_back(row, *trial);
+            m_watcher.report(++m_done, m_total);
+        }
+        runFull(image, fulls);
+        return true;
+    }
+
+    bool runFull(size_t image, std::vector<double>& fulls) {
+        if (over()) return false;
+        fulls.push_back(m_work.full(image));
+        m_longest = std::max(m_longest, fulls.back() / 1000);
         return true;
     }
 
     static void add(const Trial& trial, double full, TuneRow& row) {
-        row.ms.push_back(trial.ms);
-        row.fullMs.push_back(full);
+        row.times.push_back(std::max(trial.ms, 1e-9) / full);
         row.agreements.push_back(trial.agreement);
         row.kept.push_back(trial.kept);
         row.tokens.resize(std::max(row.tokens.size(), trial.tokens.size()), 0);
@@ -183,8 +196,8 @@ private:
     const Watcher& m_watcher;
     TuneResult m_result;
     std::vector<size_t> m_alive;
-    std::vector<double> m_fulls;
-    double m_longest = 0;  ///< seconds of a forward
+    std::vector<double> m_fulls;  ///< the median of each image
+    double m_longest = 0;         ///< seconds of a forward
     std::int64_t m_done = 0, m_total = 0;
 };
 

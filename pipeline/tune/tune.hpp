@@ -31,15 +31,14 @@ struct Trial {
 /// One entry an image.
 struct TuneRow {
     Method method;
-    std::vector<double> ms, fullMs, agreements;  ///< fullMs: all tokens, just before
-    std::vector<double> kept;
+    std::vector<double> times;  ///< relative to all tokens on the same image, in turn
+    std::vector<double> agreements, kept;
     std::vector<double> tokens;  ///< entering each block, summed over images
 
-    size_t images() const { return ms.size(); }
-    double speed() const;  ///< times as fast as all tokens: the median over images
+    size_t images() const { return times.size(); }
+    double speed() const { return 1 / quantile(times, 0.5); }  ///< times as fast as all tokens
     double agreement() const { return mean(agreements); }
     double worst() const;  ///< mean of the worst tenth, at least one image
-    double medianMs() const { return quantile(ms, 0.5); }
     std::vector<double> meanTokens() const;
     bool merged() const;  ///< any image
 };
@@ -52,6 +51,9 @@ struct TuneResult {
     double fullMs = 0;              ///< all tokens, the median
     bool complete = false;          ///< neither stopped nor out of time
     bool stopped = false;           ///< by the user
+
+    /// The median, at the speed that the machine had for fullMs.
+    double ms(const TuneRow& row) const { return fullMs / row.speed(); }
 };
 
 /// What is measured; tests put others in.

@@ -1,6 +1,7 @@
 // Tuning: agreement of each kind of output, the candidates, and the search against planted times.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -152,7 +153,11 @@ public:
 
     TuneWork work() {
         TuneWork work;
-        work.full = [this](size_t) { return pass(100); };
+        work.full = [this](size_t image) {
+            const bool first = m_image != image;
+            m_image = image;
+            return pass(first ? 100 * firstFull : 100);
+        };
         work.trial = [this](const Method& method, size_t image) -> std::optional<Trial> {
             const size_t index = std::stoul(method.name.substr(method.name.find('=') + 1)) - 1;
             if (m_values[index].speed <= 0) return std::nullopt;
@@ -170,15 +175,19 @@ public:
 
     std::vector<Method> methods;
     int trials = 0;
+    double firstFull = 1;  ///< how much longer the first full run of an image takes
+    double slower = 0;     ///< how much the machine slows down in a second
 
 private:
     double pass(double ms) {
-        m_seconds += ms / 1000;
-        return ms;
+        const double taken = ms * (1 + slower * m_seconds);
+        m_seconds += taken / 1000;
+        return taken;
     }
 
     std::vector<Value> m_values;
     double m_seconds = 0;
+    std::optional<size_t> m_image;
 };
 
 std::vector<Planted::Value> twenty(Planted::Value best, size_t place) {
@@ -202,6 +211,30 @@ TEST(Tune, FindsThePlantedBest) {
         EXPECT_LT(planted.trials, 20 * 16 / 2) << "not a full grid";
         Planted other(twenty({1.5, 0.9999}, place));
         EXPECT_EQ(*tune(other.methods, 16, other.work(), {{}, 1.5}, 1000).best, place);
+    }
+}
+
+TEST(Tune, ASlowRunOfAllTokensFlattersNobody) {
+    Planted planted({{1.5, 0.99}, {0.9, 0.999}, {1.2, 0.98}, {1.1, 0.97}});
+    planted.firstFull = 1.4;
+    const TuneResult found = tune(planted.methods, 16, planted.work(), {0.995, {}}, 1000);
+    EXPECT_NEAR(found.fullMs, 100, 1e-9);
+    EXPECT_NEAR(found.rows[0].speed(), 1.5, 1e-9);
+    EXPECT_NEAR(found.ms(found.rows[0]), 100 / 1.5, 1e-9);
+    EXPECT_FALSE(found.best) << "the other one is slower than all tokens";
+}
+
+TEST(Tune, AMachineThatSlowsDownDoesNotChoose) {
+    const std::vector<Planted::Value> others = {{1.2, 0.9995}, {1.3, 0.9994}, {1.4, 0.9993}};
+    for (const size_t best : {size_t{0}, size_t{4}}) {
+        std::vector<Planted::Value> values(5, {1.5, 0.999});
+        std::copy(others.begin(), others.end(), values.begin() + 1);
+        values[best] = {1.52, 0.9985};
+        Planted planted(values);
+        planted.slower = 0.05;
+        const TuneResult found = tune(planted.methods, 16, planted.work(), {0.995, {}}, 1000);
+        EXPECT_EQ(found.best, best);
+        EXPECT_NEAR(found.rows[best].speed(), 1.52, 0.01);
     }
 }
 
