@@ -62,9 +62,10 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.luminance = measurement.luminance;
     input.labels = facts.labels;
     input.ownLabels = facts.ownLabels;
-    for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)  // as in the legend
-        input.labels.push_back(
-            QCoreApplication::translate("mpm::gui::LegendModel", "class %1").arg(id).toStdString());
+    // The words of the legend. With a literal, lupdate would want a translation of its own.
+    const char* const legend = "mpm::gui::LegendModel";
+    for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)
+        input.labels.push_back(QCoreApplication::translate(legend, "class %1").arg(id).toStdString());
     input.classShares = measurement.classShares;
     input.regions = measurement.regions;
     if (measurement.objects) input.objectCounts = measurement.objectCounts;
