@@ -1,11 +1,14 @@
 #include "base/private_files.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include <opencv2/core.hpp>
@@ -72,6 +75,52 @@ void writeAtomically(const std::string& path, std::string_view bytes, Access acc
     PendingFile file(path, access);
     file.write(bytes);
     file.keep();
+}
+
+namespace {
+
+constexpr const char* kWorkPrefix = ".work-";
+
+/// -1 if another process has it.
+int lockFolder(const fs::path& folder) {
+    const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+    close(file);
+    return -1;
+}
+
+void removeAbandonedFolders(const fs::path& beside) {
+    constexpr int kYoung = 60;  // seconds: a new folder may not be locked yet
+    // If the folder cannot be listed completely, the rest stays until the next task.
+    std::error_code error;
+    for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
+        struct stat about {};
+        if (at->path().filename().string().rfind(kWorkPrefix, 0) != 0 ||
+            lstat(at->path().c_str(), &about) != 0 || about.st_mtime > std::time(nullptr) - kYoung)
+            continue;
+        const int file = lockFolder(at->path());
+        if (file < 0) continue;
+        std::error_code ignored;
+        fs::remove_all(at->path(), ignored);
+        close(file);
+    }
+}
+
+}  // namespace
+
+WorkFolder::WorkFolder(const std::string& beside) {
+    makePrivateFolders(beside);
+    removeAbandonedFolders(beside);
+    std::string name = (fs::path(beside) / (std::string(kWorkPrefix) + "XXXXXX")).string();
+    if (mkdtemp(name.data()) == nullptr) failTo(beside, "written", errno);
+    m_path = name;
+    m_lock = lockFolder(m_path);
+}
+
+WorkFolder::~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(m_path, ignored);
+    if (m_lock >= 0) close(m_lock);
 }
 
 }  // namespace mpm

@@ -37,4 +37,21 @@ inline void makePrivateFolders(const std::string& path) {
 /// cv::Exception that names the path and the reason.
 void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
+/// A folder for the files of a task, beside its result: 0700, removed with the object. It is locked while in
+/// use: the next one in the same place removes those that killed programs left.
+class WorkFolder {
+public:
+    /// Makes `beside`, too. Throws cv::Exception that names the path and the reason.
+    explicit WorkFolder(const std::string& beside);
+    ~WorkFolder();
+    WorkFolder(const WorkFolder&) = delete;
+    WorkFolder& operator=(const WorkFolder&) = delete;
+
+    const std::string& path() const { return m_path; }
+
+private:
+    std::string m_path;
+    int m_lock = -1;
+};
+
 }  // namespace mpm

@@ -1,7 +1,6 @@
 #include "models/onnx/contained.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,64 +26,10 @@ namespace mpm::models {
 namespace {
 
 constexpr std::size_t kMostOutput = 8192;
-constexpr const char* kPrefix = ".convert-";
 
 std::int64_t machineMemory() {
     return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
-
-/// A folder for a child, beside the result. Locked while in use, so that folders left behind by a killed
-/// program can be recognised and removed.
-class Workshop {
-public:
-    explicit Workshop(const fs::path& beside) {
-        makePrivateFolders(beside.string());
-        removeAbandoned(beside);
-        std::string name = (beside / (std::string(kPrefix) + "XXXXXX")).string();
-        if (mkdtemp(name.data()) == nullptr)
-            CV_Error(cv::Error::StsError,
-                     beside.string() + ": cannot be written (" + std::strerror(errno) + ")");
-        m_path = name;
-        m_lock = lock(m_path);
-    }
-    ~Workshop() {
-        std::error_code ignored;
-        fs::remove_all(m_path, ignored);
-        if (m_lock >= 0) close(m_lock);
-    }
-    Workshop(const Workshop&) = delete;
-    Workshop& operator=(const Workshop&) = delete;
-
-    std::string file() const { return (m_path / "model.onnx").string(); }
-
-private:
-    /// -1 if another process has it.
-    static int lock(const fs::path& folder) {
-        const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
-        close(file);
-        return -1;
-    }
-    static void removeAbandoned(const fs::path& beside) {
-        constexpr int kYoung = 60;  // seconds: a new folder may not be locked yet
-        // If the folder cannot be listed completely, the rest stays until the next conversion.
-        std::error_code error;
-        for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
-            struct stat about {};
-            if (at->path().filename().string().rfind(kPrefix, 0) != 0 ||
-                lstat(at->path().c_str(), &about) != 0 || about.st_mtime > std::time(nullptr) - kYoung)
-                continue;
-            const int file = lock(at->path());
-            if (file < 0) continue;
-            std::error_code ignored;
-            fs::remove_all(at->path(), ignored);
-            close(file);
-        }
-    }
-
-    fs::path m_path;
-    int m_lock = -1;
-};
 
 std::vector<std::string> environment() {
     std::vector<std::string> settings{"LANG=C.UTF-8",
@@ -175,19 +120,20 @@ ContainedConversion::ContainedConversion(std::string program, ContainedLimits li
 
 Contained ContainedConversion::run(const std::string& input, const std::string& output) {
     try {
-        const Workshop workshop(fs::absolute(output).parent_path());
+        const WorkFolder folder(fs::absolute(output).parent_path().string());
+        const std::string made = folder.path() + "/model.onnx";
         std::vector<std::string> words{
             "mpm-convert",
             kContainedVerb,
             fs::absolute(input).string(),
-            workshop.file(),
+            made,
             std::to_string(m_limits.memory),
             std::to_string(static_cast<std::int64_t>(std::max(1.0, m_limits.seconds)))};
         if (!m_limits.landlock) words.push_back(kWithoutLandlock);
         if (!m_limits.filter) words.push_back(kWithoutFilter);
         m_child.start(m_program, words, environment());
         Contained result = resultOfAny(m_child.wait(m_limits.seconds, kMostOutput));
-        if (result.end == Contained::End::Done) take(workshop.file(), fs::absolute(output).string());
+        if (result.end == Contained::End::Done) take(made, fs::absolute(output).string());
         return result;
     } catch (const cv::Exception& error) {
         return {Contained::End::Failed, printable(error.err), {}};

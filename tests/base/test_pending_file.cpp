@@ -188,5 +188,26 @@ TEST(PrivateFiles, ALinkIsNotFollowedAndAnOldFileBecomesPrivate) {
     EXPECT_THROW(makePrivateFolders(folder / "other/x"), cv::Exception);
 }
 
+TEST(WorkFolder, IsPrivateAndGoesWithTheObject) {
+    const test::TempFolder folder;
+    std::string path;
+    {
+        const WorkFolder work(folder / "beside");
+        path = work.path();
+        EXPECT_EQ(modeOf(path), 0700U);
+        std::ofstream(path + "/frame.png") << "private";
+        // Another one leaves a folder in use alone, however old it looks.
+        fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+        const WorkFolder other(folder / "beside");
+        EXPECT_NE(other.path(), path);
+        EXPECT_TRUE(fs::exists(path + "/frame.png"));
+    }
+    EXPECT_TRUE(fs::is_empty(folder / "beside"));
+    fs::create_directories(path);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    const WorkFolder next(folder / "beside");
+    EXPECT_FALSE(fs::exists(path));  // of a killed program
+}
+
 }  // namespace
 }  // namespace mpm

@@ -168,8 +168,8 @@ TEST_F(ContainedTest, SaysThatTheChildBroke) {
 }
 
 TEST_F(ContainedTest, RemovesWhatAKilledProgramLeft) {
-    fs::create_directories(path("made/.convert-abandoned"));
-    fs::last_write_time(path("made/.convert-abandoned"),
+    fs::create_directories(path("made/.work-abandoned"));
+    fs::last_write_time(path("made/.work-abandoned"),
                         fs::file_time_type::clock::now() - std::chrono::hours(1));
     runScript("exit 1\n");
     EXPECT_EQ(entries(), 0);
