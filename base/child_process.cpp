@@ -30,14 +30,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 /// In the child, between fork and exec: only calls that a signal handler may use.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
-                         pid_t parent) {
+                         bool withErrors, pid_t parent) {
     setsid();
     // If the parent has ended already, no signal comes.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
-        dup2(nothing, STDERR_FILENO) < 0)
+        dup2(withErrors ? output : nothing, STDERR_FILENO) < 0)
         _exit(kNotStarted);
     closeDescriptorsOnExec();
     struct sigaction usual {};
@@ -69,7 +69,7 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
-                         const std::vector<std::string>& environment) {
+                         const std::vector<std::string>& environment, bool withErrors) {
     // Everything is prepared before the fork: the child must not allocate memory.
     std::vector<std::string> words = arguments, settings = environment;
     const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
@@ -84,7 +84,8 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
         m_id = m_stopped || output < 0 ? -1 : fork();
-        if (m_id == 0) become(program.c_str(), wordPointers.data(), settingPointers.data(), output, parent);
+        if (m_id == 0)
+            become(program.c_str(), wordPointers.data(), settingPointers.data(), output, withErrors, parent);
         if (m_id < 0) m_startError = errno;
     }
     close(ends[1]);

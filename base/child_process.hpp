@@ -10,7 +10,7 @@
 
 namespace mpm {
 
-/// How a child ended, and the standard output.
+/// How a child ended, and its output.
 struct ChildEnd {
     enum class How {
         Exited,      ///< number: the exit status
@@ -34,9 +34,9 @@ public:
 
     /// Starts `program` in a new session with the given environment and nothing else: no descriptors but
     /// /dev/null and the pipe for the output, no blocked or ignored signals. It ends with the thread that
-    /// starts it. Call it once.
+    /// starts it. `withErrors`: the standard error is kept with the output. Call it once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment);
+               const std::vector<std::string>& environment, bool withErrors = false);
     /// Waits at most `seconds`, on the thread that started the child. Keeps the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
     /// Ends the child and all its processes at once; wait() returns soon. May be called from any thread;

@@ -150,6 +150,14 @@ TEST(ChildProcess, InheritsNothing) {
     close(open);
 }
 
+TEST(ChildProcess, KeepsItsErrorsIfTheyAreWanted) {
+    for (const bool wanted : {false, true}) {
+        ChildProcess child;
+        child.start("/bin/sh", {"sh", "-c", "echo done; echo wrong >&2"}, {}, wanted);
+        EXPECT_EQ(child.wait(kPatience).output, wanted ? "done\nwrong\n" : "done\n");
+    }
+}
+
 TEST(ChildProcess, IsStoppedAtOnce) {
     const test::TempFolder folder;
     ChildProcess child;
