@@ -367,6 +367,10 @@
         <source>Follow &amp;objects</source>
         <translation>Suivre les &amp;objets</translation>
     </message>
+    <message>
+        <source>&amp;Find the best speed</source>
+        <translation>Tr&amp;ouver la meilleure vitesse</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::AlertCenter</name>
@@ -637,6 +641,22 @@
     <message>
         <source>Converting: %1 s</source>
         <translation>Conversion : %1 s</translation>
+    </message>
+    <message>
+        <source>Finding the best speed</source>
+        <translation>Recherche de la meilleure vitesse</translation>
+    </message>
+    <message>
+        <source>Cancel the search</source>
+        <translation>Annuler la recherche</translation>
+    </message>
+    <message>
+        <source>Collecting images: %1 s</source>
+        <translation>Collecte d&apos;images : %1 s</translation>
+    </message>
+    <message>
+        <source>Finding the best speed: %1 s</source>
+        <translation>Recherche de la meilleure vitesse : %1 s</translation>
     </message>
 </context>
 <context>
@@ -1605,6 +1625,10 @@
         <source>It can be converted now, as by mpm convert. The present model stays in use meanwhile.</source>
         <translation>Il peut être converti maintenant, comme par mpm convert. Le modèle actuel reste en service.</translation>
     </message>
+    <message>
+        <source>The best speed is being found: wait, or cancel it</source>
+        <translation>La meilleure vitesse est recherchée : attendez, ou annulez</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::ModelConverter</name>
@@ -1638,6 +1662,25 @@
     <message>
         <source>Reading the file…</source>
         <translation>Lecture du fichier…</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::ModelTuner</name>
+    <message>
+        <source>%1 cannot be started</source>
+        <translation>%1 ne peut être lancé</translation>
+    </message>
+    <message>
+        <source>it takes longer than %1 s</source>
+        <translation>cela prend plus de %1 s</translation>
+    </message>
+    <message>
+        <source>mpm tune crashed (signal %1)</source>
+        <translation>mpm tune s&apos;est arrêté (signal %1)</translation>
+    </message>
+    <message>
+        <source>mpm tune ended with status %1</source>
+        <translation>mpm tune s&apos;est terminé avec le code %1</translation>
     </message>
 </context>
 <context>
@@ -3068,6 +3111,108 @@
     <message>
         <source>Timeline of tokens and other quantities</source>
         <translation>Chronologie des jetons et d’autres grandeurs</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::TuneControl</name>
+    <message>
+        <source>The best speed was not found: %1</source>
+        <translation>La meilleure vitesse n&apos;a pas été trouvée : %1</translation>
+    </message>
+    <message>
+        <source>The search for the best speed is cancelled</source>
+        <translation>La recherche de la meilleure vitesse est annulée</translation>
+    </message>
+    <message>
+        <source>Written to %1</source>
+        <translation>Écrit dans %1</translation>
+    </message>
+    <message>
+        <source>The tuned model cannot be written: %1</source>
+        <translation>Le modèle réglé ne peut être écrit : %1</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>Aucun modèle</translation>
+    </message>
+    <message>
+        <source>Random weights have no best speed: open a model first</source>
+        <translation>Des poids aléatoires n&apos;ont pas de meilleure vitesse : ouvrez d&apos;abord un modèle</translation>
+    </message>
+    <message>
+        <source>With measurements only no image is kept, and finding the best speed needs some</source>
+        <translation>Avec les mesures seules, aucune image n&apos;est gardée, et la recherche de la meilleure vitesse en a besoin</translation>
+    </message>
+    <message>
+        <source>Wait for the task below, or cancel it</source>
+        <translation>Attendez la fin de la tâche ci-dessous, ou annulez-la</translation>
+    </message>
+    <message>
+        <source>The source is paused: finding the best speed needs new images</source>
+        <translation>La source est en pause : la recherche de la meilleure vitesse a besoin de nouvelles images</translation>
+    </message>
+    <message>
+        <source>Finding the best speed needs at least %1 images; %2 came in %3 s</source>
+        <translation>La recherche de la meilleure vitesse a besoin d&apos;au moins %1 images ; %2 sont arrivées en %3 s</translation>
+    </message>
+    <message>
+        <source>Measuring the model takes two minutes at most; the analysis waits</source>
+        <translation>La mesure du modèle prend deux minutes au plus ; l&apos;analyse attend</translation>
+    </message>
+</context>
+<context>
+    <name>mpm::gui::TuneDialog</name>
+    <message>
+        <source>Times as fast</source>
+        <translation>Fois plus rapide</translation>
+    </message>
+    <message>
+        <source>Agreement, %</source>
+        <translation>Accord, %</translation>
+    </message>
+    <message>
+        <source>Worst tenth, %</source>
+        <translation>Pire dixième, %</translation>
+    </message>
+    <message>
+        <source>Method</source>
+        <translation>Méthode</translation>
+    </message>
+    <message>
+        <source>Before blocks</source>
+        <translation>Avant les blocs</translation>
+    </message>
+    <message>
+        <source>Candidates that no other beats</source>
+        <translation>Candidats que nul autre ne bat</translation>
+    </message>
+    <message>
+        <source>The best speed</source>
+        <translation>La meilleure vitesse</translation>
+    </message>
+    <message>
+        <source>No candidate is fast enough and agrees enough</source>
+        <translation>Aucun candidat n&apos;est assez rapide et assez fidèle</translation>
+    </message>
+    <message>
+        <source>%1 times as fast as all tokens, with an agreement of %2 %</source>
+        <translation>%1 fois plus rapide que tous les jetons, avec un accord de %2 %</translation>
+    </message>
+    <message>
+        <source>%1, before blocks %2</source>
+        <translation>%1, avant les blocs %2</translation>
+    </message>
+    <message>
+        <source>The time ended before all images were measured.</source>
+        <translation>Le temps s&apos;est écoulé avant que toutes les images soient mesurées.</translation>
+    </message>
+    <message>
+        <source>&amp;Use it</source>
+        <translation>L&apos;&amp;utiliser</translation>
+    </message>
+    <message>
+        <source>%1 on %2 images of the source. Agreement is with the output of all tokens. No other candidate is both faster and closer to it.</source>
+        <translation>%1 sur %2 images de la source. L&apos;accord est celui avec la sortie de tous les jetons. Aucun autre candidat n&apos;est à la fois plus rapide et plus proche d&apos;elle.</translation>
     </message>
 </context>
 <context>

@@ -97,7 +97,7 @@ bool InferenceWorker::nextJob(Job& job) {
         if (m_newAnalyser) m_analyser = std::move(m_newAnalyser);
         if (m_analyser && m_newFacts) m_analyser->setFacts(std::exchange(m_newFacts, nullptr));
         Steady::time_point next = Steady::time_point::max();
-        if (m_analyser) {
+        if (m_analyser && !m_held) {
             if (const InferenceChannelPtr channel = chooseChannel(next)) {
                 fill(job, channel);
                 return true;

@@ -106,6 +106,10 @@ public:
     void setAnalyser(std::unique_ptr<Analyser> analyser);
     /// Of the model in use: with other names of its classes.
     void setFacts(const ModelFactsPtr& facts);
+    /// While it is held no frame is analysed, and the processor is free for measurements of time.
+    void setHeld(bool held) {
+        change([&] { m_held = held; });
+    }
 
 signals:
     /// The network cannot be used any more; the worker waits for another one.
@@ -133,6 +137,7 @@ private:
     std::unique_ptr<Analyser> m_newAnalyser;      // likewise
     ModelFactsPtr m_newFacts;                     // likewise
     int m_streams = 0;                            // likewise; given so far
+    bool m_held = false;                          // likewise
 
     std::unique_ptr<Analyser> m_analyser;  // of the thread alone
 };

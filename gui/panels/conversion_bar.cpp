@@ -9,25 +9,29 @@
 
 namespace mpm::gui {
 
-ConversionBar::ConversionBar(QWidget* parent) : QWidget(parent), m_time(plainLabel()) {
-    auto* progress = new QProgressBar;
-    progress->setRange(0, 0);  // the amount of work is unknown
-    progress->setTextVisible(false);
-    progress->setMaximumWidth(80);
-    progress->setAccessibleName(tr("Converting a model"));
-    auto* cancel = new QPushButton(tr("Cancel"));
-    cancel->setAccessibleName(tr("Cancel the conversion"));
-    cancel->setObjectName(QStringLiteral("cancelConversion"));
-    connect(cancel, &QPushButton::clicked, this, &ConversionBar::cancelWanted);
+ConversionBar::ConversionBar(QWidget* parent)
+    : QWidget(parent),
+      m_time(plainLabel()),
+      m_progress(new QProgressBar),
+      m_cancel(new QPushButton(tr("Cancel"))) {
+    m_progress->setRange(0, 0);  // the amount of work is unknown
+    m_progress->setTextVisible(false);
+    m_progress->setMaximumWidth(80);
+    m_cancel->setObjectName(QStringLiteral("cancelConversion"));
+    connect(m_cancel, &QPushButton::clicked, this, &ConversionBar::cancelWanted);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
-    for (QWidget* part : std::initializer_list<QWidget*>{m_time, progress, cancel})
+    for (QWidget* part : std::initializer_list<QWidget*>{m_time, m_progress, m_cancel})
         row->addWidget(part);
     connect(&m_second, &QTimer::timeout, this, &ConversionBar::showTime);
     hide();
 }
 
-void ConversionBar::begin(const QString& file) {
+void ConversionBar::begin(Task task, const QString& file) {
+    m_task = task;
+    const bool converts = task == Task::Conversion;
+    m_progress->setAccessibleName(converts ? tr("Converting a model") : tr("Finding the best speed"));
+    m_cancel->setAccessibleName(converts ? tr("Cancel the conversion") : tr("Cancel the search"));
     setToolTip(QFileInfo(file).fileName().toHtmlEscaped());  // a tool tip may be rich text
     m_since.start();
     m_second.start(1000);
@@ -41,7 +45,10 @@ void ConversionBar::end() {
 }
 
 void ConversionBar::showTime() {
-    m_time->setText(tr("Converting: %1 s").arg(m_since.elapsed() / 1000));
+    const QString words = m_task == Task::Conversion   ? tr("Converting: %1 s")
+                          : m_task == Task::Collection ? tr("Collecting images: %1 s")
+                                                       : tr("Finding the best speed: %1 s");
+    m_time->setText(words.arg(m_since.elapsed() / 1000));
 }
 
 }  // namespace mpm::gui

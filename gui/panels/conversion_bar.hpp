@@ -1,4 +1,4 @@
-// At the lower edge while a model is converted: its name, the time so far, and a button to cancel.
+// At the lower edge while a model is converted or tuned: its name, the time so far, and a button to cancel.
 #pragma once
 
 #include <QElapsedTimer>
@@ -6,16 +6,23 @@
 #include <QWidget>
 
 class QLabel;
+class QProgressBar;
+class QPushButton;
 
 namespace mpm::gui {
 
 class ConversionBar : public QWidget {
     Q_OBJECT
 public:
+    enum class Task { Conversion, Collection, Tuning };  ///< of images, then with these
+
     explicit ConversionBar(QWidget* parent = nullptr);
 
-    void begin(const QString& file);
+    void begin(Task task, const QString& file);
     void end();
+    /// Whether a model is being tuned, or images are collected for that.
+    bool tunes() const { return busy() && m_task != Task::Conversion; }
+    bool busy() const { return m_second.isActive(); }
 
 signals:
     void cancelWanted();
@@ -23,7 +30,10 @@ signals:
 private:
     void showTime();
 
+    Task m_task = Task::Conversion;
     QLabel* m_time;
+    QProgressBar* m_progress;
+    QPushButton* m_cancel;
     QElapsedTimer m_since;
     QTimer m_second;
 };

@@ -158,6 +158,7 @@ void addFileMenu(MainWindow& window) {
               [&window] { window.model().open(QStringLiteral("default")); });
     addRecentModels(window, menu);
     addAction(menu, Actions::tr("A&bout the model…"), {}, [&window] { window.model().describe(); });
+    addAction(menu, Actions::tr("&Find the best speed"), {}, [&window] { window.tuning().begin(); });
     menu->addSeparator();
     addExports(window, menu);
     menu->addSeparator();

@@ -82,6 +82,7 @@ void MainWindow::makeControllers() {
     m_front = std::make_unique<FrontSource>(m_parts);
     m_tabs = new SourceTabs(m_parts, m_front.get());
     m_model = std::make_unique<ModelControl>(m_parts, this);
+    m_tune = std::make_unique<TuneControl>(m_parts, m_front.get(), m_model.get(), this);
     m_watch = std::make_unique<WatchControl>(m_parts, m_front.get());
     m_exports = std::make_unique<Exports>(m_parts, m_front.get());
     m_lanes = std::make_unique<LaneControl>(m_parts, m_front.get());
@@ -89,6 +90,7 @@ void MainWindow::makeControllers() {
     connect(&m_session, &Session::messagePosted, this, &MainWindow::showMessage);
     connect(m_front.get(), &FrontSource::messagePosted, this, &MainWindow::showMessage);
     connect(m_model.get(), &ModelControl::messagePosted, this, &MainWindow::showMessage);
+    connect(m_tune.get(), &TuneControl::messagePosted, this, &MainWindow::showMessage);
     connect(m_watch.get(), &WatchControl::messagePosted, this, &MainWindow::showMessage);
     connect(m_exports.get(), &Exports::messagePosted, this, &MainWindow::showMessage);
 }
@@ -344,6 +346,7 @@ void MainWindow::showImagesOnly(bool only) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     m_model->cancelConversion();
+    m_tune->cancel();
     save();
     event->accept();
 }

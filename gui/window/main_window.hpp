@@ -10,6 +10,7 @@
 #include "gui/window/lane_control.hpp"
 #include "gui/window/model_control.hpp"
 #include "gui/window/source_tabs.hpp"
+#include "gui/window/tune_control.hpp"
 #include "gui/window/watch_control.hpp"
 
 class QSplitter;
@@ -31,6 +32,7 @@ public:
     FrontSource& front() { return *m_front; }
     SourceTabs& sources() { return *m_tabs; }
     ModelControl& model() { return *m_model; }
+    TuneControl& tuning() { return *m_tune; }
     WatchControl& watching() { return *m_watch; }
     Exports& exports() { return *m_exports; }
     LaneControl& lanes() { return *m_lanes; }
@@ -85,6 +87,7 @@ private:
     Parts m_parts;
     std::unique_ptr<FrontSource> m_front;
     std::unique_ptr<ModelControl> m_model;
+    std::unique_ptr<TuneControl> m_tune;
     std::unique_ptr<WatchControl> m_watch;
     std::unique_ptr<Exports> m_exports;
     std::unique_ptr<LaneControl> m_lanes;

@@ -80,7 +80,8 @@ void ModelControl::renameInRules(const std::string& before, const std::string& o
 void ModelControl::connectConverter() {
     ConversionBar* bar = m_parts.conversion;
     connect(bar, &ConversionBar::cancelWanted, this, &ModelControl::cancelConversion);
-    connect(&m_converter, &ModelConverter::started, bar, &ConversionBar::begin);
+    connect(&m_converter, &ModelConverter::started, bar,
+            [bar](const QString& file) { bar->begin(ConversionBar::Task::Conversion, file); });
     connect(&m_converter, &ModelConverter::converted, this, [this, bar](const QString&, const QString& made) {
         bar->end();
         emit messagePosted(tr("Converted to %1").arg(made));
@@ -204,9 +205,25 @@ void ModelControl::offerConversion(const QString& model, const QString& problem)
 }
 
 void ModelControl::convert(const QString& file) {
+    if (m_parts.conversion->tunes())
+        return emit messagePosted(tr("The best speed is being found: wait, or cancel it"), true);
     emit messagePosted(tr("Converting %1 beside the model in use").arg(QFileInfo(file).fileName()));
-    const QString folder = QFileInfo(m_parts.session->profile().storePath()).absolutePath();
-    m_converter.convert(file, folder + QStringLiteral("/models"));
+    m_converter.convert(file, folder());
+}
+
+QString ModelControl::folder() const {
+    return QFileInfo(m_parts.session->profile().storePath()).absolutePath() + QStringLiteral("/models");
+}
+
+void ModelControl::openTuned(const QString& made) {
+    ProfileState& state = m_parts.session->state();
+    state.request.ownSchedule = true;
+    const QString name = safeText(QFileInfo(made).completeBaseName());
+    if (m_facts && state.classNames.count(m_facts->name) != 0) {
+        state.classNames[name] = state.classNames[m_facts->name];
+        m_parts.session->network().setClassNames(state.classNames);
+    }
+    open(made);
 }
 
 void ModelControl::setSafePalette(bool safe) {

@@ -17,6 +17,12 @@ public:
     void open(const QString& model);
     /// Converts a raw export and opens the result.
     void convert(const QString& file);
+    /// The model in use with another method: the classes keep their names, and it merges as it says.
+    void openTuned(const QString& made);
+    /// Models that are made here.
+    QString folder() const;
+    /// Null before the first model.
+    const ModelFactsPtr& facts() const { return m_facts; }
     /// Describes the model in use, as `mpm info` does.
     void describe();
     void cancelConversion() { m_converter.cancel(); }
