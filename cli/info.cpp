@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
+#include "cli/common/network.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/terminal.hpp"
 #include "cli/common/verbs.hpp"
@@ -30,7 +31,7 @@ Exit status: 0 done, 2 wrong usage, 3 not a model.)";
 struct InfoOptions {
     std::string model;
     bool json = false;
-    std::optional<Precision> precision;
+    CommonOptions common;
 };
 
 using nlohmann::json;
@@ -95,15 +96,14 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
 }
 
 /// Layers that a forward in that precision still computes in f32.
-std::vector<std::string> keptInF32(const std::string& path, Precision precision) {
-    pipeline::Network network(path);
-    network.encoder().setPrecision(precision);
-    network.encoder().setMethod("mpm");
-    network.encoder().setSchedule({});
-    cv::Size size = network.info().size;
-    if (size.empty()) size = {512, 512};
-    network.forward(network.blob({cv::Mat(size, CV_8UC3, cv::Scalar::all(0))}));
-    return network.encoder().report().keptInF32;
+std::vector<std::string> keptInF32(const std::string& path, const CommonOptions& common) {
+    return orError<cv::Exception>(kFailed, "", [&] {
+        pipeline::Network network = openNetwork(path, common);
+        network.encoder().setMethod("mpm");
+        network.encoder().setSchedule({});
+        network.forward(network.blob({cv::Mat(network.info().size, CV_8UC3, cv::Scalar::all(0))}));
+        return network.encoder().report().keptInF32;
+    });
 }
 
 void printInfo(const models::Inspection& i, const ModelInfo& info) {
@@ -129,22 +129,24 @@ void printInfo(const models::Inspection& i, const ModelInfo& info) {
 }
 
 int infoVerb(const InfoOptions& o) {
+    applyThreads(o.common);
+    const std::optional<Precision>& precision = o.common.precision;
     try {
         const std::string path = pipeline::findModel(o.model);
         const models::Inspection inspection = models::inspectModel(path);
         const ModelInfo info = inspection.converted ? modelInfo(path) : ModelInfo();
         std::vector<std::string> kept;
-        if (o.precision && inspection.converted) kept = keptInF32(path, *o.precision);
+        if (precision && inspection.converted) kept = keptInF32(path, o.common);
         if (o.json) {
             json root = toJson(o, inspection, info);
-            if (o.precision) root["kept_in_f32"] = kept;
+            if (precision) root["kept_in_f32"] = kept;
             // Other bytes than UTF-8 become the replacement character.
             std::cout << root.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
             return kDone;
         }
         printInfo(inspection, info);
-        if (o.precision && inspection.converted)
-            std::cout << pipeline::precisionName(*o.precision) << "         "
+        if (precision && inspection.converted)
+            std::cout << pipeline::precisionName(*precision) << "         "
                       << (kept.empty() ? "every layer" : "every layer but " + joinedList(kept, kept.size()))
                       << '\n';
     } catch (const models::Refusal& refusal) {
@@ -165,7 +167,8 @@ void addInfo(CLI::App& app, Action& action) {
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
     addParsed(*verb, "--precision", "also list the layers that would stay in f32", precisionForm(true),
-              options->precision, parsePrecision);
+              options->common.precision, parsePrecision);
+    addCommonOptions(*verb, options->common, false, false);
     verb->footer(kInfoExamples);
     verb->callback([options, &action] { action = [options] { return infoVerb(*options); }; });
 }

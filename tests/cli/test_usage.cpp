@@ -197,6 +197,11 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     EXPECT_FALSE(std::filesystem::exists(path("out.onnx")));
     expect(2, {"info"}, "MODEL");
     expect(2, {"info", path("model.onnx"), "--frobnicate"}, "--frobnicate");
+    expect(2, {"info", path("model.onnx"), "--device", "tpu"}, "--device");
+    EXPECT_EQ(
+        mpmProgram({"info", path("model.onnx"), "--device", "cpu", "--threads", "1", "--precision", "i8"})
+            .status,
+        0);
     expect(3, {"info", path("missing.onnx")}, "missing.onnx");
     expect(3, {"info", path("notes.txt")}, "notes.txt");
     expect(2, {"doctor", "more"}, "more");
