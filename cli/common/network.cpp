@@ -83,7 +83,7 @@ std::string methodsHelp() {
            "  cts         four patches of one class share a token, in models with a policy; shared= (that of "
            "the "
            "file), policy=learned (random, oracle)\n"
-           "A schedule may follow: mpm:2+5 merges before blocks 2 and 5.";
+           "A schedule may follow: mpm:2+5 merges before blocks 2 and 5. tome and algm have their own.";
 }
 
 }  // namespace mpm::cli

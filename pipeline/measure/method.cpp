@@ -124,6 +124,9 @@ void checkMethods(const std::vector<Method>& methods) {
                 continue;
             }
             mpm::matchingCost(method.name, {});
+            if (method.blocks && (method.name == "none" || mpm::ignoresSchedule(method.name)))
+                reject(method, (method.name == "none" ? "merges nothing" : "has its own blocks") +
+                                   std::string("; write ") + method.name);
         } catch (const cv::Exception& error) {
             reject(method, error.err);
         }
@@ -171,11 +174,9 @@ int mostFrequent(const cv::Mat& labels) {
 ShareMethod shareMethodOf(const Method& method) {
     const std::string wanted = "write cts, or cts:shared=120,policy=random (learned, random or oracle)";
     ShareMethod share;
+    if (method.blocks) reject(method, wanted);
     const size_t colon = method.name.find(':');
-    if (colon == std::string::npos) {
-        if (method.blocks) reject(method, wanted);
-        return share;
-    }
+    if (colon == std::string::npos) return share;
     std::istringstream entries(method.name.substr(colon + 1));
     for (std::string entry; std::getline(entries, entry, ',');) {
         const size_t equals = std::min(entry.find('='), entry.size());

@@ -118,6 +118,7 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     eval("--compare", "none,magic");
     eval("--compare", "tome:r=x");
     eval("--compare", "tome:speed=2");
+    eval("--compare", "none,tome:r=2:2+5");
     eval("--shard", "0/4");
     eval("--shard", "5/4");
     eval("--shard", "half");

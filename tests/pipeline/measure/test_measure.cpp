@@ -61,6 +61,9 @@ TEST(Method, BlocksMayFollowParameters) {
     EXPECT_FALSE(methods[3].blocks);
     EXPECT_NO_THROW(checkMethods(methods));
     expectSettingsError([] { methodsFrom("mpm:pairs=0.4:3+1"); }, "mpm:pairs=0.4:3+1");
+    for (const char* text : {"tome:r=2:2+5", "algm:5"})
+        expectSettingsError([&] { checkMethods(methodsFrom(text)); }, "has its own blocks");
+    expectSettingsError([] { checkMethods(methodsFrom("none:2")); }, "merges nothing");
     EXPECT_EQ(usualBlocks("gentle", 12), (std::vector<int>{1, 3, 5, 7, 9}));
     EXPECT_EQ(usualBlocks("gentle", 6), (std::vector<int>{1, 3}));
     EXPECT_EQ(usualBlocks("gentle", 24).back(), 17);
@@ -117,8 +120,8 @@ TEST(Method, SharingIsRead) {
     EXPECT_EQ(shareMethodOf(methods[2]).policy, ShareMethod::Policy::Random);
     EXPECT_EQ(shareMethodOf(methods[3]).policy, ShareMethod::Policy::Oracle);
     EXPECT_NO_THROW(checkMethods(methods));
-    for (const char* wrong :
-         {"cts:shared=-1", "cts:shared=", "cts:shared=2x", "cts:policy=best", "cts:r=3", "cts:2"})
+    for (const char* wrong : {"cts:shared=-1", "cts:shared=", "cts:shared=2x", "cts:policy=best", "cts:r=3",
+                              "cts:2", "cts:shared=3:2"})
         expectSettingsError([&] { checkMethods(methodsFrom(wrong)); }, "write cts");
 }
 
