@@ -301,10 +301,10 @@ double Prover::worstAtSelection(size_t input, const std::string& converted, cons
                                 Proof& proof) const {
     const List<Tensor>& expected = m_expected[input];
     const std::map<std::string, cv::Mat> imposed = runImposed(input, converted);
-    std::vector<cv::Mat> outputs;
-    for (const std::string& name : m_outputNames)
-        outputs.push_back(imposed.at(name));
-    double worst = differenceOfAll(expected, outputs, labels);
+    double worst = 0;
+    for (size_t k = 0; k < m_outputNames.size(); ++k)
+        if (!m_selections.gives(m_outputNames[k]))
+            worst = std::max(worst, differenceAt(expected, k, imposed.at(m_outputNames[k]), labels));
     const size_t own = m_outputNames.size(), rows = own + 2 * m_selections.count();
     bool same = true;
     for (size_t k = 0; k < m_selections.count(); ++k) {

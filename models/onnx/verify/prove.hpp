@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include <opencv2/core.hpp>
 
@@ -19,6 +20,8 @@ public:
     size_t count() const { return m_all.size(); }
     const std::string& nameOf(size_t selection) const { return m_all[selection].name; }
     int64_t axisOf(size_t selection) const { return m_all[selection].axis; }
+    /// Whether an output of the original is the indices of a selection.
+    bool gives(const std::string& output) const { return m_outputs.count(output) != 0; }
 
     /// The original with more outputs behind its own: scores and indices of each selection, then everything
     /// that is picked from.
@@ -31,8 +34,9 @@ public:
 
 private:
     struct Selection {
-        std::string name;  // of the node, for messages
-        std::string scoresName, indicesName;
+        std::string name;               // of the node, for messages
+        List<std::string> scoresNames;  // of the same elements
+        std::string indicesName;
         int scores = kAbsent, indices = kAbsent;
         int64_t axis = -1;
     };
@@ -45,6 +49,7 @@ private:
 
     List<Selection> m_all;
     List<Value> m_rows;
+    std::set<std::string> m_outputs;
 };
 
 /// How the choice of one selection along an axis differs from the original's.

@@ -25,11 +25,29 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
+// Of a value and of those with the same elements that it comes from: a conversion keeps one of them.
+List<std::string> namesOfElements(const Graph& graph, int value) {
+    List<std::string> names{graph.values[value].name};
+    for (const Node* node = graph.nodeOf(value);
+         node && node->isAny({"Cast", "CastLike", "Dropout", "Expand", "Identity", "Reshape"}) &&
+         node->input(0) != kAbsent;
+         node = graph.nodeOf(node->inputs[0]))
+        names.push_back(graph.values[node->inputs[0]].name);
+    return names;
+}
+
 int valueNamed(const Graph& graph, const std::string& name) {
     for (const Node& node : graph.nodes)
         for (const int out : node.outputs)
             if (out != kAbsent && graph.values[out].name == name) return out;
     return kAbsent;
+}
+
+// Whole numbers of an output, which no node reads: the nodes read what they are made from.
+bool makesOutput(const Graph& graph, const Node* node) {
+    return node && node->is("Cast") &&
+           std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                       [&](const Port& port) { return port.value == node->outputs[0]; });
 }
 
 }  // namespace
@@ -44,8 +62,10 @@ Selections::Selections(const Graph& original) {
         found.axis = node.getInt("axis", -1);
         found.scores = node.inputs[0];
         found.indices = node.outputs[1];
-        found.scoresName = original.values[found.scores].name;
+        found.scoresNames = namesOfElements(original, found.scores);
         found.indicesName = original.values[found.indices].name;
+        for (const Port& port : original.outputs)
+            if (port.value == found.indices) m_outputs.insert(port.name);
         m_all.push_back(found);
         addPickedFrom(original, found.indices);
     }
@@ -79,8 +99,12 @@ Graph Selections::observed(Graph original) const {
 Graph Selections::imposed(const Graph& converted, const List<Tensor>& added) const {
     Graph result = converted;
     for (size_t k = 0; k < m_all.size(); ++k) {
-        const int scores = valueNamed(converted, m_all[k].scoresName),
-                  indices = valueNamed(converted, m_all[k].indicesName);
+        int scores = kAbsent;
+        for (const std::string& name : m_all[k].scoresNames)
+            if (scores == kAbsent) scores = valueNamed(converted, name);
+        int indices = valueNamed(converted, m_all[k].indicesName);
+        if (const Node* node = converted.nodeOf(indices); makesOutput(converted, node))
+            indices = node->inputs[0];
         if (scores == kAbsent || indices == kAbsent)
             throw Refusal("the conversion cannot be proved: the scores of " + m_all[k].name +
                           " are not in the converted model");
@@ -88,7 +112,8 @@ Graph Selections::imposed(const Graph& converted, const List<Tensor>& added) con
         Port given = Port::of(result.addValue(name), name, Type::Float, added[2 * k + 1].shape());
         given.hasShape = true;
         for (Node& node : result.nodes)
-            std::replace(node.inputs.begin(), node.inputs.end(), indices, given.value);
+            if (!makesOutput(converted, &node))
+                std::replace(node.inputs.begin(), node.inputs.end(), indices, given.value);
         result.inputs.push_back(given);
         addOutput(result, scores, "mpm.scores." + std::to_string(k), Type::Float, added[2 * k].shape());
         addOutput(result, indices, "mpm.indices." + std::to_string(k), Type::Float, given.dims);

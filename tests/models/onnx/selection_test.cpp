@@ -1,6 +1,7 @@
 // Detectors that choose the best places by their scores, in the forms that they are exported in.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "converted_export.hpp"
 
@@ -29,15 +30,19 @@ protected:
         return m.block(x);
     }
 
-    void finishBestPlaces() {
+    using Change = std::function<int(int)>;
+
+    // Returns the places.
+    int finishBestPlaces(const Change& change = [](int most) { return most; }) {
         const int x = tokens();
         const int scores = m.linear(x, kDim, 5), boxes = m.linear(x, kDim, 4);
         const int most = g.node("ReduceMax", {scores});
         g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
-        g.node("TopK", {most, g.ints({7})});
+        g.node("TopK", {change(most), g.ints({7})});
         const int best = g.outputOf(1);
         g.output(picked(boxes, best, 7, 4), "dets", {1, 7, 4});
         g.output(picked(scores, best, 7, 5), "labels", {1, 7, 5});
+        return best;
     }
 
     void finishPlacesAndClasses() {
@@ -114,6 +119,35 @@ TEST_F(Selection, OfPlacesAndClassesAtOnce) {
     finishPlacesAndClasses();
     convert();
     EXPECT_NE(m_converted.metadata.at("mpm.detections").find(R"("activation":"none")"), std::string::npos);
+}
+
+// The conversion removes what does nothing.
+TEST_F(Selection, OfScoresUnderAnotherName) {
+    const auto cast = [this](int x, int64_t type) {
+        const int y = g.node("Cast", {x});
+        g.with("to", Attribute::of(type));
+        return y;
+    };
+    const Change changes[] = {[this](int x) { return g.node("Identity", {x}); },
+                              [this](int x) { return g.node("Dropout", {x}); },
+                              [this](int x) {
+                                  return reshaped(x, {1, 49});
+                              },
+                              [&](int x) { return cast(g.node("Identity", {cast(x, 10)}), 1); }};
+    for (const Change& change : changes) {
+        m = SmallExport(1);
+        finishBestPlaces(change);
+        convert();
+        EXPECT_EQ(count("MpmTopK"), 1);
+    }
+}
+
+TEST_F(Selection, OfPlacesThatAreAnOutputToo) {
+    g.integers(finishBestPlaces(), "places", {1, 7});
+    convert();
+    ASSERT_EQ(m_converted.outputs.size(), 3u);
+    EXPECT_EQ(m_converted.outputs[2].type, models::Type::Int);
+    EXPECT_EQ(count("MpmGatherRows"), 2);
 }
 
 // As the exporter notes them. Scores may have the background behind the classes; labels are ids.
