@@ -54,15 +54,6 @@ std::vector<std::string> childEnvironment() {
     return all;
 }
 
-/// The program's own defaults would replace these settings of the window.
-void addSettings(std::vector<std::string>& words) {
-    const std::pair<const char*, const char*> settings[] = {{"MPM_DEVICE", "--device"},
-                                                            {"MPM_PRECISION", "--precision"}};
-    for (const auto& [variable, option] : settings)
-        if (const std::string value = qgetenv(variable).toStdString(); !value.empty())
-            words.insert(words.end(), {option, value});
-}
-
 /// Without loss: the network sees the pixels that the window saw.
 void writeImage(const QImage& image, const std::string& file) {
     QBuffer bytes;
@@ -200,9 +191,8 @@ void ModelTuner::search(const QString& model, const std::vector<QImage>& images,
         makePrivateFolders(frames);
         for (std::size_t i = 0; i < images.size(); ++i)
             writeImage(images[i], frames + '/' + std::to_string(i) + ".png");
-        std::vector<std::string> words{"mpm",  "tune",   QFileInfo(model).absoluteFilePath().toStdString(),
-                                       frames, "--json", json};
-        addSettings(words);
+        const std::vector<std::string> words{
+            "mpm", "tune", QFileInfo(model).absoluteFilePath().toStdString(), frames, "--json", json};
         child.start(programPath(), words, childEnvironment(), true);
         end = child.wait(kLongestSearch, kMostOutput);
         if (end.how == ChildEnd::How::Exited) readResults(QString::fromStdString(json), found);
