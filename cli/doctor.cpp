@@ -11,6 +11,7 @@
 #include "cli/common/error.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/verbs.hpp"
+#include "mpm_layer/dnn/opencv.hpp"
 #include "pipeline/measure/head.hpp"
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/names.hpp"
@@ -91,7 +92,7 @@ int doctor(const CommonOptions& options) {
     line("mpm", mpm::version());
     line("OpenCV", cv::getVersionString());
     line("DNN engine",
-         cv::getVersionMajor() >= 5 ? "5.x (new engine, classic where it cannot)" : "4.x (fixed shapes)");
+         dnn::kHasDynamicShapes ? "5.x (new engine, classic where it cannot)" : "4.x (fixed shapes)");
     line("CPU", pipeline::cpuName());
     line("CPU features", pipeline::cpuFeatures() + limitOfFeatures());
     line("CPU threads", cv::format("%d of %d, pool: %s", cv::getNumThreads(), cv::getNumberOfCPUs(),

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Checks the allowed dependencies between folders. Reads the #include and target_link_libraries lines of every folder.
+# Also, that a single header asks what the OpenCV at hand has.
 #   tests/check_layering.sh [ROOT]        checks the tree (default: this tree)
 #   tests/check_layering.sh --self-test   plants a violation of each kind in a copy and checks that each is found
 set -eu
@@ -155,6 +156,11 @@ self_test() {
     plant gui/dialogs/planted.cpp '#include "gui/window/main_window.hpp"'
     plant gui/window/planted.cpp '#include "gui/headless/headless.hpp"'
     plant gui/views/planted.cpp '#include "models/onnx/convert.hpp"'
+    plant pipeline/draw/planted.cpp '#include "mpm_layer/dnn/opencv.hpp"'
+    plant pipeline/segment/planted.cpp '    if (cv::getVersionMajor() == 5) return;'
+    plant models/onnx/verify/planted.cpp '#if CV_VERSION_MAJOR < 5'
+    plant cli/planted.cpp '#  elif defined(CV_64S)'
+    plant python/src/planted.cpp '#ifdef MPM_OPENCV_INT64'
     self_test_folders
     echo "check_layering: $planted planted violations, all caught"
 }

@@ -1,7 +1,9 @@
 # The allowed dependencies: a folder (the longest prefix of a file's path counts) and the folders that it may include or
 # link. A folder means all below it; with "=" in front itself only. Folders outside mpm_layer use the public header
-# only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static.
+# only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static. The header of the differences between OpenCV's
+# versions is a folder of its own here.
 BEGIN {
+    opencv = "mpm_layer/dnn/opencv.hpp"
     may["base"] = "base"
     may["mpm_layer"] = "base mpm mpm_layer"
     may["mpm_layer/merge"] = "base mpm mpm_layer/merge mpm_layer/kernels"
@@ -19,6 +21,7 @@ BEGIN {
     may["pipeline"] = "base mpm street pipeline"
     may["pipeline/chart"] = "base pipeline/chart pipeline/draw"
     may["pipeline/measure"] = "base mpm street pipeline/dataset pipeline/metric pipeline/segment pipeline/measure"
+    may["pipeline/segment"] = may["pipeline"] " " opencv
     may["pipeline/tune"] = may["pipeline/measure"] " pipeline/tune"
     may["pipeline/report"] = may["pipeline/tune"] " pipeline/report"
     may["models/onnx"] = "base mpm models/onnx"
@@ -31,7 +34,7 @@ BEGIN {
     may["models/onnx/match"] = may["models/onnx/trace"] " models/onnx/decoder models/onnx/passes models/onnx/match"
     may["models/onnx/fused"] = "base models/onnx/ir models/onnx/eval models/onnx/trace models/onnx/match models/onnx/fused"
     may["models/onnx/layers"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/layers"
-    may["models/onnx/verify"] = "base mpm models/onnx/ir models/onnx/io models/onnx/eval models/onnx/verify"
+    may["models/onnx/verify"] = "base mpm models/onnx/ir models/onnx/io models/onnx/eval models/onnx/verify " opencv
     may["models/torch"] = "base"
     may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
     may["models/torch/model"] = may["models/torch/files"] " models/torch/model"
@@ -41,13 +44,13 @@ BEGIN {
     may["models/torch/export"] = may["models/torch/model"] " models/torch/export =models/onnx models/onnx/ir models/onnx/io mpm pipeline/dataset"
     may["models/torch/commands"] = may["models/torch/train"] " models/torch/import models/torch/export models/torch/commands"
     may["models/torch/CMakeLists.txt"] = may["models/torch/commands"] " =models/onnx mpm models/torch"
-    may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli"
+    may["cli"] = "base mpm =models/onnx models/onnx/io street pipeline cli " opencv
     may["cli/common"] = "base mpm =models/onnx models/onnx/io street pipeline cli/common"
     may["cli/run"] = may["cli/common"] " cli/run"
     may["cli/bench"] = may["cli/common"] " cli/bench"
     may["cli/eval"] = may["cli/common"] " cli/eval"
     may["cli/docs"] = "base mpm cli/common cli/docs"
-    may["python"] = "base mpm =models/onnx models/onnx/ir models/onnx/io pipeline python"
+    may["python"] = "base mpm =models/onnx models/onnx/ir models/onnx/io pipeline python " opencv
     may["gstreamer"] = "base mpm pipeline gstreamer"
     may["gui"] = "base mpm =models/onnx street pipeline gui"
     monitor = "base mpm street pipeline gui/text"
@@ -129,8 +132,12 @@ FILENAME !~ /CMakeLists\.txt$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     sub(/[>"].*/, "", name)
     target = ""
     if (name ~ /^mpm\//) target = "mpm"
-    else if (name ~ /^(base|mpm_layer|street|pipeline|models|cli|gui|python|gstreamer)\//) { target = name; sub(/\/[^\/]*$/, "", target) }
+    else if (name ~ /^(base|mpm_layer|street|pipeline|models|cli|gui|python|gstreamer)\//) { target = name; if (name != opencv) sub(/\/[^\/]*$/, "", target) }
     visit(name, target)
+}
+
+FILENAME !~ /CMakeLists\.txt$/ && FILENAME != opencv && /getVersionM|CV_VERSION_M|^[ \t]*#[ \t]*(el)?if.*([^A-Z_]CV_|MPM_OPENCV_)/ {
+    complain("what differs between OpenCV's versions belongs in " opencv)
 }
 
 FILENAME ~ /CMakeLists\.txt$/ {

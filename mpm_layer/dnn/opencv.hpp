@@ -1,5 +1,6 @@
 // Everything that differs between the versions of OpenCV's dnn module and their engines. CMake tests for
-// features (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; nothing here asks for a version.
+// features (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; nothing here asks for a version. Folders
+// outside mpm_layer may include it, so it needs no code of the library.
 #pragma once
 
 #include <string>
@@ -18,7 +19,15 @@ using Shape = cv::dnn::MatShape;
 #ifdef MPM_OPENCV_INT64
 constexpr int kInteger = CV_64S;
 #else
-constexpr int kInteger = CV_32F;                                                // every blob is f32 there
+constexpr int kInteger = CV_32F;  // every blob is f32 there
+#endif
+constexpr bool kHasInt64 = kInteger != CV_32F;
+
+/// Whether there is an engine with shapes that depend on data.
+#ifdef MPM_OPENCV_DYNAMIC
+constexpr bool kHasDynamicShapes = true;
+#else
+constexpr bool kHasDynamicShapes = false;
 #endif
 
 /// cv::dnn::Layer with the same functions to override in every version. A layer keeps nothing of
@@ -123,6 +132,37 @@ inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
 #endif
+}
+
+/// To call before an input of the same shape as the last. If the number of tokens changes, the engine with
+/// dynamic shapes may keep the old inner sizes, and its results are wrong (OpenCV 5.0). An input of another
+/// shape in between makes it update the sizes.
+inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
+                       [[maybe_unused]] const std::string& input) {
+#ifdef MPM_OPENCV_DYNAMIC
+    const int shape[] = {blob.size[0], blob.size[1], 16, 16};
+    net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)), input);
+#endif
+}
+
+/// What a layer reads and writes: numbers that the engine with dynamic shapes gives; none in other engines.
+struct LayerValues {
+    std::vector<int> inputs, outputs;
+    bool readsImage = false;  ///< an input of the network
+};
+
+inline LayerValues valuesOf([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] int layer) {
+    LayerValues values;
+#ifdef MPM_OPENCV_DYNAMIC
+    const cv::Ptr<cv::dnn::Layer> found = net.getLayer(layer);
+    for (const cv::dnn::Arg& input : found->inputs) {
+        values.inputs.push_back(input.idx);
+        values.readsImage = values.readsImage || net.argKind(input) == cv::dnn::DNN_ARG_INPUT;
+    }
+    for (const cv::dnn::Arg& output : found->outputs)
+        values.outputs.push_back(output.idx);
+#endif
+    return values;
 }
 
 inline cv::dnn::Net readOnnx(const std::string& path) {

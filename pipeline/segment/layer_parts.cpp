@@ -7,6 +7,8 @@
 
 #include <mpm/layers.hpp>
 
+#include "mpm_layer/dnn/opencv.hpp"
+
 namespace mpm::pipeline {
 
 namespace {
@@ -54,26 +56,21 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     return nodes;
 }
 
-#ifdef MPM_OPENCV_DYNAMIC
 FlowNodes newNodes(cv::dnn::Net& net, size_t count) {
     FlowNodes nodes;
     std::map<int, size_t> makers;
     for (size_t node = 0; node < count; ++node) {
-        const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(static_cast<int>(node));
-        nodes.push_back({static_cast<int>(node), node, {}, {}, layer->type});
-        for (const cv::dnn::Arg& input : layer->inputs) {
-            const auto found = makers.find(input.idx);
-            if (found != makers.end())
+        const int id = static_cast<int>(node);
+        const dnn::LayerValues values = dnn::valuesOf(net, id);
+        nodes.push_back({id, node, {}, {}, net.getLayer(id)->type, values.readsImage});
+        for (const int input : values.inputs)
+            if (const auto found = makers.find(input); found != makers.end())
                 addInput(nodes, node, found->second);
-            else if (net.argKind(input) == cv::dnn::DNN_ARG_INPUT)
-                nodes[node].live = true;
-        }
-        for (const cv::dnn::Arg& output : layer->outputs)
-            makers[output.idx] = node;
+        for (const int output : values.outputs)
+            makers[output] = node;
     }
     return nodes;
 }
-#endif
 
 FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
     const std::vector<cv::String> names = net.getLayerNames();
@@ -81,11 +78,7 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
         const int last = output.empty() ? -1 : net.getLayerId(output);
         return classicNodes(net, names, last < 0 ? std::numeric_limits<int>::max() : last);
     }
-#ifdef MPM_OPENCV_DYNAMIC
     return newNodes(net, names.size());
-#else
-    return {};
-#endif
 }
 
 /// The choice of proposals in a detector: the first MpmTopK of each path behind the encoder, and the

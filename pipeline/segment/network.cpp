@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/printable.hpp"
+#include "mpm_layer/dnn/opencv.hpp"
 #include "pipeline/segment/model_file.hpp"
 
 namespace mpm::pipeline {
@@ -189,12 +190,7 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
     const bool takesSize = detects() && !m_info.detections->sizeInput.empty();
     // OpenCV 5's engine wants a name if there are several inputs.
     const std::string input = takesSize ? m_info.input : "";
-    // If the number of tokens changes but the input's shape does not, OpenCV 5.0's engine keeps the old inner
-    // sizes, and its results are wrong. An input of another shape in between makes it update the sizes.
-    if (cv::getVersionMajor() == 5 && cv::getVersionMinor() == 0) {
-        const int shape[] = {blob.size[0], blob.size[1], 16, 16};
-        m_net.setInput(cv::Mat(4, shape, CV_32F, cv::Scalar(0)), input);
-    }
+    dnn::resetSizes(m_net, blob, input);
     m_net.setInput(blob, input);
     if (!takesSize) return;
     cv::Mat sides(blob.size[0], 2, CV_32F);
@@ -204,9 +200,7 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
         sides.at<float>(i, 0) = static_cast<float>(widthFirst ? size.width : size.height);
         sides.at<float>(i, 1) = static_cast<float>(widthFirst ? size.height : size.width);
     }
-#ifdef CV_64S
-    if (m_info.detections->sizeIsInt64) sides.convertTo(sides, CV_64S);
-#endif
+    if (m_info.detections->sizeIsInt64) sides.convertTo(sides, dnn::kInteger);
     m_net.setInput(sides, m_info.detections->sizeInput);
 }
 

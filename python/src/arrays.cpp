@@ -1,6 +1,7 @@
 // Arrays of the C interface as matrices and back; buffers; images in files.
 #include <opencv2/imgcodecs.hpp>
 
+#include "mpm_layer/dnn/opencv.hpp"
 #include "pipeline/image/read.hpp"
 #include "python/src/border.hpp"
 
@@ -12,15 +13,11 @@ struct Type {
     int type, depth;
 };
 constexpr Type kTypes[] = {{MPM_F32, CV_32F}, {MPM_I32, CV_32S}, {MPM_U8, CV_8U},   {MPM_I8, CV_8S},
-                           {MPM_U16, CV_16U}, {MPM_I16, CV_16S}, {MPM_F64, CV_64F},
-#ifdef MPM_OPENCV_INT64
-                           {MPM_I64, CV_64S}
-#endif
-};
+                           {MPM_U16, CV_16U}, {MPM_I16, CV_16S}, {MPM_F64, CV_64F}, {MPM_I64, dnn::kInteger}};
 
 int depthOf(int type) {
     for (const Type& known : kTypes)
-        if (known.type == type) return known.depth;
+        if (known.type == type && (type != MPM_I64 || dnn::kHasInt64)) return known.depth;
     throw WrongValue("an array has a type that this OpenCV does not have");
 }
 

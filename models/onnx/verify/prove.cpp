@@ -15,6 +15,7 @@
 #include "models/onnx/io/read.hpp"
 #include "models/onnx/io/write.hpp"
 #include "models/onnx/ir/job.hpp"
+#include "mpm_layer/dnn/opencv.hpp"
 
 namespace mpm::models {
 namespace {
@@ -144,12 +145,10 @@ Held roomForInput(const Shape& shape) {
 
 // As the engine has it.
 cv::Mat blobOf(const TrialInput& input) {
-#ifdef CV_64S
+    if (input.type == Type::Float) return input.values;
     cv::Mat integers;
-    input.values.convertTo(integers, CV_64S);
-    if (input.type != Type::Float) return integers;
-#endif
-    return input.values;
+    input.values.convertTo(integers, dnn::kInteger);
+    return integers;
 }
 
 std::vector<cv::Mat> forward(const std::string& path, const Trial& trial,

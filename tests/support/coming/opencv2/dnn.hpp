@@ -29,6 +29,7 @@ using MatType = int;
 struct Arg {
     int idx = 0;
 };
+enum ArgKind { DNN_ARG_INPUT = 2 };
 
 class Layer : public Algorithm {
 public:
@@ -79,6 +80,8 @@ public:
     std::vector<String> getLayerNames() const { return {}; }
     int getLayerId(const String&) const { return -1; }
     Ptr<Layer> getLayer(int) const { return {}; }
+    ArgKind argKind(Arg) const { return DNN_ARG_INPUT; }
+    void setInput(InputArray, const String&) {}
     void enableWinograd(bool) {}
 };
 
