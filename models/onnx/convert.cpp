@@ -233,7 +233,7 @@ private:
         if (m_options.allClasses) checkClasses(m_options, graph);
         m_labels = labelsOf(graph);
         const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
-        describeBoxes(m_options, chooses, *m_original, m_prover->results(), graph);
+        describeBoxes(m_options, chooses, *m_original, m_prover->results(), m_own->size, graph);
         nameClassesAsExported(graph);
         if (m_labels.labels >= 0 && m_options.form == Form::Layers)
             throw Refusal("labels come with --form fused only");

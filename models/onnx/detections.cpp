@@ -17,7 +17,8 @@ using nlohmann::json;
 
 class Guess {
 public:
-    Guess(const Graph& graph, const List<Tensor>& results) : m_graph(graph), m_results(results) {}
+    Guess(const Graph& graph, const List<Tensor>& results, const cv::Size& image)
+        : m_graph(graph), m_results(results), m_image(image) {}
 
     json run() {
         findOutputs();
@@ -66,10 +67,17 @@ private:
             const bool isFloat = m_results[k].isFloat();
             if (rankOf(k) == 2) (isFloat ? m_scores : m_labels) = k;
             if (rankOf(k) == 3 && isFloat && !m_scores) m_scores = k;
-            if (rankOf(k) == 4 && isFloat) m_masks = k;
+            if (rankOf(k) == 4 && isFloat && !m_masks && isOfImage(m_results[k])) m_masks = k;
         }
         if (m_scores && m_results[*m_scores].rank() == 2 && !m_labels) m_scores.reset();
         if (m_scores && m_results[*m_scores].rank() == 3) m_labels.reset();
+    }
+
+    // Keypoints have as many axes. Sides that do not divide the image's are rounded.
+    bool isOfImage(const Tensor& masks) const {
+        const auto rows = static_cast<double>(masks.dim(2)), columns = static_cast<double>(masks.dim(3));
+        return std::abs(rows * m_image.width - columns * m_image.height) <
+               std::max(m_image.width, m_image.height);
     }
 
     template <typename Test>
@@ -103,6 +111,7 @@ private:
 
     const Graph& m_graph;
     const List<Tensor>& m_results;
+    const cv::Size m_image;
     std::optional<size_t> m_boxes, m_scores, m_labels, m_masks;
 };
 
@@ -176,7 +185,7 @@ bool choosesByScore(const Graph& graph) {
 }
 
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
-                   const List<Tensor>& results, Graph& graph) {
+                   const List<Tensor>& results, const cv::Size& image, Graph& graph) {
     constexpr const char* kKey = "mpm.detections";
     if (options.detections == "none") {
         graph.metadata.erase(kKey);
@@ -184,7 +193,7 @@ void describeBoxes(const ConvertOptions& options, bool guess, const Graph& origi
         checkDetections(options.detections, graph, original, results);
         graph.metadata[kKey] = options.detections;
     } else if (guess && !graph.metadata.count(kKey) && results.size() >= original.outputs.size()) {
-        const json all = Guess(original, results).run();
+        const json all = Guess(original, results, image).run();
         if (!all.empty()) graph.metadata[kKey] = all.dump(-1, ' ', false, json::error_handler_t::replace);
     }
 }

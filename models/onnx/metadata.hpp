@@ -24,11 +24,12 @@ void nameClasses(std::int64_t count, Graph& graph);
 void nameClassesAsExported(Graph& graph);
 
 /// mpm.detections: as the options say, else as it is, else, if `guess`, as the export's declarations and its
-/// results on one random image suggest. `results` are in the order of the export's outputs, perhaps with more
-/// behind them. Options that are not an object, or name outputs that do not exist or whose results have other
-/// shapes than boxes, scores, masks and labels, end in cv::Exception (StsOutOfRange).
+/// results on one random image of the size `image` suggest. `results` are in the order of the export's
+/// outputs, perhaps with more behind them. Options that are not an object, or name outputs that do not exist
+/// or whose results have other shapes than boxes, scores, masks and labels, end in cv::Exception
+/// (StsOutOfRange).
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
-                   const List<Tensor>& results, Graph& graph);
+                   const List<Tensor>& results, const cv::Size& image, Graph& graph);
 
 /// The metadata of a converted model stays unless the options replace it.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,

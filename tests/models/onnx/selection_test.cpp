@@ -34,8 +34,8 @@ protected:
 
     // Returns the places.
     int finishBestPlaces(const Change& change = [](int most) { return most; }) {
-        const int x = tokens();
-        const int scores = m.linear(x, kDim, 5), boxes = m.linear(x, kDim, 4);
+        m_tokens = tokens();
+        const int scores = m.linear(m_tokens, kDim, 5), boxes = m.linear(m_tokens, kDim, 4);
         const int most = g.node("ReduceMax", {scores});
         g.with("axes", Attribute::of(List<int64_t>{-1})).with("keepdims", Attribute::of(int64_t{0}));
         g.node("TopK", {change(most), g.ints({7})});
@@ -66,6 +66,8 @@ protected:
         convert(options);
         return modelInfo(m_folder / "out.onnx").labels;
     }
+
+    int m_tokens = 0;  // that the places are of
 };
 
 TEST_F(Selection, OfTheBestPlaces) {
@@ -93,6 +95,16 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const std::string& text = m_converted.metadata.at("mpm.detections");
     EXPECT_NE(text.find(R"("boxes":"pred_boxes")"), std::string::npos) << text;
     EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
+}
+
+// Masks have the aspect of the image, keypoints do not.
+TEST_F(Selection, KeypointsAreNoMasks) {
+    const int best = finishBestPlaces(), rows = picked(m_tokens, best, 7, kDim);
+    g.output(reshaped(m.linear(rows, kDim, 12 * 16), {1, 7, 12, 16}), "masks", {1, 7, 12, 16});
+    g.output(reshaped(m.linear(rows, kDim, 17 * 3), {1, 7, 17, 3}), "keypoints", {1, 7, 17, 3});
+    convert();
+    const std::string& text = m_converted.metadata.at("mpm.detections");
+    EXPECT_NE(text.find(R"("masks":"masks")"), std::string::npos) << text;
 }
 
 // memory[batch, places] of PyTorch is a GatherND: of pairs, or of the places in each image.
