@@ -124,8 +124,6 @@ private:
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph original = readInput(&m_conversion.notes);
-        m_conversion.pixels =
-            pixelsFor(m_options, original.metadata, choosesByScore(original), m_conversion.notes);
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
         m_original = &original;
@@ -234,6 +232,10 @@ private:
         m_labels = labelsOf(graph);
         const bool chooses = domainVersion(graph) > 2 && m_labels.labels < 0;
         describeBoxes(m_options, chooses, *m_original, m_prover->results(), m_own->size, graph);
+        if (!m_conversion.pixels.known) {
+            const bool detector = choosesByScore(*m_original) || graph.metadata.count("mpm.detections");
+            m_conversion.pixels = pixelsFor(m_options, m_original->metadata, detector, m_conversion.notes);
+        }
         nameClassesAsExported(graph);
         if (m_labels.labels >= 0 && m_options.form == Form::Layers)
             throw Refusal("labels come with --form fused only");

@@ -107,6 +107,20 @@ TEST_F(Selection, KeypointsAreNoMasks) {
     EXPECT_NE(text.find(R"("masks":"masks")"), std::string::npos) << text;
 }
 
+// A choice by score is no condition. Files of version 1 have no guess.
+TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
+    const int x = tokens();
+    g.output(m.linear(x, kDim, 4), "boxes", {1, 49, 4});
+    g.output(m.linear(x, kDim, 5), "logits", {1, 49, 5});
+    EXPECT_EQ(convert().pixels.mean, cv::Scalar(0.5, 0.5, 0.5));
+    models::ConvertOptions options;
+    options.detections = R"({"boxes":"boxes","scores":"logits"})";
+    EXPECT_EQ(convert(options).pixels.mean, cv::Scalar(0.485, 0.456, 0.406));
+    const std::string out = m_folder / "gentle.onnx";
+    EXPECT_FALSE(models::convertModel(m_folder / "in.onnx", out, {}).detections.empty());
+    EXPECT_EQ(modelInfo(out).std, cv::Scalar(0.229, 0.224, 0.225));
+}
+
 // memory[batch, places] of PyTorch is a GatherND: of pairs, or of the places in each image.
 TEST_F(Selection, OfTheBestPlacesByGatherND) {
     const int x = tokens();
