@@ -5,6 +5,7 @@
 #include <mpm/read_net.hpp>
 
 #include "mpm_layer/dnn/encoder_layer.hpp"
+#include "mpm_layer/model/onnx_metadata.hpp"
 
 namespace mpm {
 namespace {
@@ -44,6 +45,7 @@ cv::dnn::Net readQuietly(const std::string& path) {
 
 cv::dnn::Net readNet(const std::string& path) {
     registerLayers();
+    readOnnxMetadata(path);  // rejects a file of a later version, which OpenCV does not
     cv::dnn::Net net = readQuietly(path);
     for (const cv::String& name : net.getLayerNames()) {
         const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));

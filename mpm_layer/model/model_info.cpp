@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLatestDomainVersion = 3;
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // No value is nested deeper: "[[r, g, b], ..." is a list of lists.
 constexpr int kDeepest = 2;
@@ -169,12 +168,6 @@ void checkNormalisation(const ModelInfo& info) {
 
 ModelInfo modelInfo(const std::string& path) {
     const OnnxMetadata metadata = readOnnxMetadata(path);
-    if (metadata.domainVersion > kLatestDomainVersion) {
-        CV_Error(cv::Error::StsNotImplemented, "mpm: " + printable(path) + " has version " +
-                                                   std::to_string(metadata.domainVersion) +
-                                                   " of the domain mpm; this library reads versions 1 to " +
-                                                   std::to_string(kLatestDomainVersion));
-    }
     ModelInfo info;
     info.input = metadata.input;
     if (metadata.inputShape.size() == 4) info.size = cv::Size(metadata.inputShape[3], metadata.inputShape[2]);

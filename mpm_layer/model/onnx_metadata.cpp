@@ -27,6 +27,7 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 // ONNX's number of the type int64.
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
+constexpr std::uint64_t kLatestDomainVersion = 3;
 // More than any input has.
 constexpr size_t kMostDims = 16;
 
@@ -222,24 +223,32 @@ OnnxMetadata readOnnxMetadata(const std::string& path) {
     stream.seekg(0);
     OnnxMetadata metadata;
     bool hasGraph = false;
+    std::uint64_t version = 0;
     forEachBytes(Message(stream, path, size), [&](Message& part) {
         if (part.fieldNumber() == field::kModelGraph) {
             readGraph(part.message(), metadata);
             hasGraph = true;
         }
-        if (part.fieldNumber() == field::kModelOpset)
-            metadata.domainVersion = std::max(metadata.domainVersion, readOpset(part.message()));
+        if (part.fieldNumber() == field::kModelOpset) version = std::max(version, readOpset(part.message()));
         if (part.fieldNumber() == field::kModelProperties) {
             std::string key, value;
+            const auto isOurs = [&] { return key.rfind("mpm.", 0) == 0; };
             forEachBytes(part.message(), [&](Message& entry) {
                 if (entry.fieldNumber() == field::kEntryKey) key = entry.text();
-                if (entry.fieldNumber() == field::kEntryValue) value = entry.text();
+                if (entry.fieldNumber() == field::kEntryValue && (key.empty() || isOurs()))
+                    value = entry.text();
             });
-            if (key.rfind("mpm.", 0) == 0) metadata.properties[key] = value;
+            if (isOurs()) metadata.properties[key] = value;
         }
     });
     if (!hasGraph)
         CV_Error(cv::Error::StsParseError, "mpm: " + printable(path) + " is damaged or not an ONNX model");
+    if (version > kLatestDomainVersion) {
+        CV_Error(cv::Error::StsNotImplemented, "mpm: " + printable(path) + " has version " +
+                                                   std::to_string(version) +
+                                                   " of the domain mpm; this library reads versions 1 to " +
+                                                   std::to_string(kLatestDomainVersion));
+    }
     return metadata;
 }
 

@@ -14,15 +14,13 @@
 namespace mpm {
 
 struct OnnxMetadata {
-    /// The version of the domain `mpm`; 0 if the file does not name it.
-    std::uint64_t domainVersion = 0;
     std::map<std::string, std::string> properties;  ///< those of domain `mpm`
     std::string input;                              ///< name of the graph's first input that is no weight
     std::vector<int> inputShape;                    ///< of `input`; 0 for a dynamic dimension
     std::set<std::string> int64Inputs;              ///< names; weights may be among them
 };
 
-/// Throws if the file is missing, cut short or no ONNX model.
+/// Throws if the file is missing, cut short or no ONNX model, or has a later version of the domain `mpm`.
 OnnxMetadata readOnnxMetadata(const std::string& path);
 
 constexpr const char* kDetectionsForm =

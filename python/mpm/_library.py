@@ -52,6 +52,7 @@ _TAKES = {
                         _INT, _OUT, _ERROR],
     "mpm_result_free": [_HANDLE], "mpm_result_describe": [_HANDLE], "mpm_result_array": [_HANDLE, _TEXT, _ARRAYS],
     "mpm_result_mask": [_HANDLE, _INT, _ARRAYS], "mpm_result_overlay": [_HANDLE, _ARRAYS, _OUT, _ERROR],
+    "mpm_network_check": [_TEXT, _ERROR],
     "mpm_network_open": [_TEXT, _OUT, _ERROR], "mpm_network_free": [_HANDLE], "mpm_network_outputs": [_HANDLE],
     "mpm_network_set_input": [_HANDLE, _TEXT, _ARRAYS, _ERROR],
     "mpm_network_forward": [_HANDLE, ctypes.POINTER(_TEXT), _INT, _OUT, _ERROR],

@@ -168,6 +168,7 @@ def readNet(path: Path) -> Any:
         with layers_removed():
             return Net(path)
     register()
+    call(library.mpm_network_check, path_of(path, "path"))
     with _guard:
         # 4.14 moved the functions.
         log = cv2 if hasattr(cv2, "getLogLevel") else cv2.utils.logging

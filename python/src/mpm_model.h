@@ -77,6 +77,8 @@ MPM_C_API int mpm_result_overlay(const mpm_result* result, const mpm_array* imag
 
 /* --- Networks for a cv2 that cannot have our operators: they run in this library's OpenCV --- */
 
+/* Fails if the file cannot be read or is of a later version. */
+MPM_C_API int mpm_network_check(const char* path, char** error);
 typedef struct mpm_network mpm_network;
 MPM_C_API int mpm_network_open(const char* path, mpm_network** network, char** error);
 MPM_C_API void mpm_network_free(mpm_network* network);

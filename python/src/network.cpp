@@ -12,6 +12,10 @@ struct mpm_network {
     std::map<std::string, cv::Mat> inputs;  ///< the network refers to their memory
 };
 
+int mpm_network_check(const char* path, char** error) {
+    return guarded(error, [&] { mpm::batchOf(path); });
+}
+
 int mpm_network_open(const char* path, mpm_network** network, char** error) {
     return guarded(error, [&] { *network = new mpm_network{mpm::readNet(path), {}}; });
 }

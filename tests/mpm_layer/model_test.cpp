@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mpm/mpm.h>
 #include <mpm/read_net.hpp>
 
 #include "support/onnx_model.hpp"
@@ -60,6 +61,12 @@ TEST(ModelInfo, NamesWhatCannotBe) {
     }
 }
 
+TEST(ModelInfo, PassesOverLongMetadataOfOthers) {
+    const std::string text(2 << 20, 'x');
+    EXPECT_EQ(infoWith("author", text).size, cv::Size(16, 8));
+    expectRefusal([&] { infoWith("mpm.labels", text); }, "is damaged");
+}
+
 TEST(ModelInfo, RejectsLaterVersionsOfTheDomain) {
     const TempFolder folder;
     const std::string path = folder / "model.onnx";
@@ -69,9 +76,13 @@ TEST(ModelInfo, RejectsLaterVersionsOfTheDomain) {
         model.domainVersion(version).write(path);
         if (version <= 3) {
             EXPECT_EQ(modelInfo(path).size, cv::Size(16, 8));
+            EXPECT_NO_THROW(readNet(path));
         } else {
-            expectRefusal([&] { modelInfo(path); },
-                          "has version " + std::to_string(version) + " of the domain mpm");
+            const std::string reason = "has version " + std::to_string(version) + " of the domain mpm";
+            expectRefusal([&] { modelInfo(path); }, reason);
+            expectRefusal([&] { readNet(path); }, reason);
+            EXPECT_EQ(mpm_read_net(path.c_str()), nullptr);
+            EXPECT_NE(std::string(mpm_last_error()).find(reason), std::string::npos) << mpm_last_error();
         }
     }
 }

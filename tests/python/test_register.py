@@ -152,6 +152,21 @@ mpm.readNet(TINY)
         self.assertEqual(quiet, "")
         self.assertEqual(level.strip(), str(cv2.getLogLevel()))
 
+    def test_a_file_of_a_later_version_is_rejected(self):
+        alone("""
+import os, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    later = os.path.join(folder, "later.onnx")
+    with open(TINY, "rb") as model, open(later, "wb") as file:
+        file.write(model.read() + b"\\x42\\x07\\x0a\\x03mpm\\x10\\x04")  # the domain in version 4
+    try:
+        mpm.readNet(later)
+    except mpm.Error as error:
+        assert "has version 4 of the domain mpm" in str(error), error
+    else:
+        raise AssertionError("accepted")
+""")
+
     def test_many_forwards_do_not_grow(self):
         alone("""
 from support import resident
