@@ -27,6 +27,7 @@ std::optional<bool> isDown(const Engine& engine) {
 }
 
 constexpr std::size_t kMostCutOuts = 100;
+constexpr std::size_t kMostRaised = 2 * pipeline::AlertWatch::kMostRules;
 constexpr std::chrono::seconds kCutOutEvery{1};
 
 /// The object with a fifth of its size around it.
@@ -152,6 +153,9 @@ void AlertCenter::keepCutOuts(const Analysis& analysis) {
         else if (one.seen)
             kept[one.id] = {cutOutOf(analysis.frame.image, one.box), now};
     }
+    for (const std::int64_t id : m_watch.waiting())
+        if (const auto before = m_cutOuts.find(id); before != m_cutOuts.end() && kept.size() < kMostCutOuts)
+            kept.emplace(id, std::move(before->second));
     m_cutOuts = std::move(kept);
 }
 
@@ -183,7 +187,7 @@ void AlertCenter::look(const pipeline::AlertInput& input) {
         const pipeline::AlertRule& rule = m_watch.rules()[alert.index];
         const bool waits = std::any_of(m_raised.begin(), m_raised.end(),
                                        [&rule](const auto& raised) { return raised.first == rule; });
-        if (waits) continue;
+        if (alert.object == 0 ? waits : m_raised.size() >= kMostRaised) continue;
         m_raised.emplace_back(rule, AlertNotice{QDateTime::currentDateTime(), m_engine.title(),
                                                 QString::fromStdString(safeName(rule.name)), alert.value,
                                                 describeAlert(rule, alert.value), rule.record,

@@ -7,6 +7,8 @@ namespace mpm::pipeline {
 
 namespace {
 
+constexpr std::size_t kMostWaiting = 100;  // of a rule
+
 void checkRule(const AlertRule& rule) {
     CV_Check(rule.name.size(), !rule.name.empty(), "name: expected one for every rule");
     CV_Check(rule.threshold, rule.threshold >= 0, "threshold: expected 0 or more");
@@ -132,42 +134,52 @@ void AlertWatch::setRules(const std::vector<AlertRule>& rules) {
     m_states = std::move(states);
 }
 
-std::vector<Alert> AlertWatch::objectsOf(const AlertRule& rule, const AlertInput& input, State& state) {
+void AlertWatch::findObjects(const AlertRule& rule, const AlertInput& input, State& state) {
     std::vector<Alert> found;
-    std::set<std::int64_t> told;
+    std::set<std::int64_t> known;
     for (const ObjectPresence& object : *input.objects) {
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
+        known.insert(object.id);
         // What was there for as long before the program was started again is no news.
         const auto before = object.before.find(rule.region);
         const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
                          before != object.before.end() && before->second > rule.threshold;
-        if (old || state.objects.count(object.id) > 0)
-            told.insert(object.id);
-        else
-            found.push_back({rule.name, 0, *stay, object.id});
+        if (!old && state.objects.count(object.id) == 0) found.push_back({rule.name, 0, *stay, object.id});
     }
-    state.objects = std::move(told);
+    state.objects = std::move(known);
     std::stable_sort(found.begin(), found.end(),
                      [](const Alert& a, const Alert& b) { return a.value > b.value; });
-    return found;
+    found.resize(std::min(found.size(), kMostWaiting - state.waiting.size()));
+    state.waiting.insert(state.waiting.end(), found.begin(), found.end());
+}
+
+std::set<std::int64_t> AlertWatch::waiting() const {
+    std::set<std::int64_t> ids;
+    for (const State& state : m_states)
+        for (const Alert& alert : state.waiting)
+            ids.insert(alert.object);
+    return ids;
 }
 
 std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point now) {
+    if (input.source != m_source)  // with other objects
+        for (State& state : m_states)
+            state.objects.clear(), state.waiting.clear();
+    m_source = input.source;
     std::vector<Alert> alerts;
     for (std::size_t i = 0; i < m_rules.size(); ++i) {
         const AlertRule& rule = m_rules[i];
         State& state = m_states[i];
         const bool cooled = !state.told || now - *state.told >= rule.coolDown;
         if (unitOf(rule.of) == AlertUnit::Seconds) {
-            if (!input.objects || !applies(rule, input)) continue;
-            for (Alert& alert : objectsOf(rule, input, state)) {
-                if (state.told && now - *state.told < rule.coolDown) break;
-                state.objects.insert(alert.object);
-                state.told = now;
+            if (input.objects && applies(rule, input)) findObjects(rule, input, state);
+            if (!cooled || state.waiting.empty()) continue;
+            for (Alert& alert : state.waiting)
                 alert.index = i;
-                alerts.push_back(std::move(alert));
-            }
+            alerts.insert(alerts.end(), state.waiting.begin(), state.waiting.end());
+            state.waiting.clear();
+            state.told = now;
             continue;
         }
         const std::optional<double> value = valueFor(rule, input);

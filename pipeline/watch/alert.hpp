@@ -79,19 +79,23 @@ public:
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
     /// Rules whose condition has now held long enough. A condition that persists is
-    /// reported once.
+    /// reported once. Objects whose alerts fall into the cool-down are reported together when it ends.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
+
+    /// Objects whose alerts wait for the end of a cool-down.
+    std::set<std::int64_t> waiting() const;
 
 private:
     struct State {
         std::optional<Clock::time_point> since;  ///< the condition holds since then
         std::optional<Clock::time_point> told;   ///< last alert
         bool open = false;                       ///< reported in this episode
-        std::set<std::int64_t> objects;          ///< whose present stay was reported
+        std::set<std::int64_t> objects;          ///< whose present stay was found
+        std::vector<Alert> waiting;              ///< of objects; in a frame the longest stay first
     };
-    /// Those to be reported, the longest stay first.
-    static std::vector<Alert> objectsOf(const AlertRule& rule, const AlertInput& input, State& state);
+    static void findObjects(const AlertRule& rule, const AlertInput& input, State& state);
 
+    std::string m_source;
     std::vector<AlertRule> m_rules;
     std::vector<State> m_states;
 };

@@ -28,6 +28,7 @@ private slots:
     void nothingIsFollowedUnlessItIsWanted();
     void aRestartKeepsIdentities();
     void anAlertHasACutOut();
+    void eachObjectRaisesItsOwnAlert();
     void countsArePublished();
     void eachRegionHasItsOwnSensors();
     void anAnswerHasTheNewestObjects();
@@ -143,6 +144,21 @@ void ObjectsTest::anAlertHasACutOut() {
     watch.keepsImages = false;
     setup.services.apply(watch);
     QCOMPARE(setup.services.imageOf(source, notice.time.toMSecsSinceEpoch()), QString());
+}
+
+/// Both at the same moment, though the rule pauses for a minute behind an alert.
+void ObjectsTest::eachObjectRaisesItsOwnAlert() {
+    const QString source = m_sandbox.film(4, 0);
+    test::Setup setup(m_sandbox, QStringLiteral("each"));
+    setup.engine.openModel(detector());
+    QSignalSpy alerted(&setup.services, &Services::alerted);
+    WatchSettings watch = following(source, {QStringLiteral("*")});
+    watch.alerts = {test::rule("loiters", AlertRule::Of::ObjectStays, 0.5)};
+    setup.services.apply(watch);
+    setup.open(source);
+    QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, test::patience(30'000));
+    for (int i = 0; i < 2; ++i)
+        QVERIFY(!alerted.at(i)[0].value<AlertNotice>().cutOut.isNull());
 }
 
 void ObjectsTest::countsArePublished() {

@@ -157,7 +157,49 @@ TEST(AlertRules, ACarLeft) {
     watch.setRules({rule});
     EXPECT_EQ(raised(watch, {presence(3, 0, {}, {{"", 4}})}, 1), Ids{3});
     EXPECT_EQ(raised(watch, {presence(4, 0, {}, {{"", 4}})}, 5), Ids()) << "too soon";
-    EXPECT_EQ(raised(watch, {presence(5, 0, {}, {{"", 4}}), presence(8, 0, {}, {{"", 5}})}, 20), Ids{8});
+    EXPECT_EQ(raised(watch, {presence(5, 0, {}, {{"", 4}}), presence(8, 0, {}, {{"", 5}})}, 20),
+              (Ids{4, 8, 5}))
+        << "with the one that waited";
+}
+
+TEST(AlertRules, EachObjectIsRaisedEvenIfItsMomentIsInThePause) {
+    AlertRule left = objectRule(Of::ObjectLeft, "car", "", 30),
+              stays = objectRule(Of::ObjectStays, "person", "door", 10);
+    left.coolDown = stays.coolDown = 60s;
+    AlertWatch watch;
+    watch.setRules({left, stays});
+    using Ids = std::vector<std::int64_t>;
+    EXPECT_EQ(raised(watch, {presence(1, 0, {}, {{"", 100}}), presence(2, 1, {{"door", 11}})}, 0),
+              (Ids{1, 2}));
+    EXPECT_EQ(raised(watch, {presence(3, 0, {}, {{"", 90}}), presence(4, 1, {{"door", 11}})}, 30), Ids());
+    EXPECT_EQ(watch.waiting(), (std::set<std::int64_t>{3, 4}));
+    EXPECT_EQ(raised(watch, {}, 59), Ids());
+    AlertInput down;  // as if the source had no more frames
+    down.sourceDown = true;
+    const auto late = watch.update(down, AlertWatch::Clock::time_point(60s));
+    ASSERT_EQ(late.size(), 2u);
+    EXPECT_EQ(late[0].object, 3);
+    EXPECT_EQ(late[0].value, 90);
+    EXPECT_EQ(late[1].object, 4);
+    EXPECT_EQ(late[1].index, 1u);
+    EXPECT_EQ(raised(watch, {}, 200), Ids()) << "once";
+}
+
+TEST(AlertRules, WaitingObjectsAreBoundedAndOfOneSource) {
+    AlertRule rule = objectRule(Of::ObjectLeft, "", "", 0);
+    rule.coolDown = 60s;
+    AlertWatch watch;
+    watch.setRules({rule});
+    EXPECT_EQ(raised(watch, {presence(1, 0, {}, {{"", 5}})}, 0).size(), 1u);
+    std::vector<ObjectPresence> many;
+    for (int id = 2; id < 1000; ++id)
+        many.push_back(presence(id, 0, {}, {{"", 5}}));
+    for (int second = 1; second < 4; ++second)
+        EXPECT_TRUE(raised(watch, many, second).empty());
+    EXPECT_EQ(watch.waiting().size(), 100u);
+    AlertInput other;
+    other.source = "yard";
+    EXPECT_TRUE(watch.update(other, AlertWatch::Clock::time_point(60s)).empty());
 }
 
 TEST(AlertRules, HaveASourceAndHours) {
