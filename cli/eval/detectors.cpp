@@ -21,12 +21,16 @@ namespace {
 /// A JSON list that grows by entries; atomic at the end.
 class ResultList {
 public:
-    void add(const pipeline::CocoResult& result) {
-        const cv::Rect2f& box = result.detection.box;
-        Json json = {{"image_id", result.image},
-                     {"category_id", result.category},
-                     {"bbox", {box.x, box.y, box.width, box.height}},
-                     {"score", result.detection.score}};
+    void add(const pipeline::CocoObject& found) {
+        const cv::Rect2d& box = found.box;
+        const cv::Size& size = found.mask.size;
+        Json json = {{"image_id", found.image}, {"category_id", found.category}, {"score", found.score}};
+        // Beside a box, COCO's code would take the area of the box for that of the mask.
+        if (found.mask.runs.empty())
+            json["bbox"] = {box.x, box.y, box.width, box.height};
+        else
+            json["segmentation"] = {{"size", {size.height, size.width}},
+                                    {"counts", pipeline::runLengthsText(found.mask)}};
         m_text += (m_text.empty() ? "[\n" : ",\n") + json.dump();
     }
     std::string text() const { return m_text.empty() ? "[]\n" : m_text + "\n]\n"; }
@@ -62,7 +66,7 @@ pipeline::DetectionEval measureDetector(const EvalOptions& options) try {
     ResultList results;
     pipeline::DetectionEvaluation::Sink save;
     if (!options.saveDetections.empty())
-        save = [&](const pipeline::CocoResult& result) { results.add(result); };
+        save = [&](const pipeline::CocoObject& found) { results.add(found); };
     pipeline::DetectionEval eval = evaluation.run(&modelCost, watchOnTerminal("image"), save);
     if (!options.saveDetections.empty()) writeBytes(options.saveDetections, results.text());
     return eval;

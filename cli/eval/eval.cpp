@@ -170,8 +170,9 @@ void addMeasuring(CLI::App& verb, EvalOptions& o) {
 
 void addFiles(CLI::App& verb, EvalOptions& o) {
     verb.add_option("--annotations", o.annotations, "coco: the file of annotations")->type_name("FILE");
-    verb.add_option("--save-detections", o.saveDetections,
-                    "coco: write the detections of the first method in COCO's result format")
+    verb.add_option(
+            "--save-detections", o.saveDetections,
+            "coco: write the detections of the first method in COCO's result format (with --iou segm masks)")
         ->type_name("FILE");
     verb.add_option("--results", o.results,
                     "no MODEL: scores a file of detections (coco) or tracks (mot; or a folder of them)")

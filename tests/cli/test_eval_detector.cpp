@@ -63,6 +63,16 @@ protected:
         std::ifstream file(path(name));
         return json::parse(file);
     }
+    /// The saved detections, scored without the model.
+    void expectSameScores(const std::string& iou) {
+        const Outcome outcome =
+            mpmProgram({"eval", "--dataset", "coco", "--annotations", path("truth.json"), "--results",
+                        path("found.json"), "--iou", iou, "--json", path("scored.json")});
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        const json scored = report("scored.json"), whole = report();
+        for (const auto& [name, value] : scored["stats"].items())
+            EXPECT_NEAR(whole["results"][0]["stats"][name], value, 1e-12) << name;
+    }
 
     TempFolder m_folder;
     json m_truth;
@@ -83,11 +93,7 @@ TEST_F(EvalDetector, HasTheFiguresOfItsResultsFile) {
     EXPECT_GT(rows[0]["categories"][1]["AP"], 0);
     EXPECT_EQ(rows[0]["categories"][2]["AP"], -1);
     EXPECT_EQ(rows[0]["stats"], rows[1]["stats"]);  // its boxes do not depend on the tokens
-    const Outcome scored = mpmProgram({"eval", "--dataset", "coco", "--annotations", path("truth.json"),
-                                       "--results", path("found.json"), "--json", path("scored.json")});
-    ASSERT_EQ(scored.status, 0) << scored.err;
-    for (const auto& [name, value] : report("scored.json")["stats"].items())
-        EXPECT_NEAR(rows[0]["stats"][name], value, 1e-12) << name;
+    expectSameScores("bbox");
 }
 
 TEST_F(EvalDetector, ReportsThePrecisionThatRan) {
@@ -113,11 +119,17 @@ TEST_F(EvalDetector, CountsOfNamelessCategoriesAreRejected) {
 }
 
 TEST_F(EvalDetector, ComparesMasks) {
-    const Outcome outcome = eval({"--iou", "segm"});
+    const Outcome outcome = eval({"--iou", "segm", "--save-detections", path("found.json")});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     // The masks are the left half of the image: all of the first box, half of the second.
     EXPECT_NEAR(report()["results"][0]["categories"][0]["AP"], 1, 1e-9);
     EXPECT_LT(report()["results"][0]["categories"][1]["AP"], .2);
+    const json found = report("found.json");
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0]["segmentation"]["size"], json({200, 300}));
+    EXPECT_TRUE(found[0]["segmentation"]["counts"].is_string());
+    EXPECT_FALSE(found[0].contains("bbox")) << "its area would replace that of the mask";
+    expectSameScores("segm");
 }
 
 TEST_F(EvalDetector, ShardsAddExactly) {

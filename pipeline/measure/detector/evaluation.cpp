@@ -170,8 +170,8 @@ DetectionCounts DetectionEvaluation::measure(int row, std::int64_t image, const 
             object.mask = wholeMask(one, pixels.size());
             object.area = static_cast<double>(object.mask.area());
         }
+        if (save) save(object);
         objects.push_back(std::move(object));
-        if (save) save({image, category->second, one});
     }
     counts.matches = cocoMatches({image}, m_truth.categoryIds(), truth, objects);
     return counts;

@@ -37,12 +37,6 @@ struct DetectionCounts {
     ReuseCounts reuse;
 };
 
-/// A detection in COCO's result format.
-struct CocoResult {
-    std::int64_t image = 0, category = 0;
-    Detection detection;
-};
-
 struct DetectionEval {
     Json head;  ///< of the run: machine, model, data set, settings, categories
     std::vector<DetectionCounts> counts;
@@ -51,7 +45,7 @@ struct DetectionEval {
 class DetectionEvaluation {
 public:
     using Open = std::function<Network(Precision)>;
-    using Sink = std::function<void(const CocoResult& result)>;
+    using Sink = std::function<void(const CocoObject& detection)>;
 
     /// Throws MeasureError if model and data set do not fit.
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
