@@ -47,6 +47,14 @@ void checkFiles(const EvalOptions& options) {
             "--limit or --night; --json has all figures");
 }
 
+/// A sweep becomes methods once the model is open.
+void checkCompared(const EvalOptions& options) {
+    std::vector<pipeline::Method> methods;
+    for (const pipeline::Method& method : options.request.methods)
+        if (!isSweep(method)) methods.push_back(method);
+    checkMethods("--compare", methods);
+}
+
 /// A detector on images of COCO's format.
 void checkDetector(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
@@ -56,10 +64,7 @@ void checkDetector(const EvalOptions& options) {
     if (others)
         throw Error(kWrongUse,
                     "--dataset coco: takes no --csv, --plots, --save-labels, --night, --paired or --batch");
-    for (const pipeline::Method& method : request.methods)
-        if (isSweep(method))
-            throw Error(kWrongUse, "--compare: " + method.text + " needs a model that segments");
-    checkMethods("--compare", request.methods);
+    checkCompared(options);
 }
 
 }  // namespace
@@ -91,10 +96,7 @@ void checkUsage(const EvalOptions& options) {
     orError<cv::Exception>(kWrongUse, "--dataset: ", [&] { pipeline::layoutFrom(request.dataset); });
     if (request.paired && request.nights.empty())
         throw Error(kWrongUse, "--paired: compares day with night; add --night");
-    std::vector<pipeline::Method> methods;
-    for (const pipeline::Method& method : request.methods)
-        if (!isSweep(method)) methods.push_back(method);
-    checkMethods("--compare", methods);
+    checkCompared(options);
 }
 
 }  // namespace mpm::cli

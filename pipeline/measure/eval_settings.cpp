@@ -2,9 +2,12 @@
 
 namespace mpm::pipeline {
 
-namespace {
+bool isSweep(const Method& method) {
+    return method.name == "singles" || method.name == "pairs";
+}
 
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks) {
+    if (methods.empty()) return methodsFrom("mpm");
     std::vector<Method> all;
     for (const Method& method : methods) {
         if (!isSweep(method)) {
@@ -20,18 +23,11 @@ std::vector<Method> expanded(const std::vector<Method>& methods, int blocks) {
     return all;
 }
 
-}  // namespace
-
-bool isSweep(const Method& method) {
-    return method.name == "singles" || method.name == "pairs";
-}
-
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks) {
     std::vector<std::optional<street::NightParameters>> lights;
     if (request.nights.empty() || request.paired) lights.emplace_back();
     lights.insert(lights.end(), request.nights.begin(), request.nights.end());
-    const std::vector<Method> methods =
-        request.methods.empty() ? methodsFrom("mpm") : expanded(request.methods, blocks);
+    const std::vector<Method> methods = expanded(request.methods, blocks);
     std::vector<Setting> settings;
     for (const std::optional<street::NightParameters>& night : lights)
         for (const Precision precision : request.precisions)

@@ -41,6 +41,10 @@ struct Setting {
 /// "singles": mutual pairs before each block; "pairs": before every second block.
 bool isSweep(const Method& method);
 
+/// With the schedules of each sweep in its place; the model's method if there is none. `blocks`: of the
+/// encoder.
+std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
+
 /// Methods times precisions times batches times day and nights. `blocks`: of the encoder, for the sweeps.
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
 

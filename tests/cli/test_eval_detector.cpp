@@ -132,6 +132,33 @@ TEST_F(EvalDetector, ComparesMasks) {
     expectSameScores("segm");
 }
 
+TEST_F(EvalDetector, SweepsHaveARowForEachSchedule) {
+    ASSERT_EQ(eval({"--compare", "none,singles,pairs", "--limit", "1"}).status, 0);
+    const json rows = report()["results"];
+    ASSERT_EQ(rows.size(), 1U + 6 + 15);
+    EXPECT_EQ(rows[1]["parameters"], "mpm:0");
+    EXPECT_EQ(rows[6]["schedule"], std::vector<int>{5});
+    EXPECT_EQ(rows[21]["schedule"], (std::vector<int>{4, 5}));
+}
+
+TEST_F(EvalDetector, FramesOfAClipAreInTheOrderOfTheirNames) {
+    for (json& image : m_truth["images"])
+        image["id"] = 6 - image["id"].get<int>();
+    write();
+    const auto order = [&](const std::string& method, const std::string& limit) {
+        const Outcome outcome =
+            eval({"--compare", method, "--limit", limit, "--save-detections", path("found.json")});
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        std::vector<int> ids;
+        for (const json& one : report("found.json"))
+            if (ids.empty() || ids.back() != one["image_id"]) ids.push_back(one["image_id"]);
+        return ids;
+    };
+    EXPECT_EQ(order("mpm", "5"), (std::vector<int>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(order("reuse", "5"), (std::vector<int>{5, 4, 3, 2, 1}));
+    EXPECT_EQ(order("mpm,reuse", "2"), (std::vector<int>{5, 4}));
+}
+
 TEST_F(EvalDetector, ShardsAddExactly) {
     const std::vector<std::string> compare = {"--compare", "none,mpm"};
     ASSERT_EQ(eval(compare).status, 0);

@@ -10,6 +10,7 @@
 #include "base/random.hpp"
 #include "base/stopwatch.hpp"
 #include "pipeline/dataset/dataset.hpp"
+#include "pipeline/measure/eval_settings.hpp"
 #include "pipeline/measure/reuse_counts.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/segment/names.hpp"
@@ -69,9 +70,7 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
         throw MeasureError(Kind::Input, network.name() + ": gives no masks; leave out --iou segm");
     checkClasses(network.info());
     m_own = ownMergingOf(network);
-    std::vector<Method> methods = request.methods;
-    if (methods.empty()) methods = methodsFrom("mpm");
-    for (const Method& method : methods)
+    for (const Method& method : expanded(request.methods, network.encoder().blocks()))
         for (const Precision precision : request.precisions) {
             if (method.reuses() && request.shard.count > 1)
                 throw MeasureError(Kind::Settings,
@@ -81,7 +80,18 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
         }
     for (size_t i = 0; i < m_truth.objects.size(); ++i)
         m_objectsOf[m_truth.objects[i].image].push_back(i);
+    chooseImages();
     describe(network, modelSha256);
+}
+
+/// By id; by file name if they are the frames of a clip.
+void DetectionEvaluation::chooseImages() {
+    m_images = m_truth.imageIds();
+    const auto file = [&](std::int64_t id) -> const std::string& { return m_truth.images.at(id).file; };
+    if (std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.method.reuses(); }))
+        std::stable_sort(m_images.begin(), m_images.end(),
+                         [&](std::int64_t a, std::int64_t b) { return file(a) < file(b); });
+    if (m_request.limit > 0 && m_images.size() > size_t(m_request.limit)) m_images.resize(m_request.limit);
 }
 
 void DetectionEvaluation::describe(const Network& network, const std::string& modelSha256) {
@@ -92,13 +102,9 @@ void DetectionEvaluation::describe(const Network& network, const std::string& mo
     m_head["dataset"] = "coco";
     m_head["iou_type"] = m_request.masks ? "segm" : "bbox";
     std::string ids;
-    std::int64_t images = 0;
-    for (const auto& [id, image] : m_truth.images) {
-        if (m_request.limit > 0 && images == m_request.limit) break;
-        ids += std::to_string(id) + ' ' + image.file + '\n';
-        ++images;
-    }
-    m_head["images"] = images;
+    for (const std::int64_t id : m_images)
+        ids += std::to_string(id) + ' ' + m_truth.images.at(id).file + '\n';
+    m_head["images"] = m_images.size();
     m_head["images_hash"] = seedOf(ids);
     m_head["shard"] = {m_request.shard.index, m_request.shard.count};
     m_head["categories"] = Json::array();
@@ -131,11 +137,8 @@ void DetectionEvaluation::checkClasses(const mpm::ModelInfo& info) {
 
 std::vector<std::int64_t> DetectionEvaluation::imagesOfShard() const {
     std::vector<std::int64_t> ids;
-    int index = 0;
-    for (const auto& [id, image] : m_truth.images) {
-        if (m_request.limit > 0 && index == m_request.limit) break;
-        if (index++ % m_request.shard.count == m_request.shard.index - 1) ids.push_back(id);
-    }
+    for (size_t index = m_request.shard.index - 1; index < m_images.size(); index += m_request.shard.count)
+        ids.push_back(m_images[index]);
     return ids;
 }
 

@@ -17,8 +17,8 @@ namespace mpm::pipeline {
 
 struct DetectionRequest {
     std::string root, annotations;
-    bool masks = false;  ///< else boxes are compared
-    std::vector<Method> methods;
+    bool masks = false;           ///< else boxes are compared
+    std::vector<Method> methods;  ///< as those of EvalRequest
     std::vector<Precision> precisions{Precision::F32};
     int limit = 0;  ///< images; 0: all
     Shard shard;
@@ -62,6 +62,7 @@ private:
     };
 
     void checkClasses(const mpm::ModelInfo& info);
+    void chooseImages();
     void describe(const Network& network, const std::string& modelSha256);
     std::vector<std::int64_t> imagesOfShard() const;
     DetectionCounts measure(int row, std::int64_t image, const cv::Mat& pixels, Segmenter& segmenter,
@@ -70,6 +71,7 @@ private:
     const DetectionRequest m_request;
     const Open m_open;
     CocoTruth m_truth;
+    std::vector<std::int64_t> m_images;  ///< of all shards, in the order in which they run
     std::map<std::int64_t, std::vector<size_t>> m_objectsOf;  ///< by image
     std::map<int, std::int64_t> m_categoryOf;                 ///< by class of the model
     std::vector<Row> m_rows;
