@@ -134,6 +134,9 @@ SequenceScores scoreSequence(const EvalOptions& options, const SequenceFiles& fi
 }
 
 Json trackFiguresJson(const pipeline::TrackFigures& f) {
+    const auto whole = [](const pipeline::HotaCurve& curve) {
+        return std::vector<int64_t>(curve.begin(), curve.end());
+    };
     return {{"figures",
              {{"HOTA", f.hota},
               {"DetA", f.detA},
@@ -160,7 +163,18 @@ Json trackFiguresJson(const pipeline::TrackFigures& f) {
               {"IDTP", f.idRight},
               {"IDFN", f.idMissed},
               {"IDFP", f.idWrong}}},
-            {"per_alpha", {{"HOTA", f.hotaAt}, {"DetA", f.detAAt}, {"AssA", f.assAAt}, {"LocA", f.locAAt}}}};
+            {"per_alpha",
+             {{"HOTA", f.hotaAt},
+              {"DetA", f.detAAt},
+              {"AssA", f.assAAt},
+              {"LocA", f.locAAt},
+              {"DetRe", f.detReAt},
+              {"DetPr", f.detPrAt},
+              {"AssRe", f.assReAt},
+              {"AssPr", f.assPrAt},
+              {"HOTA_TP", whole(f.hotaRight)},
+              {"HOTA_FN", whole(f.hotaMissed)},
+              {"HOTA_FP", whole(f.hotaWrong)}}}};
 }
 
 Json sequenceJson(const SequenceScores& scores) {

@@ -183,22 +183,23 @@ double meanOf(const HotaCurve& curve) {
 }
 
 void finishHota(const TrackCounts& counts, TrackFigures& figures) {
-    HotaCurve recall{}, precision{};
     for (int t = 0; t < kHotaThresholds; ++t) {
         const double right = counts.hotaRight[t], missed = counts.hotaMissed[t], wrong = counts.hotaWrong[t];
-        recall[t] = right / std::max(1., right + missed);
-        precision[t] = right / std::max(1., right + wrong);
+        figures.detReAt[t] = right / std::max(1., right + missed);
+        figures.detPrAt[t] = right / std::max(1., right + wrong);
         figures.detAAt[t] = right / std::max(1., right + missed + wrong);
         figures.hotaAt[t] = std::sqrt(figures.detAAt[t] * counts.assA[t]);
     }
-    figures.assAAt = counts.assA;
+    figures.assAAt = counts.assA, figures.assReAt = counts.assRe, figures.assPrAt = counts.assPr;
     figures.locAAt = counts.locA;
+    figures.hotaRight = counts.hotaRight, figures.hotaMissed = counts.hotaMissed;
+    figures.hotaWrong = counts.hotaWrong;
     figures.hota = meanOf(figures.hotaAt);
     figures.detA = meanOf(figures.detAAt);
     figures.assA = meanOf(counts.assA);
     figures.locA = meanOf(counts.locA);
-    figures.detRe = meanOf(recall);
-    figures.detPr = meanOf(precision);
+    figures.detRe = meanOf(figures.detReAt);
+    figures.detPr = meanOf(figures.detPrAt);
     figures.assRe = meanOf(counts.assRe);
     figures.assPr = meanOf(counts.assPr);
 }

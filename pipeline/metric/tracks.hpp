@@ -25,7 +25,8 @@ using HotaCurve = std::array<double, kHotaThresholds>;
 struct TrackFigures {
     double hota = 0, detA = 0, assA = 0, locA = 0, detRe = 0, detPr = 0, assRe = 0, assPr = 0;  ///< means
     double mota = 0, motp = 0, idf1 = 0, idp = 0, idr = 0;
-    HotaCurve hotaAt{}, detAAt{}, assAAt{}, locAAt{};
+    HotaCurve hotaAt{}, detAAt{}, assAAt{}, locAAt{}, detReAt{}, detPrAt{}, assReAt{}, assPrAt{};
+    HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{};  ///< boxes, behind HOTA
     int64_t switches = 0, fragments = 0, mostlyTracked = 0, partlyTracked = 0, mostlyLost = 0;
     int64_t right = 0, missed = 0, wrong = 0;        ///< boxes, behind MOTA
     int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< boxes, behind IDF1

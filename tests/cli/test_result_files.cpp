@@ -98,9 +98,13 @@ TEST_F(ResultFiles, HaveTheFiguresOfThePublishedCode) {
     const Outcome mot = mpmProgram({"eval", "--dataset", "mot", "--truth", folder + "mot/gaps.gt.txt",
                                     "--results", folder + "mot/gaps.tracks.txt", "--json", path});
     ASSERT_EQ(mot.status, 0) << mot.err;
-    const json figures = read(path)["figures"], expected = read(folder + "mot/gaps.expected.json")["figures"];
-    for (const auto& [name, figure] : expected.items())
-        EXPECT_NEAR(figures[name], figure, 1e-12) << name;
+    const json report = read(path), expected = read(folder + "mot/gaps.expected.json");
+    for (const auto& [name, figure] : expected["figures"].items())
+        EXPECT_NEAR(report["figures"][name], figure, 1e-12) << name;
+    for (const auto& [name, curve] : expected["per_alpha"].items())
+        for (size_t t = 0; t < curve.size(); ++t)
+            EXPECT_NEAR(report["per_alpha"].at(name).at(t), curve[t], 1e-12) << name << " " << t;
+    EXPECT_EQ(report["counts"], expected["counts"]);
 }
 
 TEST_F(ResultFiles, GiveAReasonIfTheyCannotBeScored) {

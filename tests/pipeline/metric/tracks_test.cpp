@@ -34,6 +34,13 @@ std::map<std::string, int64_t> counts(const TrackFigures& f) {
             {"IDTP", f.idRight},  {"IDFN", f.idMissed},  {"IDFP", f.idWrong}};
 }
 
+std::map<std::string, pipeline::HotaCurve> curves(const TrackFigures& f) {
+    return {{"HOTA", f.hotaAt},        {"DetA", f.detAAt},      {"AssA", f.assAAt},
+            {"LocA", f.locAAt},        {"DetRe", f.detReAt},    {"DetPr", f.detPrAt},
+            {"AssRe", f.assReAt},      {"AssPr", f.assPrAt},    {"HOTA_TP", f.hotaRight},
+            {"HOTA_FN", f.hotaMissed}, {"HOTA_FP", f.hotaWrong}};
+}
+
 void expectFigures(const TrackFigures& figures, const json& expected) {
     const std::string where = expected["name"];
     const auto values = named(figures);
@@ -43,12 +50,11 @@ void expectFigures(const TrackFigures& figures, const json& expected) {
     const auto numbers = counts(figures);
     for (const auto& [name, value] : numbers)
         EXPECT_EQ(value, expected["counts"][name]) << where << " " << name;
-    for (int t = 0; t < pipeline::kHotaThresholds; ++t) {
-        EXPECT_NEAR(figures.hotaAt[t], expected["per_alpha"]["HOTA"][t], 1e-12) << where << " at " << t;
-        EXPECT_NEAR(figures.detAAt[t], expected["per_alpha"]["DetA"][t], 1e-12) << where << " at " << t;
-        EXPECT_NEAR(figures.assAAt[t], expected["per_alpha"]["AssA"][t], 1e-12) << where << " at " << t;
-        EXPECT_NEAR(figures.locAAt[t], expected["per_alpha"]["LocA"][t], 1e-12) << where << " at " << t;
-    }
+    const auto all = curves(figures);
+    ASSERT_EQ(all.size(), expected["per_alpha"].size());
+    for (const auto& [name, curve] : all)
+        for (int t = 0; t < pipeline::kHotaThresholds; ++t)
+            EXPECT_NEAR(curve[t], expected["per_alpha"][name][t], 1e-12) << where << " " << name << " " << t;
 }
 
 TEST(Tracks, EqualThePublishedCode) {
