@@ -122,6 +122,8 @@ std::string writeTuned(const std::string& model, const TunedMethod& method, cons
 
 }  // namespace
 
+ModelTuner::ModelTuner() : Worker("tuner"), m_program(programPath()) {}
+
 void ModelTuner::setProgram(const QString& program) {
     tuneProgram() = program;
 }
@@ -193,7 +195,7 @@ void ModelTuner::search(const QString& model, const std::vector<QImage>& images,
             writeImage(images[i], frames + '/' + std::to_string(i) + ".png");
         const std::vector<std::string> words{
             "mpm", "tune", QFileInfo(model).absoluteFilePath().toStdString(), frames, "--json", json};
-        child.start(programPath(), words, childEnvironment(), true);
+        child.start(m_program, words, childEnvironment(), true);
         end = child.wait(kLongestSearch, kMostOutput);
         if (end.how == ChildEnd::How::Exited) readResults(QString::fromStdString(json), found);
     }
@@ -205,7 +207,7 @@ void ModelTuner::report(TuneFound found, const ChildEnd& end) {
     if (end.how == How::Stopped) return post([this] { emit cancelled(); });
     QString message = errorIn(end.output);
     if (end.how == How::NotStarted)
-        message = tr("%1 cannot be started").arg(safeText(programPath()));
+        message = tr("%1 cannot be started").arg(safeText(m_program));
     else if (end.how == How::OutOfTime)
         message = tr("it takes longer than %1 s").arg(kLongestSearch);
     else if (end.how == How::Signalled)

@@ -32,7 +32,7 @@ struct TuneFound {
 class ModelTuner : public Worker {
     Q_OBJECT
 public:
-    ModelTuner() : Worker("tuner") {}
+    ModelTuner();
     /// Ends a search in progress.
     ~ModelTuner() override { finish(); }
 
@@ -44,7 +44,7 @@ public:
     /// Ends a search at once, and forgets the one that waits.
     void cancel();
 
-    /// `mpm`; by default the one beside this program.
+    /// `mpm`, of every tuner made from now on; by default the one beside this program.
     static void setProgram(const QString& program);
 
 signals:
@@ -66,6 +66,7 @@ private:
                 ChildProcess& child);
     void report(TuneFound found, const ChildEnd& end);
 
+    const std::string m_program;
     Task m_task;                      // guarded by m_mutex
     ChildProcess* m_child = nullptr;  // likewise
 };
