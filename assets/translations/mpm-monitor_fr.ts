@@ -1918,6 +1918,14 @@
         <source>Watches a fixed scene and shows the effect of token merging, day and night.</source>
         <translation>Observe une scène fixe et montre l&apos;effet de la fusion de jetons, de jour comme de nuit.</translation>
     </message>
+    <message>
+        <source>simulated night: luminance, photons, deviation</source>
+        <translation>nuit simulée : luminance, photons, écart type</translation>
+    </message>
+    <message>
+        <source>--night &apos;%1&apos;: expected L,P,S, as 0.35,250,0.01; L and S of 0 to 1, P above 0</source>
+        <translation>--night « %1 » : attendu L,P,S, comme 0.35,250,0.01 ; L et S de 0 à 1, P supérieur à 0</translation>
+    </message>
 </context>
 <context>
     <name>mpm::gui::OverlayView</name>

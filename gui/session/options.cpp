@@ -1,5 +1,6 @@
 #include "gui/session/options.hpp"
 
+#include <array>
 #include <cmath>
 
 #include <QCommandLineParser>
@@ -27,6 +28,7 @@ void addOptions(QCommandLineParser& parser, const QStringList& views) {
     add("model", Options::tr("ONNX model converted by mpm convert, or default"), "MODEL");
     add("profile", Options::tr("settings and measurements kept under this name"), "NAME");
     add("day-cycle", Options::tr("demo: frames in which a whole day passes (default: four minutes)"), "N");
+    add("night", Options::tr("simulated night: luminance, photons, deviation"), "L,P,S");
     add("screenshot", Options::tr("write an image of the window and exit"), "FILE");
     add("after", Options::tr("seconds to wait before that (default 3), or to run without a window"),
         "SECONDS");
@@ -78,6 +80,23 @@ QString readNumbers(const QCommandLineParser& parser, Options& options) {
     return {};
 }
 
+QString readNight(const QCommandLineParser& parser, Options& options) {
+    if (!parser.isSet(QStringLiteral("night"))) return {};
+    const QString text = parser.value(QStringLiteral("night"));
+    const QStringList parts = text.split(QLatin1Char(','));
+    std::array<double, 3> values{};
+    bool ok = parts.size() == 3;
+    for (int i = 0; ok && i < 3; ++i) {
+        values[i] = parts[i].toDouble(&ok);
+        ok = ok && values[i] >= 0 && values[i] <= (i == 1 ? 1e6 : 1);
+    }
+    if (!ok || values[1] == 0)
+        return Options::tr("--night '%1': expected L,P,S, as 0.35,250,0.01; L and S of 0 to 1, P above 0")
+            .arg(text);
+    options.night = street::NightParameters{values[0], values[1], values[2]};
+    return {};
+}
+
 }  // namespace
 
 ParsedOptions parseOptions(const QStringList& arguments, const QStringList& views) {
@@ -109,6 +128,7 @@ ParsedOptions parseOptions(const QStringList& arguments, const QStringList& view
     options.theme = parser.value(QStringLiteral("theme"));
     QString problem = checkTexts(options, views);
     if (problem.isEmpty()) problem = readNumbers(parser, options);
+    if (problem.isEmpty()) problem = readNight(parser, options);
     return problem.isEmpty() ? ParsedOptions{options, -1, {}} : wrong(problem);
 }
 

@@ -8,6 +8,8 @@
 #include <QString>
 #include <QStringList>
 
+#include "street/street.hpp"
+
 namespace mpm::gui {
 
 struct Options {
@@ -20,9 +22,10 @@ public:
     double after = 3;    ///< seconds until then; without a window until the end
     bool afterGiven = false;
     bool headless = false;
-    QString view;      ///< a view's key; empty: as in the profile
-    QString theme;     ///< system, light, dark; empty: likewise
-    QSize size;        ///< of the window; empty: likewise
+    QString view;                                  ///< a view's key; empty: as in the profile
+    QString theme;                                 ///< system, light, dark; empty: likewise
+    QSize size;                                    ///< of the window; empty: likewise
+    std::optional<street::NightParameters> night;  ///< simulated; absent: as in the profile
     int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: the usual pace
 };
 

@@ -159,6 +159,7 @@ void MainWindow::connectControls() {
     });
     connect(&m_parts.views->controls(), &ViewControls::otherChanged, this, &MainWindow::sendRequest);
     connect(m_parts.views, &ViewArea::nightChanged, this, [this](const street::NightParameters& night) {
+        m_night.reset();
         m_session.state().request.night = night;
         sendRequest();
     });
@@ -185,7 +186,8 @@ void MainWindow::restore() {
     m_parts.views->controls().setOpacity(state.opacity);
     m_parts.views->controls().setOutlines(state.outlines);
     m_parts.views->controls().setMapColours(state.mapColours);
-    m_parts.views->find<NightView>()->setParameters(state.request.night);
+    m_night = options.night;
+    m_parts.views->find<NightView>()->setParameters(m_night.value_or(state.request.night));
     m_parts.views->setReuse(state.request.reuse);
     m_parts.guide->setDismissed(state.guideDismissed);
     m_parts.views->showView(options.view.isEmpty() ? state.view : options.view);
@@ -211,10 +213,11 @@ void MainWindow::sendRequest() {
         m_parts.views->shown() == 0 && !request.reuse && engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);
     request.scores = m_scores || m_session.state().confidence;
-    Request behind = request;
+    Request front = request, behind = request;
+    front.night = m_night.value_or(request.night);
     behind.compare = behind.reuseBeside = behind.simulateNight = behind.scores = false;
     for (const auto& engine : m_session.sources().engines())
-        engine->setRequest(m_session.services().requestFor(*engine, m_front->is(*engine) ? request : behind));
+        engine->setRequest(m_session.services().requestFor(*engine, m_front->is(*engine) ? front : behind));
 }
 
 void MainWindow::sendStyle() {

@@ -96,6 +96,7 @@ private:
     QSplitter* m_timeSplit = nullptr;
     QString m_message;  // whole; the lower edge may have room for the beginning only
     Appearance m_appearance{};
+    std::optional<street::NightParameters> m_night;  // of the command line, until it is changed
     bool m_scores = false, m_restoring = true;
     QTimer m_second;
 };

@@ -379,6 +379,8 @@ void ModelsTest::commandLine_data() {
     row("cycle", -1, QStringLiteral("--day-cycle 240"));
     row("no cycle", 2, QStringLiteral("--day-cycle 1"));
     row("window", 2, QStringLiteral("--window big"));
+    row("night", -1, QStringLiteral("--night 0.35,250,0.01"));
+    row("no night", 2, QStringLiteral("--night 0.35,0,0.01"));
 }
 
 void ModelsTest::commandLine() {
@@ -388,6 +390,7 @@ void ModelsTest::commandLine() {
     QCOMPARE(parsed.exit, exit);
     QCOMPARE(parsed.message.isEmpty(), exit == -1);
     QVERIFY(!parsed.message.contains(QLatin1String("executable_name")));
+    if (parsed.options.night) QCOMPARE(parsed.options.night->photons, 250.0);
     if (exit == 2) QVERIFY(!parsed.message.contains(QLatin1Char('\n')));
 }
 

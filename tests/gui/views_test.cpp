@@ -32,6 +32,7 @@ private slots:
     void stageChangesTheMergeMap();
     void mergeMapHasThreeColourings();
     void nightSlidersChangeTheNextPair();
+    void nightOfTheCommandLineIsNotStored();
     void photonsStayAsTheyWereGiven();
     void thinImageHasNoEmptyPlates();
     void keysSwitchViews();
@@ -316,6 +317,18 @@ void ViewsTest::nightSlidersChangeTheNextPair() {
     QTRY_COMPARE_WITH_TIMEOUT(pairs.back().day, pairs.back().pair->analysis->frame.image,
                               test::patience(10'000));
     disconnect(&m_is->window->engine(), nullptr, this, nullptr);
+}
+
+void ViewsTest::nightOfTheCommandLineIsNotStored() {
+    Options options;
+    options.night = mpm::street::NightParameters{0.5, 100, 0.02};
+    m_is->open(options);
+    QTRY_COMPARE(m_is->window->engine().request().night.photons, 100.0);
+    QCOMPARE(m_is->window->views()->find<NightView>()->parameters().luminance, 0.5);
+    m_is->window->close();
+    m_is->open();
+    QTRY_COMPARE(m_is->window->engine().request().night.photons, 250.0);
+    QCOMPARE(m_is->window->views()->find<NightView>()->parameters().luminance, 0.35);
 }
 
 void ViewsTest::keysSwitchViews() {
