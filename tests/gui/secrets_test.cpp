@@ -213,10 +213,10 @@ void SecretsTest::aStreamThatRuns() {
         setup.open(whole);
         QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, test::patience(30'000));
         QVERIFY(setup.services.startRecording(setup.engine));
-        QTest::qWait(1'500);
+        const auto before = rendered.count();
+        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= before + 5, test::patience(30'000));
         setup.services.stopRecording(setup.engine);
-        QTRY_VERIFY_WITH_TIMEOUT(setup.lastSaid().contains(QStringLiteral("of video")),
-                                 test::patience(20'000));
+        QTRY_VERIFY_WITH_TIMEOUT(setup.hasSaid(QStringLiteral("of video")), test::patience(20'000));
         QSignalSpy exported(&setup.engine.recorder(), &Recorder::exported);
         setup.engine.recorder().exportTo(path("runs.json"), {}, mpm::pipeline::Millis(1LL << 45));
         QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, test::patience(20'000));

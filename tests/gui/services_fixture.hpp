@@ -1,6 +1,8 @@
 // An engine with services beside it, as the programs have them.
 #pragma once
 
+#include <algorithm>
+
 #include <QSignalSpy>
 #include <QTest>
 
@@ -22,6 +24,10 @@ struct Setup {
     void open(const QString& source) {
         engine.openSource(source);
         services.sourceOpened(engine);
+    }
+    bool hasSaid(const QString& words) const {
+        return std::any_of(said.begin(), said.end(),
+                           [&](const QList<QVariant>& one) { return one[0].toString().contains(words); });
     }
     QString lastSaid() const { return said.isEmpty() ? QString() : said.last()[0].toString(); }
     QString store;
