@@ -16,9 +16,27 @@ void addMean(CLI::App& app);
 void addPolicy(CLI::App& app);
 void addScene(CLI::App& app);
 
+inline void addNightOption(CLI::App& verb, AugmentOptions& augment) {
+    const auto take = [&augment](const std::vector<double>& values) {
+        if (values.size() == 1) {
+            augment.night = values[0];
+        } else if (values.size() == 3 && values[0] >= 0 && values[1] > 0 && values[2] >= 0) {
+            augment.fixedNight = street::NightParameters{values[0], values[1], values[2]};
+        } else {
+            throw CLI::ValidationError("--night", "write a share of images, or L,P,S as 0.35,250,0.01");
+        }
+    };
+    verb.add_option_function<std::vector<double>>(
+            "--night", take,
+            "share of images at simulated night; or its luminance, photons and deviation (default: random)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("SHARE|L,P,S")
+        ->default_str("0.15");
+}
+
 inline void addBatchOptions(CLI::App& verb, BatchSource::Options& data) {
-    verb.add_option("--night", data.augment.night, "share of images at simulated night")
-        ->capture_default_str();
+    addNightOption(verb, data.augment);
     verb.add_option("--colour", data.augment.colour, "strength of colour changes")->capture_default_str();
     verb.add_option("--scene", data.scene, "share of images from the built-in street")->capture_default_str();
     verb.add_option("--streets", data.streets, "different built-in streets")->capture_default_str();

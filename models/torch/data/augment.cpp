@@ -4,8 +4,6 @@
 
 #include <opencv2/imgproc.hpp>
 
-#include "street/street.hpp"
-
 namespace mpm::models {
 namespace {
 
@@ -77,7 +75,7 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
                        cv::Scalar(ignored));
     if (options.colour > 0 && random.chance(0.8)) changeColour(out.image, options.colour, random);
     if (random.chance(options.night))
-        out.image = street::night(out.image, randomNight(random), random.next());
+        out.image = street::night(out.image, options.fixedNight.value_or(randomNight(random)), random.next());
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,17 @@
 #include "base/random.hpp"
 #include "models/torch/model/segmenter.hpp"
 #include "pipeline/dataset/dataset.hpp"
+#include "street/street.hpp"
 
 namespace mpm::models {
 
 struct AugmentOptions {
-    int height = 256, width = 320;           ///< of the crop
-    double scaleLow = 0.6, scaleHigh = 1.8;  ///< log-uniform
-    int modelHeight = 0;                     ///< height of an image at scale 1; 0: unchanged
-    double night = 0.15;                     ///< share of images with the night simulation
-    bool geometry = true;                    ///< flips, and changes of the aspect
+    int height = 256, width = 320;                      ///< of the crop
+    double scaleLow = 0.6, scaleHigh = 1.8;             ///< log-uniform
+    int modelHeight = 0;                                ///< height of an image at scale 1; 0: unchanged
+    double night = 0.15;                                ///< share of images with the night simulation
+    std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
+    bool geometry = true;                               ///< flips, and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 

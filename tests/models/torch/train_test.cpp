@@ -308,6 +308,27 @@ TEST_F(TrainTest, RejectsCountsOfZero) {
     }
 }
 
+TEST_F(TrainTest, NightIsAShareOrItsNumbers) {
+    fs::create_directories(m_folder);
+    const auto status = [&](const std::string& night) {
+        const std::string command = std::string(MPM_MODELS_PROGRAM) + " train --data " + m_folder.string() +
+                                    " --out " + (m_folder / "run").string() + " --night " + night +
+                                    " > /dev/null 2>&1";
+        return WEXITSTATUS(std::system(command.c_str()));
+    };
+    EXPECT_EQ(status("0.35,250"), 2);
+    EXPECT_EQ(status("0.35,0,0.01"), 2);
+    EXPECT_NE(status("0.35,250,0.01"), 2) << "there are no images";
+    EXPECT_NE(status("0.3"), 2);
+    AugmentOptions options;
+    options.height = 64, options.width = 96;
+    options.night = 1;
+    options.fixedNight = mpm::street::NightParameters{0, 250, 0};
+    mpm::Random random(1);
+    const auto night = augment(streetSamples(1, {96, 64})[0], options, 11, random);
+    EXPECT_EQ(cv::norm(night.image, cv::NORM_INF), 0);
+}
+
 TEST_F(TrainTest, SurvivesKill) {
     writeDataSet(m_folder / "data");
     int status = 0;
