@@ -192,6 +192,7 @@ void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
     if (m_inputs.keyBias != 0) input.keyBias = value(m_inputs.keyBias);
     if (m_inputs.map != 0) input.maps = readMaps(value(m_inputs.map), in[0]);
     const std::vector<cv::Mat> maps = m_runner->run(input, out);
+    m_control->setOutput(out[std::min(out.size(), m_config.taps.size()) - 1]);
     if (!m_config.mapOutput || out.size() <= m_config.taps.size()) return;
     for (size_t i = 0; i < maps.size(); ++i) {
         const int count = static_cast<int>(maps[i].total());

@@ -249,6 +249,17 @@ void EncoderControl::setReport(const EncoderConfig& segment, Report report) {
     if (m_config.merges && m_listener) m_listener(m_report);
 }
 
+void EncoderControl::keepOutput(bool keep) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    m_keepsOutput = keep;
+    if (!keep) m_output.release();
+}
+
+void EncoderControl::setOutput(const cv::Mat& tokens) {
+    const std::lock_guard<std::mutex> lock(m_guard);
+    if (m_keepsOutput) m_output = tokens.clone();
+}
+
 void EncoderControl::noteF32(const std::string& layer, bool stays) {
     const std::lock_guard<std::mutex> lock(m_guard);
     if (stays && !layer.empty()) {

@@ -95,6 +95,9 @@ public:
     void setReport(const EncoderConfig& segment, Report report);
     void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
+    void keepOutput(bool keep);
+    void setOutput(const cv::Mat& tokens);  ///< of one segment; the last one of a chain overwrites the others
+    cv::Mat output() const { return read(m_output); }
     /// A layer behind the encoder stays in f32, or not.
     void noteF32(const std::string& layer, bool stays);
 
@@ -120,6 +123,8 @@ private:
     Settings m_own;
     Reuse m_reuseOfFile;
     Report m_report;
+    bool m_keepsOutput = false;
+    cv::Mat m_output;
     std::set<std::string> m_f32Behind;  ///< layers behind the encoder that stay in f32
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;

@@ -130,6 +130,14 @@ std::vector<std::vector<int>> Encoder::tokensByWindow(int image) const {
     return mpm::tokensByWindow(control().config(), report().images[image]);
 }
 
+void Encoder::keepOutput(bool keep) {
+    control().keepOutput(keep);
+}
+
+cv::Mat Encoder::output() const {
+    return control().output();
+}
+
 int Encoder::blocks() const {
     return control().config().blocks;
 }

@@ -137,8 +137,13 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Returns the labels if there are several outputs, else the last output. Decided at the first forward.
+// Returns the labels if there are several outputs, else the last output. Decided at the first forward. After
+// useFeatures() maybe the encoder's tokens.
 cv::Mat Network::run() {
+    if (m_usesTokens) {
+        m_net.forward();
+        return m_encoder.output();
+    }
     if (m_decided || !m_output.empty()) return m_output.empty() ? m_net.forward() : m_net.forward(m_output);
     m_decided = true;
     const std::vector<cv::String> names = m_net.getUnconnectedOutLayersNames();
@@ -161,28 +166,28 @@ OutputFacts Network::outputFacts() const {
 }
 
 OutputKind Network::kindOf(const cv::Mat& output) const {
-    if (m_queries && m_output.empty()) return OutputKind::Unknown;
+    if (m_queries && m_output.empty() && !m_usesTokens) return OutputKind::Unknown;
     return outputKind(output, outputFacts());
 }
 
 bool Network::useFeatures(const cv::Mat& blob) {
     std::vector<cv::String> candidates;
     if (!m_queries) candidates = m_net.getUnconnectedOutLayersNames();
-    const std::vector<cv::String> layers = m_net.getLayerNames();
-    for (auto name = layers.rbegin(); name != layers.rend(); ++name) {
-        const cv::String type = m_net.getLayer(m_net.getLayerId(*name))->type;
-        if (type == "MpmEncoder" || type == "mpm.MpmEncoder") candidates.push_back(*name);
-    }
     const std::string before = m_output;
     for (const cv::String& name : candidates) {
         m_output = name;
         try {
             if (kindOf(forward(blob)) == OutputKind::Features) return true;
         } catch (const cv::Exception&) {
-            continue;  // an engine that keeps no results of inner layers
+            continue;  // an engine that gives no single one of several outputs
         }
     }
     m_output = before;
+    m_usesTokens = true;
+    m_encoder.keepOutput(true);
+    if (kindOf(forward(blob)) == OutputKind::Features) return true;
+    m_usesTokens = false;
+    m_encoder.keepOutput(false);
     return false;
 }
 

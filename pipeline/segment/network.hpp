@@ -50,8 +50,8 @@ public:
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
-    /// If the kind of the first output is unknown, searches the other outputs and the outputs of
-    /// encoders for features, and uses them from then on. False if there are none.
+    /// If the kind of the first output is unknown, searches the other outputs and the encoder's tokens for
+    /// features, and uses them from then on. False if there are none.
     bool useFeatures(const cv::Mat& blob);
 
     /// After a forward: whether the outputs are masks and classes of queries (MaskFormer, EoMT), which have
@@ -97,6 +97,7 @@ private:
     std::string m_output;    ///< a layer's; empty: the last output of the network
     bool m_decided = false;  ///< which of several outputs is used
     bool m_queries = false;
+    bool m_usesTokens = false;  ///< of the encoder, instead of an output
 };
 
 /// Patch embedding, position embedding, MpmEncoder, linear head: logits, a value for each class and patch.

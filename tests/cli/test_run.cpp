@@ -13,7 +13,6 @@
 
 #include "cli/process.hpp"
 #include "cli/small_model.hpp"
-#include "support/engine.hpp"
 #include "support/temp_folder.hpp"
 
 namespace fs = std::filesystem;
@@ -99,7 +98,6 @@ TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
 
 // Values that are no ids, and masks of queries: neither is shown as classes.
 TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
-    if (hasDynamicShapes()) GTEST_SKIP() << "an engine that keeps no results of inner layers";
     SmallModel depth, queries;
     depth.depth = true;
     queries.queries = 5;

@@ -68,6 +68,23 @@ TEST_F(ChainTest, EqualsOneEncoderWithOneHandle) {
     EXPECT_THROW(handle.setSchedule({6}), cv::Exception);
 }
 
+TEST_F(ChainTest, KeepsTheTokensOfTheLastSegmentIfWanted) {
+    const EncoderCase whole = makeEncoder(sixBlocks());
+    cv::dnn::Net cut = load(chainModel(cutEncoder(whole, {2, 4}), 1, 40));
+    Encoder handle = mpm::encoder(cut);
+    const cv::Mat batch = makeBatch(whole.options, 1, 40, 3);
+    const cv::Mat expected = forward(cut, batch);
+    EXPECT_TRUE(handle.output().empty());
+    handle.keepOutput(true);
+    forward(cut, batch);
+    const cv::Mat kept = handle.output();
+    forward(cut, 2 * batch);
+    EXPECT_TRUE(sameBits(kept, expected));
+    EXPECT_FALSE(sameBits(handle.output(), expected));
+    handle.keepOutput(false);
+    EXPECT_TRUE(handle.output().empty());
+}
+
 TEST_F(ChainTest, EnvironmentAndImposedMapsCountOverTheChain) {
     const EncoderCase whole = makeEncoder(sixBlocks());
     cv::dnn::Net cut = load(chainModel(cutEncoder(whole, {2}), 1, 40));

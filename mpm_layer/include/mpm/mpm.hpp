@@ -196,6 +196,13 @@ public:
     /// @throws cv::Exception if the last forward had no such image
     std::vector<std::vector<int>> tokensByWindow(int image = 0) const;
 
+    /// @param keep true: every forward of the network keeps its tokens for output(), at the cost of a copy
+    void keepOutput(bool keep);
+    /// @return CV_32F [images, rows, dim()] with the special tokens: the last output of the last forward;
+    /// empty
+    ///     if none was kept. Later forwards leave it as it is
+    cv::Mat output() const;
+
     int blocks() const;  ///< number of transformer blocks
     int dim() const;     ///< values of a token; 0 until it is known, after the first forward
     int heads() const;   ///< attention heads of a block
