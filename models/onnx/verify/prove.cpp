@@ -66,14 +66,21 @@ Trial perturbed(Trial trial, int number) {
     return trial;
 }
 
-// Of values of the same number, relative to the largest expected one.
+// Of values of the same number, relative to the largest expected one that is finite. For an infinite one an
+// operator may give the limit of f32.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
+    constexpr double kEndless = 1e38;
     double worst = 0, largest = 0;
     for (int64_t k = 0; k < expected.size(); ++k) {
-        const double away = std::abs(valueAt(k) - expected.at(k));
+        const double right = expected.at(k), found = valueAt(k);
+        double away = std::abs(found - right);
+        if (!std::isinf(right)) {
+            largest = std::max(largest, std::abs(right));
+        } else {
+            away = std::abs(found) > kEndless && std::signbit(found) == std::signbit(right) ? 0 : INFINITY;
+        }
         worst = std::isnan(away) ? INFINITY : std::max(worst, away);
-        largest = std::max(largest, std::abs(expected.at(k)));
     }
     return largest > 0 ? worst / largest : worst;
 }

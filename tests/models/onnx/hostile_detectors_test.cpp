@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "converted_export.hpp"
+#include "models/onnx/verify/prove.hpp"
 #include "support/npy.hpp"
 
 namespace {
@@ -111,6 +112,30 @@ TEST_F(HostileDetectors, OfNumbersThatAreNotFinite) {
             EXPECT_EQ(reason.empty(), !std::isnan(value)) << reason;
         }
     }
+}
+
+// A converted model with another finite value is rejected.
+TEST_F(HostileDetectors, AnInfiniteValueDoesNotHideOthers) {
+    SmallExport m(1);
+    Tensor offset = m.random({1, m.tokens(), kDim}, 1);
+    offset.writeF()[0] = kInf;
+    const int x = m.block(m.embed());
+    m.builder().output(m.builder().node("Add", {x, m.builder().constant(offset)}), "y", offset.shape());
+    models::writeModel(m.graph(), m_folder / "in.onnx");
+    models::convertModel(m_folder / "in.onnx", m_folder / "out.onnx", unmerged());
+    Graph mutant = models::readModel(m_folder / "out.onnx");
+    for (models::Value& value : mutant.values) {
+        const Tensor& t = value.constant;
+        if (!t.known() || !t.isFloat() || t.size() != offset.size() || t.f()[0] != kInf) continue;
+        std::vector<float> values = t.toFloats();
+        values[1] += 1;
+        value.constant = Tensor::floats(t.shape(), values);
+    }
+    models::writeModel(mutant, m_folder / "mutant.onnx");
+    models::Prover prover(m.graph(), "", {{1, 3, 48, 64}}, mutant);
+    prover.setReread([&] { return m.graph(); });
+    EXPECT_NO_THROW(prover.check(m_folder / "out.onnx", {}));
+    EXPECT_THROW(prover.check(m_folder / "mutant.onnx", {}), models::Refusal);
 }
 
 // In the time that is allowed, or not at all.
