@@ -1,6 +1,7 @@
 // What a detector has around its choice of the best places: TopK, computed indices, choices by constants.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "models/onnx/fused/lowering.hpp"
@@ -76,11 +77,21 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
 }
 
-// Numbers that become whole ones lose their fraction; the others only change their type.
+// Numbers that become whole ones lose their fraction; others, but for those that become conditions, only
+// change their type.
 void Lowering::convert() {
-    const bool whole = m_shapes.at.values[out()].type() == Type::Int && m_shapes.at.values[in(0)].isFloat();
-    if (!m_selects || !whole) return pass();
-    apply("trunc", in(0), out());
+    const Tensor &from = m_shapes.at.values[in(0)], &to = m_shapes.at.values[out()];
+    const bool whole = to.type() == Type::Int && from.isFloat(),
+               condition = to.type() == Type::Bool && from.type() != Type::Bool;
+    if (!m_selects || (!whole && !condition)) return pass();
+    if (whole) {
+        apply("trunc", in(0), out());
+        return;
+    }
+    // 1 unless the number is 0: the largest of floor(-|x|) and -1, with the other sign.
+    const int negative = apply("neg", apply("abs", in(0), fresh(".size")), fresh(".negative"));
+    const int below = apply("floor", negative, fresh(".below"));
+    apply("neg", compute("max", below, numbered(-1), ".held"), out());
 }
 
 void Lowering::integerArithmetic() {
@@ -195,18 +206,23 @@ void Lowering::combineConditions() {
     if (isNot) node.set("reversed", 1);
 }
 
+// The larger of min(x, b) and min(y, -b); the bound b is infinite if the condition holds, else minus
+// infinite. So the chosen branch keeps its bits, and either may be infinite.
+void Lowering::choose() {
+    needSelection();
+    const int side = compute("sub", in(0), numbered(0.5f), ".side"),
+              bound = compute("mul", side, numbered(std::numeric_limits<float>::infinity()), ".bound"),
+              other = apply("neg", bound, fresh(".other"));
+    const int first = compute("min", bound, asNumbers(in(1)), ".first"),
+              second = compute("min", other, asNumbers(in(2)), ".second");
+    compute("max", first, second, out());
+}
+
 // x * condition + y * (1 - condition). What a constant condition drops of a constant branch is 0.
 void Lowering::where() {
     const int condition = oneImage(in(0));
-    const bool known = m_graph.isConstant(condition);
-    if (!known) needSelection();
+    if (!m_graph.isConstant(condition)) return choose();
     const auto weights = [&](bool first) {
-        if (!known && first) return in(0);
-        if (!known) {
-            const int other = fresh(".other");
-            compute("sub", in(0), numbered(1), other).set("reversed", 1);
-            return other;
-        }
         const Tensor& c = m_graph.constant(condition);
         List<float> w(static_cast<size_t>(c.size()));
         for (int64_t k = 0; k < c.size(); ++k)
@@ -216,7 +232,7 @@ void Lowering::where() {
     int parts[2];
     for (int k = 0; k < 2; ++k) {
         const int branch = asNumbers(in(1 + k));
-        if (known && m_graph.isConstant(branch)) {
+        if (m_graph.isConstant(branch)) {
             const Node pick{"Where", "", "", {}, {}, {}};
             const Tensor zero = Tensor::floats({}, 0.f), c = m_graph.constant(condition),
                          values = m_graph.constant(branch);
@@ -224,10 +240,7 @@ void Lowering::where() {
                 k == 0 ? List<Tensor>{c, values, zero} : List<Tensor>{c, zero, values};
             parts[k] = m_graph.addConstant("constant", evaluateNode(m_graph, pick, operands).at(0));
         } else {
-            const int chosen = weights(k == 0);
-            const bool swap = m_graph.isConstant(branch);
-            parts[k] =
-                compute("mul", swap ? chosen : branch, swap ? branch : chosen, k == 0 ? ".first" : ".second");
+            parts[k] = compute("mul", branch, weights(k == 0), k == 0 ? ".first" : ".second");
         }
     }
     if (m_graph.isConstant(parts[0])) std::swap(parts[0], parts[1]);

@@ -84,6 +84,7 @@ private:
     void integerArithmetic();
     void tile();
     void where();
+    void choose();  // by a computed condition
     // Conditions are 1 or 0.
     void needSelection() const;
     void compareNumbers();

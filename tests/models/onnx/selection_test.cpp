@@ -67,6 +67,18 @@ protected:
         return modelInfo(m_folder / "out.onnx").labels;
     }
 
+    // All outputs, as OpenCV computes them.
+    std::vector<cv::Mat> forward() const {
+        std::vector<cv::String> names;
+        for (const models::Port& port : m_converted.outputs)
+            names.push_back(port.name);
+        cv::dnn::Net net = readNet(m_folder / "out.onnx");
+        net.setInput(SmallExport::image(1));
+        std::vector<cv::Mat> found;
+        net.forward(found, names);
+        return found;
+    }
+
     int m_tokens = 0;  // that the places are of
 };
 
@@ -275,6 +287,34 @@ TEST_F(Selection, OfRowsWithInfinity) {
         g.node("Add", {picked(g.constant(anchors), best, 30, 4), picked(m.linear(x, kDim, 4), best, 30, 4)});
     g.output(g.node("Sigmoid", {boxes}), "boxes", {1, 30, 4});
     g.output(picked(x, best, 30, kDim), "labels", {1, 30, kDim});
+    convert();
+}
+
+// Masks of scores: a branch that is not chosen may be infinite, also behind another choice.
+TEST_F(Selection, ChoosesBesideInfinity) {
+    finishBestPlaces();
+    const int scores = m.linear(m_tokens, kDim, 5);
+    const auto hidden = [&](int where, int x) {
+        const int condition = g.node("Greater", {where, g.number(0)});
+        return g.node("Where", {condition, g.number(-INFINITY), x});
+    };
+    const int y = hidden(m.linear(m_tokens, kDim, 5), hidden(m.linear(m_tokens, kDim, 1), scores));
+    const int all = g.node("Concat", {y, m.linear(m_tokens, kDim, 1)});
+    g.with("axis", Attribute::of(int64_t{-1}));
+    const int shares = g.node("Softmax", {all});
+    g.output(y, "hidden", {1, 49, 5});
+    g.output(shares, "shares", {1, 49, 6});
+    convert();
+    for (const cv::Mat& found : forward())
+        EXPECT_EQ(cv::countNonZero(found.reshape(1, 1) != found.reshape(1, 1)), 0);
+}
+
+TEST_F(Selection, ChoosesByNumbersThatAreNotZero) {
+    finishBestPlaces();
+    const int number = g.node("Relu", {m.linear(m_tokens, kDim, 5)}), condition = g.node("Cast", {number});
+    g.with("to", Attribute::of(int64_t{9}));
+    g.output(g.node("Where", {condition, m.linear(m_tokens, kDim, 5), m.linear(m_tokens, kDim, 1)}), "y",
+             {1, 49, 5});
     convert();
 }
 
