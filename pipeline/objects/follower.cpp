@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "pipeline/objects/frame_objects.hpp"
 
@@ -50,24 +51,38 @@ bool isCovered(const cv::Rect2f& box, const ObjectFollower::Frame& frame) {
 
 }  // namespace
 
+int ObjectFollower::idOf(const std::string& name) const {
+    const auto at = std::find(m_setup.names.begin(), m_setup.names.end(), name);
+    const int id = static_cast<int>(at - m_setup.names.begin());
+    return at != m_setup.names.end() && has(m_classes, id) ? id : -1;
+}
+
+void ObjectFollower::continueWith(const Setup& setup) {
+    const std::vector<std::string> before = std::exchange(m_setup, setup).names;
+    m_classes = idsOf(m_setup.classes, m_setup.names, m_setup.shown, m_setup.detector);
+    m_seen.clear();
+    m_tracker->relabel(trackRules(usualThreshold(m_setup.detector)),
+                       [&](int label) { return idOf(storedName(label, before)); });
+}
+
 void ObjectFollower::begin(const KnownObjects& known, cv::Size image) {
     m_classes = idsOf(m_setup.classes, m_setup.names, m_setup.shown, m_setup.detector);
     std::vector<TrackedObject> objects;
     for (const KnownObject& one : known.present) {
-        const auto at = std::find(m_setup.names.begin(), m_setup.names.end(), one.label);
-        const int label = static_cast<int>(at - m_setup.names.begin());
+        const int label = idOf(one.label);
         const double sizes[] = {one.place.x, one.place.y, one.place.width, one.place.height};
         const bool sane =
             std::all_of(std::begin(sizes), std::end(sizes), [](double v) { return std::abs(v) < 1e3; }) &&
             one.place.width > 0 && one.place.height > 0 && one.last >= one.since;
-        if (at == m_setup.names.end() || !has(m_classes, label) || !sane) continue;
+        if (label < 0 || !sane) continue;
         TrackedObject object;
         object.id = one.id;
         object.label = label;
         const cv::Rect2d& place = one.place;
         object.box = cv::Rect2d(place.x * double(image.width), place.y * double(image.height),
                                 place.width * double(image.width), place.height * double(image.height));
-        object.state = one.stays ? ObjectState::Stays : ObjectState::Moves;
+        object.state = one.still > Millis(0) ? ObjectState::Stays : ObjectState::Moves;
+        object.still = double(one.still.count()) / 1000;
         object.since = double(one.since.count()) / 1000;
         object.last = double(one.last.count()) / 1000;
         object.boxes = 2;
@@ -122,9 +137,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
         m_setup = setup;
         begin(*wish.known, frame.size);
     } else if (!(setup == m_setup)) {  // the same source: what is there keeps its identity
-        const KnownObjects present = m_last ? knownFrom(*m_last, m_image, m_setup.names) : *wish.known;
-        m_setup = setup;
-        begin(present, frame.size);
+        continueWith(setup);
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);
     }
@@ -169,13 +182,14 @@ KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image,
     };
     for (const TrackedObject& one : objects.objects) {
         if (one.state == ObjectState::Left || image.empty()) continue;
-        known.present.push_back({one.id,
-                                 storedName(one.label, names),
-                                 {one.box.x / double(image.width), one.box.y / double(image.height),
-                                  one.box.width / double(image.width), one.box.height / double(image.height)},
-                                 millis(one.since),
-                                 millis(one.last),
-                                 one.state == ObjectState::Stays});
+        known.present.push_back(
+            {one.id,
+             storedName(one.label, names),
+             {one.box.x / double(image.width), one.box.y / double(image.height),
+              one.box.width / double(image.width), one.box.height / double(image.height)},
+             millis(one.since),
+             millis(one.last),
+             one.state == ObjectState::Stays ? std::max(Millis(1), millis(one.still)) : Millis(0)});
     }
     return known;
 }

@@ -54,6 +54,9 @@ private:
         }
     };
     void begin(const KnownObjects& known, cv::Size image);
+    void continueWith(const Setup& setup);
+    /// The id of a class that is followed, else -1.
+    int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
     /// The objects of before in other regions; a new region has none until the next frame.

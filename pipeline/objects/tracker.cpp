@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "pipeline/metric/tracks.hpp"
 
@@ -109,13 +110,13 @@ const char* stateName(ObjectState state) {
 
 struct ObjectTracker::Track {
     TrackedObject object;
-    bool counts = false;   ///< it has been confirmed
-    double unseen = 0;     ///< seconds without a box, as the clock has them
-    double unwatched = 0;  ///< the same without pauses of the source
-    cv::Point2f anchor;    ///< where its middle was when it last moved
-    double anchored = 0;   ///< and when
-    double restored = 0;   ///< seconds that it was there before the program began
-    cv::Point2f step;      ///< of its middle in a second
+    bool counts = false;               ///< it has been confirmed
+    double unseen = 0;                 ///< seconds without a box, as the clock has them
+    double unwatched = 0;              ///< the same without pauses of the source
+    cv::Point2f anchor;                ///< where its middle was when it last moved
+    double anchored = 0;               ///< and when
+    std::optional<double> lastBefore;  ///< of one that was restored: when it was last seen
+    cv::Point2f step;                  ///< of its middle in a second
     struct Visit {
         double since, last;
     };
@@ -220,10 +221,10 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         if (static_cast<int>(m_tracks.size()) >= m_rules.most || object.state == ObjectState::Left) continue;
         Track track;
         track.object = object;
-        track.restored = object.dwell();
+        track.lastBefore = object.last;
         track.counts = true;
         track.anchor = middleOf(object.box);
-        track.anchored = object.state == ObjectState::Stays ? object.since : object.last;
+        track.anchored = object.last - std::clamp(object.still, 0., std::max(object.dwell(), 0.));
         m_now = m_clock = std::max(m_now, object.last);
         m_nextId = std::max(m_nextId, object.id + 1);
         m_first = false;
@@ -234,10 +235,22 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         track.unseen = m_now - track.object.last;
 }
 
+void ObjectTracker::relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf) {
+    m_rules = rules;
+    std::vector<Track> kept;
+    for (Track& track : m_tracks) {
+        track.object.label = labelOf(track.object.label);
+        if (track.object.label >= 0) kept.push_back(std::move(track));
+    }
+    m_tracks = std::move(kept);
+    m_first = m_tracks.empty();
+}
+
 void ObjectTracker::moveClock(double seconds) {
     m_clock += seconds, m_now += seconds;
     for (Track& track : m_tracks) {
         track.object.since += seconds, track.object.last += seconds, track.anchored += seconds;
+        if (track.lastBefore) *track.lastBefore += seconds;
         for (auto& [name, visit] : track.visits)
             visit.since += seconds, visit.last += seconds;
     }
@@ -263,9 +276,10 @@ void ObjectTracker::measureStays(Track& track, bool left) const {
         auto at = track.visits.find(name);
         if (at == track.visits.end()) {
             if (!inside || left) return;
-            const bool longer = name.empty() || (first && track.restored > 0);
-            at = track.visits.emplace(name, Track::Visit{longer ? object.since : m_now, m_now}).first;
-            if (longer && track.restored > 0) object.before[name] = track.restored;
+            const bool restored = first && track.lastBefore;
+            const double since = name.empty() ? object.since : restored ? track.anchored : m_now;
+            at = track.visits.emplace(name, Track::Visit{since, m_now}).first;
+            if (restored && *track.lastBefore > since) object.before[name] = *track.lastBefore - since;
         }
         auto& [since, last] = at->second;
         if (left)
@@ -341,7 +355,10 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
     std::vector<Track> kept;
     for (Track& track : m_tracks) {
         const bool left = isOver(track);
-        if (track.object.seen) track.object.state = stateOf(track);
+        if (track.object.seen) {
+            track.object.state = stateOf(track);
+            track.object.still = track.object.state == ObjectState::Stays ? m_now - track.anchored : 0;
+        }
         if (left || (!track.counts && !track.object.seen)) track.object.state = ObjectState::Left;
         if (track.counts && !m_image.empty()) measureStays(track, track.object.state == ObjectState::Left);
         if (track.counts) objects.push_back(track.object);

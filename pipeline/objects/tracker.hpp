@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ struct TrackedObject : ObjectPresence {
     bool seen = true;               ///< false: it has no box in this frame
     double since = 0;               ///< seconds of the source's clock at which it was first seen
     double last = 0;                ///< seconds at which it was last seen
+    double still = 0;               ///< seconds for which it has not moved, if it stays
     std::int64_t boxes = 0;         ///< frames with a box
     std::vector<cv::Point2f> path;  ///< middles of its boxes; thinned when it grows long
     double dwell() const { return last - since; }
@@ -66,8 +68,11 @@ public:
     /// @return all objects: those with a box, those that are kept, and once those that left; by identity
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
-    /// Objects of an earlier run, before the first frame. nextId: of the next new object, at least.
+    /// Objects of an earlier run, before the first frame. nextId: of the next new object, at least. Which
+    /// regions they were in is not known: one that has not moved since was in those where it is now.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
+    /// Other rules, and other numbers of classes: below 0 of one that is not followed any more.
+    void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
     /// The source's clock was set: objects were there as long as before.
@@ -98,7 +103,7 @@ private:
     bool isOver(const Track& track) const;
     ObjectState stateOf(const Track& track) const;
 
-    const TrackRules m_rules;
+    TrackRules m_rules;
     std::vector<Track> m_tracks;
     std::vector<Region> m_regions;
     std::vector<CountingLine> m_lines;

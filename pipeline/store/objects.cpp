@@ -15,7 +15,7 @@ void Store::setObjects(std::int64_t source, const KnownObjects& objects) {
     Statement insert = m_database->prepare("INSERT INTO object VALUES(?,?,?,?,?,?,?,?,?,?)");
     for (const KnownObject& one : objects.present)
         insert.run(source, one.id, one.label, one.place.x, one.place.y, one.place.width, one.place.height,
-                   one.since, one.last, one.stays);
+                   one.since, one.last, one.still);
     transaction.commit();
 }
 
@@ -27,11 +27,12 @@ KnownObjects Store::objects(std::int64_t source) const {
         "SELECT id, class, x, y, width, height, since, last, stays FROM object WHERE source = ? ORDER BY id",
         source);
     while (rows.step()) {
-        KnownObject one{rows.integer(0),         rows.text(1), {}, Millis(rows.integer(6)),
-                        Millis(rows.integer(7)), false};
-        one.place = {rows.real(2), rows.real(3), rows.real(4), rows.real(5)};
-        one.stays = rows.integer(8) != 0;
-        found.present.push_back(one);
+        found.present.push_back({rows.integer(0),
+                                 rows.text(1),
+                                 {rows.real(2), rows.real(3), rows.real(4), rows.real(5)},
+                                 Millis(rows.integer(6)),
+                                 Millis(rows.integer(7)),
+                                 Millis(rows.integer(8))});
     }
     return found;
 }

@@ -161,7 +161,7 @@ struct KnownObject {
     std::string label;  ///< name of the class: the model may be another one
     cv::Rect2d place;   ///< 0..1 across and down
     Millis since{0}, last{0};
-    bool stays = false;
+    Millis still{0};  ///< for so long it has not moved; 0: it moves
 };
 
 struct KnownObjects {

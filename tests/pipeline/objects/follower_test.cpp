@@ -104,6 +104,51 @@ TEST(ObjectFollower, StaysAreMeasuredByRegion) {
     EXPECT_NEAR(left.at(""), 19.5, .6);
 }
 
+const std::vector<Region> kRight = {{"right", {{.5, 0}, {1, 0}, {1, 1}, {.5, 1}}}};
+
+/// Somebody walks to the right for 7.5 s and stands there until 10 s.
+FollowedObjectsPtr walkIn(Follower& is) {
+    is.wish.regions = kRight;
+    FollowedObjectsPtr all;
+    for (int i = 0; i <= 20; ++i)
+        all = is.step(street(std::min(60 + 4 * i, 120)), i * .5);
+    return all;
+}
+
+TEST(ObjectFollower, AnotherWishKeepsTheStaysByRegion) {
+    Follower is;
+    walkIn(is);
+    is.wish.classes = {"pedestrian"};
+    const auto all = is.step(street(), 10.5);
+    const TrackedObject* walker = ofClass(all, 2);
+    ASSERT_NE(walker, nullptr);
+    EXPECT_NEAR(walker->stays.at(""), 10.5, .01);
+    EXPECT_NEAR(walker->stays.at("right"), 6, .6);
+    EXPECT_TRUE(walker->before.empty()) << "the program runs on";
+}
+
+/// Where it was before it stopped is not known: an alert of the region is rather raised than missed.
+TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
+    for (const bool stood : {true, false}) {
+        Follower before, after;
+        KnownObjects known = knownFrom(*walkIn(before), kImage, kNames);
+        for (KnownObject& one : known.present)
+            if (!stood) one.still = Millis(0);
+        after.wish.known = std::make_shared<const KnownObjects>(known);
+        after.wish.regions = kRight;
+        const auto all = after.step(street(), 12);
+        const TrackedObject* walker = ofClass(all, 2);
+        ASSERT_NE(walker, nullptr);
+        EXPECT_NEAR(walker->stays.at(""), 12, .01);
+        EXPECT_NEAR(walker->before.at(""), 10, .01);
+        EXPECT_NEAR(walker->stays.at("right"), stood ? 4.75 : 2, .6);
+        ASSERT_EQ(walker->before.count("right"), stood ? 1U : 0U);
+        if (stood) {
+            EXPECT_NEAR(walker->before.at("right"), 2.75, .6);
+        }
+    }
+}
+
 /// A light switch (other labels for some frames), somebody in front for five seconds, and a restart.
 TEST(ObjectFollower, WhatStandsStillKeepsItsIdentity) {
     Follower before;
@@ -241,10 +286,11 @@ TEST(ObjectFollower, BadInputDoesNoHarm) {
     for (const cv::Rect2d& place :
          {cv::Rect2d(nan, 0, 1, 1), cv::Rect2d(0, 0, 0, 0), cv::Rect2d(0, 0, inf, 1), cv::Rect2d(0, 0, -1, 1),
           cv::Rect2d(1e300, 0, 1, 1)})
-        known.present.push_back({5, "car", place, now, now, true});
-    known.present.push_back({6, "car", {0, 0, .1, .1}, now, now - Millis(5), true});
-    known.present.push_back({7, "a class of another model", {0, 0, .1, .1}, now, now, true});
-    known.present.push_back({-8, "car", {.5, .5, .1, .1}, Millis(INT64_MIN), Millis(INT64_MAX), true});
+        known.present.push_back({5, "car", place, now, now, Millis(1)});
+    known.present.push_back({6, "car", {0, 0, .1, .1}, now, now - Millis(5), Millis(1)});
+    known.present.push_back({7, "a class of another model", {0, 0, .1, .1}, now, now, Millis(1)});
+    known.present.push_back(
+        {-8, "car", {.5, .5, .1, .1}, Millis(INT64_MIN), Millis(INT64_MAX), Millis(INT64_MAX)});
     Follower is;
     is.wish.known = std::make_shared<const KnownObjects>(known);
     for (const double seconds : {0., nan, inf, -inf, 1.}) {

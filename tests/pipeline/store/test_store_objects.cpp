@@ -102,11 +102,11 @@ TEST(StoreObjects, ClassesOfOneNameAreSummed) {
 
 TEST(Store, KnowsTheObjectsOfTheLastRun) {
     TempFolder folder;
-    const KnownObject car{7, "car", {.1, .2, .3, .4}, Millis(1000), Millis(5000), true};
+    const KnownObject car{7, "car", {.1, .2, .3, .4}, Millis(1000), Millis(5000), Millis(3000)};
     {
         Store store(folder / "m.sqlite");
-        store.setObjects(store.source("yard"), {3, {{1, "cat", {0, 0, 1, 1}, Millis(1), Millis(2), false}}});
-        store.setObjects(store.source("s"), {8, {{6, "car", {0, 0, 1, 1}, Millis(1), Millis(2), false}}});
+        store.setObjects(store.source("yard"), {3, {{1, "cat", {0, 0, 1, 1}, Millis(1), Millis(2), {}}}});
+        store.setObjects(store.source("s"), {8, {{6, "car", {0, 0, 1, 1}, Millis(1), Millis(2), {}}}});
         store.setObjects(store.source("s"), {9, {car}});  // in place of the other
     }
     Store store(folder / "m.sqlite");
@@ -118,7 +118,7 @@ TEST(Store, KnowsTheObjectsOfTheLastRun) {
     EXPECT_EQ(known.present[0].place, car.place);
     EXPECT_EQ(known.present[0].since, car.since);
     EXPECT_EQ(known.present[0].last, car.last);
-    EXPECT_TRUE(known.present[0].stays);
+    EXPECT_EQ(known.present[0].still, car.still);
     EXPECT_EQ(store.objects(store.source("yard")).present.size(), 1u);
     EXPECT_EQ(store.objects(store.source("new")).nextId, 1);
 }
