@@ -76,8 +76,8 @@ private:
     // Keypoints have as many axes. Sides that do not divide the image's are rounded.
     bool isOfImage(const Tensor& masks) const {
         const auto rows = static_cast<double>(masks.dim(2)), columns = static_cast<double>(masks.dim(3));
-        return std::abs(rows * m_image.width - columns * m_image.height) <
-               std::max(m_image.width, m_image.height);
+        const double away = std::abs(rows * m_image.width - columns * m_image.height);  // fits: in double
+        return away < std::max(m_image.width, m_image.height);
     }
 
     template <typename Test>
