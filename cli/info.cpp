@@ -51,6 +51,22 @@ json encoderJson(const models::Conversion& c) {
             {"taps", taps}};
 }
 
+// As the metadata mpm.detections has it, with what it leaves out.
+json detectionsJson(const DetectionOutputs& d) {
+    static const char* const kActivations[] = {"none", "sigmoid", "softmax"};
+    json all{{"boxes", d.boxes},
+             {"scores", d.scores},
+             {"format", d.format == BoxFormat::XyXy ? "xyxy" : "cxcywh"},
+             {"scale", d.scale == BoxScale::Pixels ? "pixels" : "unit"},
+             {"activation", kActivations[static_cast<int>(d.activation)]}};
+    if (!d.masks.empty()) all["masks"] = d.masks;
+    if (!d.labels.empty()) all["labels"] = d.labels;
+    if (d.background >= 0) all["background"] = d.background;
+    if (!d.sizeInput.empty())
+        all["size_input"] = {{"name", d.sizeInput}, {"order", d.sizeOrder == SizeOrder::Hw ? "hw" : "wh"}};
+    return all;
+}
+
 json toJson(const InfoOptions& o, const models::Inspection& i, const ModelInfo& info) {
     json root{{"mpm", version()},         {"model", o.model},
               {"converted", i.converted}, {"convertible", i.convertible},
@@ -84,6 +100,7 @@ json toJson(const InfoOptions& o, const models::Inspection& i, const ModelInfo& 
         root["mean"] = {info.mean[0], info.mean[1], info.mean[2]};
         root["std"] = {info.std[0], info.std[1], info.std[2]};
         root["source_sha256"] = info.sourceSha256;
+        if (info.detections) root["detections"] = detectionsJson(*info.detections);
     }
     return root;
 }

@@ -48,6 +48,24 @@ protected:
     TempFolder m_folder;
 };
 
+TEST_F(Objects, OfADetectorAreDescribed) {
+    SmallModel detector;
+    detector.boxes = 3, detector.sizeInput = true;
+    writeSmallModel(path("sized.onnx"), detector);
+    const auto described = [&](const std::string& model) {
+        return json::parse(mpmProgram({"info", path(model), "--json"}).out)["detections"];
+    };
+    json expected{{"boxes", "dets"},
+                  {"scores", "scores"},
+                  {"format", "cxcywh"},
+                  {"scale", "unit"},
+                  {"activation", "sigmoid"}};
+    EXPECT_EQ(described("detector.onnx"), expected);
+    expected["scale"] = "pixels";
+    expected["size_input"] = {{"name", "image size"}, {"order", "wh"}};
+    EXPECT_EQ(described("sized.onnx"), expected);
+}
+
 TEST_F(Objects, OfADetectorAreWrittenAndDrawn) {
     const Outcome outcome = run({});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
