@@ -7,6 +7,25 @@
 
 namespace mpm::gst {
 
+/// In whole pixels, as this metadata has them.
+static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
+    for (const FrameObject& one : figures.objects) {
+        const cv::Rect2f& box = one.found.box;
+        GstAnalyticsODMtd object;
+        GstAnalyticsTrackingMtd track;
+        if (!gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(one.name.c_str()),
+                                                    cvFloor(box.x), cvFloor(box.y), cvCeil(box.width),
+                                                    cvCeil(box.height), one.found.score, &object))
+            return;
+        const auto since = static_cast<GstClockTime>(std::max(0., one.since) * GST_SECOND);
+        if (one.id != 0 &&
+            gst_analytics_relation_meta_add_tracking_mtd(meta, static_cast<guint64>(one.id), since, &track))
+            gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, object.id,
+                                                     track.id);
+    }
+}
+
+#ifdef MPM_GST_SEGMENTATION
 namespace {
 
 GstBuffer* maskOf(const cv::Mat& labels) {
@@ -34,24 +53,6 @@ GstBuffer* maskOf(const cv::Mat& labels) {
 
 }  // namespace
 
-/// In whole pixels, as this metadata has them.
-static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
-    for (const FrameObject& one : figures.objects) {
-        const cv::Rect2f& box = one.found.box;
-        GstAnalyticsODMtd object;
-        GstAnalyticsTrackingMtd track;
-        if (!gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(one.name.c_str()),
-                                                    cvFloor(box.x), cvFloor(box.y), cvCeil(box.width),
-                                                    cvCeil(box.height), one.found.score, &object))
-            return;
-        const auto since = static_cast<GstClockTime>(std::max(0., one.since) * GST_SECOND);
-        if (one.id != 0 &&
-            gst_analytics_relation_meta_add_tracking_mtd(meta, static_cast<guint64>(one.id), since, &track))
-            gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, object.id,
-                                                     track.id);
-    }
-}
-
 /// A mask with the class ids, and the names of its regions.
 static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     std::vector<guint> regions;
@@ -77,6 +78,9 @@ static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& 
         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_N_TO_N, segmentation.id,
                                                  classification.id);
 }
+#else
+static void addSegmentation(GstAnalyticsRelationMeta*, const FrameFigures&) {}
+#endif
 
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
     if (figures.objects.empty() && figures.labels.empty()) return;

@@ -22,10 +22,10 @@ void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 /// has an identity, a structure "object_id": id (int).
 void addRegions(GstBuffer* buffer, const FrameFigures& figures);
 
-/// Labels as GStreamer's analytics metadata, which other elements understand; compiled if GStreamer has it
-/// (1.26). A semantic segmentation, whose mask holds the class ids, and a classification that names the
-/// regions. An object detection for each object; if it has an identity, it is related to a tracking. Nothing
-/// if the model has neither.
+/// Objects and labels as GStreamer's analytics metadata, which other elements understand; compiled if
+/// GStreamer has it (1.24). An object detection for each object; if it has an identity, it is related to a
+/// tracking. From 1.26 on, a semantic segmentation, whose mask holds the class ids, and a classification that
+/// names the regions. Nothing if the model has neither.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
 /// Posts "mpm-alert" with the fields class, share and stream-time.

@@ -6,7 +6,7 @@
 
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
-#ifdef MPM_GST_ANALYTICS
+#ifdef MPM_GST_SEGMENTATION
 #include <gst/analytics/analytics.h>
 #endif
 
@@ -145,7 +145,7 @@ TEST(MpmSegment, ASegmentInBytesIsRejectedOnce) {
     EXPECT_EQ(harness.push(4), GST_FLOW_OK) << harness.error();
 }
 
-#ifdef MPM_GST_ANALYTICS
+#ifdef MPM_GST_SEGMENTATION
 /// The mask equals the labels that the buffer itself holds, and each region has the name of its class.
 void expectAnalytics(GstBuffer* out, const GValue* names) {
     GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out);
@@ -200,7 +200,7 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
         sum += g_value_get_double(gst_value_array_get_value(shares, i));
     EXPECT_NEAR(sum, 1, 1e-6);
     const std::string seen = g_value_get_string(gst_value_array_get_value(names, 0));
-#ifdef MPM_GST_ANALYTICS
+#ifdef MPM_GST_SEGMENTATION
     expectAnalytics(out, names);
 #endif
     gst_buffer_unref(out);
