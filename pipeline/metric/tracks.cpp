@@ -382,9 +382,8 @@ TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences) {
         }
         all.overlapSum += one.overlapSum;
         sum.right += own.right, sum.missed += own.missed, sum.wrong += own.wrong;
-        sum.switches += own.switches, sum.fragments += own.fragments;
+        sum.switches += own.switches, sum.fragments += own.fragments, sum.mostlyLost += own.mostlyLost;
         sum.mostlyTracked += own.mostlyTracked, sum.partlyTracked += own.partlyTracked;
-        sum.mostlyLost += own.mostlyLost;
         sum.idRight += own.idRight, sum.idMissed += own.idMissed, sum.idWrong += own.idWrong;
     }
     for (int t = 0; t < kHotaThresholds; ++t) {
