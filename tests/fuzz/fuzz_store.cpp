@@ -45,7 +45,7 @@ void use(const std::string& path) {
     measurement.time = Millis(1'000);
     measurement.regions = {{"door", 4, 2, {0.5}}};
     store.add(source, {measurement});
-    store.setObjects(source, {2, {{1, "car", {0, 0, 1, 1}, Millis(1), Millis(2), true}}});
+    store.setObjects(source, {2, {{1, "car", {0, 0, 1, 1}, Millis(1), Millis(2), Millis(1)}}});
     store.addEvent(source, {Millis(1'000), "alert", "text"});
     store.apply({}, Millis(1'800'000'000'000));
 }
