@@ -6,6 +6,7 @@
 #     bench/pretrained.sh CAMVID [BUILD] ["PART ..."]
 #
 # CAMVID has train/images, train/labels, val/images and val/labels. Parts: street, photographs, tune, reuse, shapes (default: all).
+# The last is ViT-T and ViT-B with random weights; B needs Debian's python3-torch.
 # EVERY=4 takes each fourth image. MPM_MEASURE is put before the commands that measure.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

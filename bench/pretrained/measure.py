@@ -1,5 +1,6 @@
 """The tables: measure.py head|street|photographs|reuse|shapes WORK BUILD [EVERY]. One thread; each EVERYth image."""
 import ctypes
+import json
 import os
 import pathlib
 import pickle
@@ -15,6 +16,7 @@ part, work, build = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.arg
 every = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 GENTLE = "mpm:pairs={},by=keys,mean=weighted,attention=proportional"
 USUAL = "1,3,5,7,9"
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as in prepare.py
 
 
 class Array(ctypes.Structure):
@@ -80,6 +82,25 @@ def methods(images):
     rows += [("every block to 9, share 0.2", (GENTLE.format("0.2"), "1,2,3,4,5,6,7,8,9"))]
     rows += [("every block to 5, share 0.3", (GENTLE.format("0.3"), "1,2,3,4,5"))]
     return rows
+
+
+def tuned(images, size):
+    """The row that `mpm tune` chooses on the images, which it reads as files; none if no candidate keeps 0.99."""
+    import cv2
+    folder, report = work / f"{images}-files", work / f"{images}-tuned.json"
+    folder.mkdir(exist_ok=True)
+    for number, image in enumerate(numpy.load(work / f"{images}.npy")):
+        pixels = numpy.clip(255 * (image.transpose(1, 2, 0) * DEVIATION + MEAN) + 0.5, 0, 255).astype(numpy.uint8)
+        cv2.imwrite(str(folder / f"{number:03}.png"), cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))
+    report.unlink(missing_ok=True)
+    command = [build / "cli/mpm", "tune", work / f"vit-{size}.onnx", folder, "--threads", "1", "--device", "cpu",
+               "--json", report]
+    run = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if run.returncode not in (0, 1) or not report.exists():
+        raise SystemExit(run.stderr)
+    chosen = [row for row in json.loads(report.read_text())["results"] if row["chosen"]]
+    settings = [(row["parameters"], ",".join(map(str, row["schedule"]))) for row in chosen]
+    return [(f"tuned: {reducer} {{{blocks}}}", (reducer, blocks)) for reducer, blocks in settings]
 
 
 def centred(full, other):
@@ -157,7 +178,7 @@ def compared(images, size, every, judge=None):
     """Every method in f32, some in bf16 and int8, against all tokens in f32."""
     model, pixels = Model(work / f"vit-{size}.onnx"), numpy.load(work / f"{images}.npy")[::every]
     wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4")
-    rows = [(name, *settings, "f32") for name, settings in methods(images)]
+    rows = [(name, *settings, "f32") for name, settings in methods(images) + tuned(images, size)]
     found = interleaved(model, rows, pixels)
     for precision in filter(lambda name: model.can(name, pixels[0]), ("bf16", "i8")):
         some = [(name, *settings, precision) for name, settings in methods(images) if name.startswith(wanted)]
@@ -218,10 +239,16 @@ def reuse():
 
 def shapes():
     """Time only, with random weights."""
-    command = [build / "cli/mpm", "bench", "random", "--size", "512x512", "--compare",
-               "none,mpm:2+5,tome:r=45,gentle", "--rounds", "10", "--threads", "1"]
-    print("\nViT-T/16 with random weights, 512x512\n")
-    print(subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout)
+    large = work / "vit-b.mpm.onnx"
+    if not large.exists():
+        maker = pathlib.Path(__file__).parent.parent / "peers/make_models.py"
+        subprocess.run(["/usr/bin/python3", maker, work, "vit-b"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([build / "cli/mpm", "convert", work / "vit-b.onnx", large], stdout=subprocess.DEVNULL, check=True)
+    for name, model in (("T", ["random", "--size", "512x512"]), ("B", [large])):
+        command = [build / "cli/mpm", "bench", *model, "--compare", "none,mpm:2+5,tome:r=45,gentle", "--rounds", "10",
+                   "--threads", "1"]
+        print(f"\nViT-{name}/16 with random weights, 512x512\n")
+        print(subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout)
 
 
 {"head": trained_head, "street": lambda: street(every), "photographs": lambda: compared("photographs", "224x224", every), "reuse": reuse,
