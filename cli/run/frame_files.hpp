@@ -33,6 +33,7 @@ struct FrameResult {
     pipeline::Segmentation segmentation;
     std::vector<Detection> objects;  ///< above the threshold, of a detector or of regions of classes
     std::vector<pipeline::TrackedObject> tracks;
+    std::vector<pipeline::LineCounts> crossings;  ///< so far, of each line
     pipeline::Measurement measurement;
     cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
     std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty

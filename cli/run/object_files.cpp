@@ -55,7 +55,8 @@ ObjectFinder::ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options
     : m_nms(options.nms),
       m_threshold(options.threshold.value_or(pipeline::usualThreshold(info.detections.has_value()))),
       m_tracks(tracks),
-      m_classes(classesNamed(info, options.classes)) {
+      m_classes(classesNamed(info, options.classes)),
+      m_lines(options.lines) {
     if (!info.detections && m_classes.empty()) m_classes = things(info);
     forget();
 }
@@ -63,6 +64,23 @@ ObjectFinder::ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options
 void ObjectFinder::forget() {
     if (!m_tracks) return;
     m_tracker.emplace(pipeline::trackRules(m_threshold));
+    m_tracker->setLines(m_lines);
+}
+
+std::string ObjectFinder::crossingText() const {
+    const auto sum = [](const std::map<int, std::int64_t>& byClass) {
+        std::int64_t all = 0;
+        for (const auto& [label, count] : byClass)
+            all += count;
+        return std::to_string(all);
+    };
+    std::string text;
+    for (std::size_t i = 0; m_tracker && i < m_lines.size(); ++i) {
+        const pipeline::LineCounts& counts = m_tracker->lineCounts()[i];
+        text += '\n' + printable(m_lines[i].name) + ": " + sum(counts.forth) + " forth, " + sum(counts.back) +
+                " back";
+    }
+    return text;
 }
 
 pipeline::DetectionChoice ObjectFinder::choice() const {
@@ -78,7 +96,10 @@ void ObjectFinder::find(FrameResult& result) {
     std::vector<Detection> all = seg.detections;
     if (!seg.detector) all = pipeline::regionObjects(seg.labels, m_classes, 0, seg.scores);
     pipeline::keepClasses(all, m_classes);
-    if (m_tracker) result.tracks = m_tracker->update(all, result.frame.seconds, result.frame.image.size());
+    if (m_tracker) {
+        result.tracks = m_tracker->update(all, result.frame.seconds, result.frame.image.size());
+        result.crossings = m_tracker->lineCounts();
+    }
     for (Detection& one : all)
         if (one.score > m_threshold) result.objects.push_back(std::move(one));
 }
@@ -94,15 +115,15 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
     return pipeline::drawnTracks(result.tracks, run.labels, run.palette);
 }
 
-ObjectFiles::ObjectFiles(std::string folder, const mpm::ModelInfo& info, const SaveChoice& save)
-    : m_folder(std::move(folder)), m_info(info), m_boxes(save.boxes), m_tracks(save.tracks) {}
+ObjectFiles::ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save)
+    : m_options(options), m_info(info), m_boxes(save.boxes), m_tracks(save.tracks) {}
 
 /// A file begins with its first rows: an empty result never replaces an earlier file.
 void ObjectFiles::addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows) {
     if (file)
         file->add(rows);
     else
-        file = std::make_unique<RowFile>((std::filesystem::path(m_folder) / name).string(), rows);
+        file = std::make_unique<RowFile>((std::filesystem::path(m_options.out) / name).string(), rows);
 }
 
 void ObjectFiles::add(const FrameResult& result) {
@@ -128,6 +149,8 @@ void ObjectFiles::add(const FrameResult& result) {
             rows += ',' + fixedText(value, 2);
         rows += ',' + fixedText(one.score, 4) + ",-1,-1,-1\n";
     }
+    for (std::size_t i = 0; i < result.crossings.size(); ++i)
+        line["lines"].push_back(pipeline::lineJson(m_options.lines[i], result.crossings[i], m_info.labels));
     addRows(m_trackLines, "tracks.jsonl", lineOf(line));
     addRows(m_trackRows, "tracks.txt", rows);
 }

@@ -29,11 +29,14 @@ public:
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
     void forget();  ///< another source
+    /// A line of text for each line, how often objects crossed it.
+    std::string crossingText() const;
 
 private:
     const double m_nms, m_threshold;
     const bool m_tracks;
     std::vector<int> m_classes;  ///< empty: all
+    const std::vector<pipeline::CountingLine> m_lines;
     std::optional<pipeline::ObjectTracker> m_tracker;
 };
 
@@ -44,13 +47,13 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
 /// disk before the next frame.
 class ObjectFiles {
 public:
-    ObjectFiles(std::string folder, const mpm::ModelInfo& info, const SaveChoice& save);
+    ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save);
     void add(const FrameResult& result);
 
 private:
     void addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows);
 
-    const std::string m_folder;
+    const RunOptions& m_options;
     const mpm::ModelInfo& m_info;
     const bool m_boxes, m_tracks;
     std::unique_ptr<RowFile> m_boxLines, m_trackLines, m_trackRows;

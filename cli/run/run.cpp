@@ -1,4 +1,6 @@
 // mpm run: labels, overlays, merge maps and token counts of any source.
+#include <algorithm>
+
 #include "base/private_files.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/network.hpp"
@@ -17,6 +19,7 @@ constexpr const char* kRunExamples = R"(Examples:
   mpm run default panorama.jpg --window 176x240 --out out
   mpm run default env:CAMERA --duration 3600 > tokens.csv    CAMERA=rtsp://user:password@camera/stream
   mpm run detector.onnx env:CAMERA --out out --save boxes,tracks --threshold 0.4
+  mpm run detector.onnx yard.mp4 --out out --save tracks --line gate=0.5,1,0.5,0    counts who crosses the middle
   mpm run default demo --out demo                   a day and a night in the built-in street
 
 Writes STEM.labels.png (ids), STEM.overlay.png, STEM.map.png, tokens.csv into --out; --save also knows panels (image,
@@ -39,6 +42,31 @@ double parseShare(const std::string& option, const std::string& text) {
     const double share = parseNumber(option, text);
     if (!(share >= 0 && share <= 1)) throw Error(kWrongUse, option + ": expected 0 to 1");
     return share;
+}
+
+pipeline::CountingLine parseLine(const std::string& text) {
+    const std::size_t at = text.rfind('=');
+    if (at == 0 || at == std::string::npos)
+        throw Error(kWrongUse, "--line: \"" + text + "\" is not understood; write NAME=x1,y1,x2,y2");
+    const std::vector<double> ends = parseNumbers("--line", text.substr(at + 1), 4);
+    const auto outside = [](double place) { return place < 0 || place > 1; };
+    if (std::any_of(ends.begin(), ends.end(), outside) || (ends[0] == ends[2] && ends[1] == ends[3]))
+        throw Error(kWrongUse, "--line: expected two different points, from 0 to 1 across and down");
+    return {text.substr(0, at), {ends[0], ends[1]}, {ends[2], ends[3]}};
+}
+
+void addLineOption(CLI::App& verb, std::vector<pipeline::CountingLine>& lines) {
+    const auto parse = [&lines](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts)
+            lines.push_back(parseLine(text));
+    };
+    verb.add_option_function<std::vector<std::string>>(
+            "--line", parse,
+            "with --save tracks: count objects that cross this line, 0 to 1 across and down; may be given "
+            "several times")
+        ->type_name("NAME=x1,y1,x2,y2")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void addRunOptions(CLI::App& verb, RunOptions& o) {
@@ -80,6 +108,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
               o.nms, parseShare);
     addParsed(verb, "--classes", "objects of these classes only (names or ids)", "LIST",
               [&o](const std::string& text) { o.classes = splitList(text); });
+    addLineOption(verb, o.lines);
     verb.add_flag("--show", o.show, "show the overlay in a window; q ends");
     addNightOption(verb, o.night);
     addCommonOptions(verb, o.common);
@@ -108,6 +137,8 @@ int runVerb(RunOptions options) {
         throw Error(kWrongUse, "--save stages: needs frames that are seen as a whole; leave out --window");
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
+    if (!options.lines.empty() && (!options.save || !options.save->tracks))
+        throw Error(kWrongUse, "--line: counts the objects of --save tracks; add it");
     readSources(options);
     if (options.save && options.save->tracks && options.sources.size() > 1)
         throw Error(kWrongUse, "--save tracks: follows objects through one source; name one");

@@ -261,7 +261,7 @@ void RunSession::start(const FrameResult& first) {
         if (!first.segmentation.detector) m_description.labels.clear();
     }
     m_description.tracks = m_save.tracks;
-    if (m_save.boxes || m_save.tracks) m_objectFiles.emplace(m_options.out, m_segmenter.info(), m_save);
+    if (m_save.boxes || m_save.tracks) m_objectFiles.emplace(m_options, m_segmenter.info(), m_save);
     m_description.stages = static_cast<int>(first.measurement.stageTokens.size());
     m_description.reuse = first.segmentation.tokens.reuse.state != ReuseState::Off;
     if (m_description.reuse)
@@ -345,7 +345,7 @@ void RunSession::finish() {
     if (m_bad > 0) printError(std::to_string(m_bad) + " images could not be read and were left out");
     if (m_broken > 0) printError(std::to_string(m_broken) + " sources could not be read to their end");
     if (m_options.out.empty()) return;
-    std::cout << summaryLine()
+    std::cout << summaryLine() << (m_objects ? m_objects->crossingText() : std::string())
               << cv::format("\nnetwork %.1f ms a frame; written to ", m_networkMs / double(m_frames))
               << m_options.out << std::endl;
 }

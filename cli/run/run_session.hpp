@@ -39,6 +39,7 @@ struct RunOptions {
     std::optional<double> threshold;   ///< of objects' scores; default: usualThreshold
     double nms = 1;                    ///< 1: boxes that overlap stay
     std::vector<std::string> classes;  ///< objects of these only; empty: all
+    std::vector<pipeline::CountingLine> lines;
 };
 
 /// Shows an image; false once the user closed the window.

@@ -59,4 +59,15 @@ nlohmann::ordered_json trackJson(const TrackedObject& track, const std::vector<s
             {"dwell", track.dwell()}};
 }
 
+nlohmann::ordered_json lineJson(const CountingLine& line, const LineCounts& counts,
+                                const std::vector<std::string>& names) {
+    const auto byName = [&](const std::map<int, std::int64_t>& byClass) {
+        std::map<std::string, std::int64_t> all;
+        for (const auto& [label, count] : byClass)
+            all[className(names, label)] += count;
+        return all;
+    };
+    return {{"name", line.name}, {"forth", byName(counts.forth)}, {"back", byName(counts.back)}};
+}
+
 }  // namespace mpm::pipeline

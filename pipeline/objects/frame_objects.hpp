@@ -32,5 +32,7 @@ std::vector<DrawnBox> drawnTracks(const std::vector<TrackedObject>& tracks,
 
 /// As in tracks.jsonl.
 nlohmann::ordered_json trackJson(const TrackedObject& track, const std::vector<std::string>& names);
+nlohmann::ordered_json lineJson(const CountingLine& line, const LineCounts& counts,
+                                const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

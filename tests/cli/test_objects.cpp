@@ -163,6 +163,39 @@ TEST_F(Objects, KeepTheirIdentityInTracks) {
     EXPECT_NE(scored.out.find("1.000000"), std::string::npos);
 }
 
+// The model's boxes have fixed places in the image: in a wider one they are further right.
+TEST_F(Objects, ThatCrossALineAreCounted) {
+    fs::create_directory(path("wider"));
+    cv::imwrite(path("wider/1.png"), testImage(1, {300, 200}));
+    cv::imwrite(path("wider/2.png"), testImage(1, {400, 200}));
+    const Outcome outcome = run({"--save", "tracks", "--line", "gate=0.45,1,0.45,0", "--line",
+                                 "back=0.45,0,0.45,1", "--line", "far=0.95,1,0.95,0"},
+                                "detector.onnx", "wider");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\ngate: 1 forth, 0 back\nback: 0 forth, 1 back\nfar: 0 forth, 0 back\n"),
+              std::string::npos)
+        << outcome.out;
+    const std::vector<json> found = lines(path("out/tracks.jsonl"));
+    ASSERT_EQ(found.size(), 2U);
+    const json none = {{"name", "gate"}, {"forth", json::object()}, {"back", json::object()}};
+    ASSERT_EQ(found[0]["lines"].size(), 3U);
+    EXPECT_EQ(found[0]["lines"][0], none);
+    EXPECT_EQ(found[1]["lines"][0]["forth"], (json{{"thing 1", 1}}));
+    EXPECT_EQ(found[1]["lines"][0]["back"], json::object());
+    EXPECT_EQ(found[1]["lines"][1]["back"], (json{{"thing 1", 1}}));
+}
+
+TEST_F(Objects, LinesThatMakeNoSenseAreRejected) {
+    for (const char* text : {"gate", "=0,0,1,1", "gate=0,0,1", "gate=0,0,1,2", "gate=0.5,0.5,0.5,0.5"}) {
+        const Outcome outcome = run({"--save", "tracks", "--line", text});
+        EXPECT_EQ(outcome.status, 2) << text;
+        EXPECT_TRUE(outcome.says("--line")) << outcome.err;
+    }
+    const Outcome outcome = run({"--save", "boxes", "--line", "gate=0,0,1,1"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_TRUE(outcome.says("--save tracks")) << outcome.err;
+}
+
 TEST_F(Objects, OfASegmentationModelAreRegionsOfItsClasses) {
     writeSmallModel(path("segments.onnx"));
     const Outcome unnamed = run({"--save", "boxes"}, "segments.onnx");
