@@ -44,7 +44,7 @@ translations() {
 }
 
 interface() {
-    [ -s "$1/mpm_layer/abi/$(version_of "$1").abi" ] || echo "no dump mpm_layer/abi/$(version_of "$1").abi: tests/install/abi.sh --write"
+    [ -s "$1/mpm_layer/abi/$(version_of "$1").abi.gz" ] || echo "no dump mpm_layer/abi/$(version_of "$1").abi.gz: tests/install/abi.sh --write"
 }
 
 licences() (
@@ -67,7 +67,7 @@ expect() {
     mkdir -p "$scratch/tree"
     (cd "$here" && tar -c CMakeLists.txt CHANGELOG.md README.md CONTRIBUTING.md LICENSE assets examples models/zoo/README.md) |
         tar -x -C "$scratch/tree"
-    (cd "$scratch/tree" && mkdir -p mpm_layer/abi && version=$(version_of .) && echo dump >"mpm_layer/abi/$version.abi" &&
+    (cd "$scratch/tree" && mkdir -p mpm_layer/abi && version=$(version_of .) && echo dump >"mpm_layer/abi/$version.abi.gz" &&
         printf '## [Unreleased]\n\n## [%s] - 2026-01-01\n- A.\n' "$version" >CHANGELOG.md && sed -i '/Nothing is released/d' README.md CONTRIBUTING.md)
     before=$($1 "$scratch/tree")
     [ -z "$before" ] || { echo "release: $1 prints without a reason: $before" >&2 && exit 1; }
@@ -84,7 +84,7 @@ self_test() {
     expect versions 'ask for the series' "sed -i 's/find_package(mpm [0-9.]*/find_package(mpm 9.9/' examples/cpp/CMakeLists.txt"
     expect versions 'nothing is released' "echo 'Nothing is released yet.' >>README.md"
     expect changelog 'still under Unreleased' "sed -i 's/^## .Unreleased.$/&\n- A line./' CHANGELOG.md"
-    expect interface 'no dump' 'rm mpm_layer/abi/*.abi'
+    expect interface 'no dump' 'rm mpm_layer/abi/*.abi.gz'
     expect licences 'LICENSE is not' 'echo >LICENSE'
     ! command -v git >/dev/null || expect clean uncommitted 'git init -q . && echo >new' 2>/dev/null
     echo "release: every planted problem was found"

@@ -4,7 +4,7 @@
 # planted differences must be found. LIBRARY is the target mpm_abi of BUILD, which has the public functions with debug
 # information; INSTALLED is the library itself. New functions are allowed.
 #
-#   abi.sh BUILD LIBRARY INSTALLED OPENCV --write      writes the dump of a release, mpm_layer/abi/VERSION.abi
+#   abi.sh BUILD LIBRARY INSTALLED OPENCV --write      writes the dump of a release, mpm_layer/abi/VERSION.abi.gz
 set -eu
 library=$2 installed=$3
 abi=$(cd "$(dirname "$0")/../../mpm_layer/abi" && pwd)
@@ -27,13 +27,14 @@ root=$(cd "$abi/../.." && pwd)
 sed -i "s|path='$root/|path='|" "$scratch/now.abi"  # of this machine
 if [ "${5:-}" = --write ]; then
     version=$(sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$abi/../../CMakeLists.txt")
-    cp "$scratch/now.abi" "$abi/$version.abi"
+    gzip -9nc "$scratch/now.abi" >"$abi/$version.abi.gz"
     exit
 fi
 
 # The release with the highest version of this soname.
-release=$(find "$abi" -name '0.*.abi' | sort -V | tail -n 1)
-[ -n "$release" ] || { release=$scratch/first.abi && cp "$scratch/now.abi" "$release"; }
+dump=$(find "$abi" -name '0.*.abi.gz' | sort -V | tail -n 1)
+release=$scratch/$(basename "${dump:-first.abi.gz}" .gz)
+if [ -n "$dump" ]; then gzip -dc "$dump" >"$release"; else cp "$scratch/now.abi" "$release"; fi
 same() {
     abidiff --no-added-syms "$1" "$scratch/now.abi" >"$scratch/report" 2>&1 &&
         /usr/bin/python3 "$(dirname "$0")/abi_layout.py" "$1" "$scratch/now.abi" >>"$scratch/report" 2>&1

@@ -26,8 +26,8 @@ strange=$(nm -DC --defined-only "$library" | awk '
 $strange"
 # Every function of the last release is still there. The names of those with networks contain the version of OpenCV.
 nm -D --defined-only "$library" | sed 's/.* //; s/@@.*//' >"$scratch/functions"
-find "$(dirname "$0")/../../mpm_layer/abi" -name '0.*.abi' | sort -V | tail -n 1 | while IFS= read -r abi; do
-    for function in $(sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$abi" | grep -v 'cv3dnn'); do
+find "$(dirname "$0")/../../mpm_layer/abi" -name '0.*.abi.gz' | sort -V | tail -n 1 | while IFS= read -r abi; do
+    for function in $(gzip -dc "$abi" | sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" | grep -v 'cv3dnn'); do
         grep -qx "$function" "$scratch/functions" || fail "$function of $(basename "$abi") is not exported any more"
     done
 done
