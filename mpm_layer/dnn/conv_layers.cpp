@@ -95,6 +95,10 @@ kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
     return name == "none" ? kernels::Activation::None : activationFrom(name);
 }
 
+bool followsEncoder(const cv::dnn::LayerParams& params) {
+    return !choiceOf(params, "precision", "encoder", "f32");
+}
+
 std::string residualOf(const cv::dnn::LayerParams& params) {
     return textAttribute(params, "residual", "none");
 }
@@ -110,7 +114,7 @@ ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
       m_activation(activationOf(params)),
       m_residual(Residual::None),
       m_rectified(choiceOf(params, "input_activation", "none", "relu")),
-      m_followsEncoder(!choiceOf(params, "precision", "encoder", "f32")) {
+      m_followsEncoder(followsEncoder(params)) {
     const std::string residual = residualOf(params);
     if (residual == "first") m_residual = Residual::First;
     if (residual == "last") m_residual = Residual::Last;
@@ -197,7 +201,10 @@ void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& ou
 }
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
-    : SmallLayer(params, 2, 3), m_window(windowOf(params)), m_activation(activationOf(params)) {}
+    : SmallLayer(params, 2, 3),
+      m_window(windowOf(params)),
+      m_activation(activationOf(params)),
+      m_followsEncoder(followsEncoder(params)) {}
 
 std::vector<Sizes> ConvTransposeLayer::outputSizes(const std::vector<Sizes>& operands) const {
     const Sizes &x = operands[0], &weight = operands[1];
@@ -225,14 +232,14 @@ int64 ConvTransposeLayer::operations(const std::vector<Sizes>& operands, const S
 }
 
 void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
-    Precision precision = network()->precisionOfHead();
+    Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
     const int rows = weight.size[0], depth = weight.size[1];
     if (isSame(m_packed, weight) && m_precision == precision && constant) return;
     m_packed.release();  // if packing fails, nothing is packed
     m_precision = precision;
     if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
         precision = Precision::F32;
-    network()->noteF32(precision == Precision::F32);
+    network()->noteF32(m_followsEncoder && precision == Precision::F32);
     m_rows.emplace(m_memory, precision, rows, depth, std::nullopt, kernels::Finer::Right);
     m_depth = depth;
     for (int r = 0; r < rows; ++r)

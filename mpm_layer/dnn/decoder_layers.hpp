@@ -78,8 +78,9 @@ private:
 
     const cv::Size m_window;
     const kernels::Activation m_activation;
+    const bool m_followsEncoder;
     std::optional<cpu::LeftRows>
-        m_rows;                ///< of the weight, in the precision of the backbone before the layer
+        m_rows;                ///< of the weight, in the precision of the backbone before the layer, or f32
     kernels::Buffer m_memory;  ///< of m_rows
     Precision m_precision = Precision::F32;  ///< that was wanted
     int m_depth = 0;

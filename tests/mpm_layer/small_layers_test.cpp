@@ -234,7 +234,7 @@ TEST(SmallLayers, ConvTransposeAppliesItsActivation) {
     const int sizes[] = {2, 2};
     params.set("window", cv::dnn::DictValue::arrayInt(sizes, 2));
     const cv::Mat plain = run("MpmConvTranspose", params, x, {w, b});
-    for (const char* name : {"gelu", "gelu_tanh", "silu"}) {
+    for (const char* name : {"gelu", "gelu_tanh", "silu", "relu"}) {
         function.set("function", name);
         params.set("activation", name);
         EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), run("MpmFunction", function, plain)),
@@ -242,6 +242,10 @@ TEST(SmallLayers, ConvTransposeAppliesItsActivation) {
             << name;
     }
     params.set("activation", "none");
+    EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), plain), 0);
+    params.set("precision", "f64");
+    EXPECT_THROW(run("MpmConvTranspose", params, x, {w, b}), cv::Exception);
+    params.set("precision", "f32");
     EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), plain), 0);
     params.set("activation", "sine");
     EXPECT_THROW(run("MpmConvTranspose", params, x, {w, b}), cv::Exception);

@@ -76,8 +76,9 @@ void joinActivations(Graph& graph, const Shapes& shapes);
 /// transposed convolution computes the activation behind it.
 void joinLayers(Graph& graph);
 
-/// In a lowered graph: convolutions of our own take up norms, activations and sums around them. Those that
-/// give scores, boxes or a selection are kept in f32.
+/// In a lowered graph: convolutions of our own take up norms, activations and sums around them; transposed
+/// ones too, but for sums and what is before them, in models of version 3 of the domain. Those that give
+/// scores, boxes or a selection are kept in f32.
 void joinConvolutions(Graph& graph);
 
 /// Throws Refusal that names the node if an operator has no equivalent.

@@ -10,13 +10,14 @@
 namespace mpm::models {
 namespace {
 
-bool isOwnConvolution(const Node& node) {
-    return node.domain == "mpm" && node.op == "MpmConv";
+bool isTransposed(const Node& node) {
+    return node.domain == "mpm" && node.op == "MpmConvTranspose";
 }
 
 class Convolutions {
 public:
-    explicit Convolutions(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+    explicit Convolutions(Graph& graph)
+        : m_graph(graph), m_rewriter(graph), m_takesTransposed(domainVersion(graph) > 2) {}
 
     void join() {
         bool any = false;
@@ -34,7 +35,13 @@ public:
     }
 
 private:
+    // Models that version 2 of the domain is enough for stay what they are.
+    bool isOwnConvolution(const Node& node) const {
+        return (node.domain == "mpm" && node.op == "MpmConv") || (m_takesTransposed && isTransposed(node));
+    }
+
     void joinInput(Node& convolution) {
+        if (isTransposed(convolution)) return;
         const Node* before = m_graph.nodeOf(convolution.inputs[0]);
         if (!before || !before->is("Relu") || m_rewriter.soleUser(before->outputs[0]) == kAbsent) return;
         convolution.inputs[0] = before->inputs[0];
@@ -64,7 +71,9 @@ private:
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
             return false;
         const Tensor& weight = m_graph.constant(convolution.inputs[1]);
-        const int64_t outs = weight.dim(0), each = weight.size() / std::max<int64_t>(1, outs);
+        const int64_t window = elementCount(convolution.getInts("window"));  // of a transposed one
+        const int64_t outs = weight.dim(0) / std::max<int64_t>(1, window),
+                      each = weight.size() / std::max<int64_t>(1, outs);
         for (size_t k = 1; k < 5; ++k)
             if (!m_graph.isConstant(norm.inputs[k]) || m_graph.constant(norm.inputs[k]).size() != outs)
                 return false;
@@ -120,7 +129,7 @@ private:
 
     // Of equal shapes: other sums were lowered to MpmArithmetic.
     bool joinResidual(Node& convolution, Node& sum) {
-        if (!sum.is("Add") || !hasResidual(convolution, "none")) return false;
+        if (!sum.is("Add") || isTransposed(convolution) || !hasResidual(convolution, "none")) return false;
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
         if (other == kAbsent || other == convolution.outputs[0] || m_graph.isConstant(other)) return false;
         convolution.inputs.insert(convolution.inputs.begin() + 1, other);
@@ -160,6 +169,7 @@ private:
 
     Graph& m_graph;
     Rewriter m_rewriter;
+    const bool m_takesTransposed;
 };
 
 }  // namespace

@@ -17,6 +17,18 @@ int convolution(SmallExport& m, int x, const Shape& weight, int64_t stride = 1) 
     return y;
 }
 
+// With the statistics of a training.
+int trainedNorm(SmallExport& m, int x, int64_t channels) {
+    GraphBuilder& g = m.builder();
+    const auto near = [&](float value) {
+        Tensor t = m.random({channels}, 0.3f);
+        for (int64_t k = 0; k < t.size(); ++k)
+            t.writeF()[k] = value + std::abs(t.f()[k]);
+        return g.constant(t);
+    };
+    return g.node("BatchNormalization", {x, near(0.5f), near(-1), near(-1), near(0.7f)});
+}
+
 // Those that cost something and are of a kind that heads have.
 TEST_F(HeadsInOpenCV, LargeConvolutionsAreOurs) {
     for (const auto& [outs, kernel, stride, own] : {std::tuple(160, 3, 1, 1),
@@ -46,27 +58,21 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 1);
     graph.nodes[0].domain = "mpm";
     EXPECT_EQ(models::domainVersion(graph), 3);
+    graph.nodes[0].op = "MpmConvTranspose";
+    EXPECT_EQ(models::domainVersion(graph), 2);
+    graph.nodes[0].set("precision", std::string("f32"));
+    EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
 // Norms of training, activations and sums become parts of them; what gives the scores stays in f32.
 TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     const Shape pixels{1, 160, SmallExport::kRows, SmallExport::kColumns};
-    const auto norm = [](SmallExport& m, int x) {
-        GraphBuilder& g = m.builder();
-        const auto near = [&](float value) {
-            Tensor t = m.random({160}, 0.3f);
-            for (int64_t k = 0; k < t.size(); ++k)
-                t.writeF()[k] = value + std::abs(t.f()[k]);
-            return g.constant(t);
-        };
-        return g.node("BatchNormalization", {x, near(0.5f), near(-1), near(-1), near(0.7f)});
-    };
     for (const std::string spelling : {"first", "silu", "last", "read twice"}) {
         SCOPED_TRACE(spelling);
         const auto head = [&](SmallExport& m, int x) {
             GraphBuilder& g = m.builder();
             const int wide = convolution(m, x, {160, SmallExport::kDim, 3, 3});
-            const int inner = norm(m, convolution(m, g.node("Relu", {wide}), {160, 160, 3, 3}));
+            const int inner = trainedNorm(m, convolution(m, g.node("Relu", {wide}), {160, 160, 3, 3}), 160);
             if (spelling == "read twice")
                 return g.node("Add", {g.node("Relu", {inner}), g.node("Exp", {inner})});
             const int active = spelling == "first"  ? g.node("Relu", {g.node("Add", {wide, inner})})
@@ -91,6 +97,36 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
                   spelling == "first" || spelling == "last" ? spelling : "none");
         EXPECT_EQ(own[0].getString("precision", "encoder"), "encoder");
         EXPECT_EQ(own.back().getString("precision", "encoder"), "f32");
+    }
+}
+
+// Files of version 2 keep what is around transposed ones.
+TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
+    for (const bool latest : {false, true}) {
+        SCOPED_TRACE(latest);
+        const auto upscaled = [](SmallExport& m, int x, const Shape& weight) {
+            const int y =
+                m.builder().node("ConvTranspose", {x, m.builder().constant(m.random(weight, 0.2f))});
+            m.builder().with("strides", Attribute::of(List<int64_t>{2, 2}));
+            return y;
+        };
+        const auto head = [&](SmallExport& m, int x) {
+            const int64_t kernel = latest ? 3 : 1;  // one of ours, or not
+            const int wide = convolution(m, x, {160, SmallExport::kDim, kernel, kernel});
+            const int inner = trainedNorm(m, upscaled(m, wide, {160, 24, 2, 2}), 24);
+            return upscaled(m, m.builder().node("Relu", {inner}), {24, 8, 2, 2});
+        };
+        const List<Node> nodes = convert(head, {1, 8, 4 * SmallExport::kRows, 4 * SmallExport::kColumns});
+        EXPECT_EQ(count(nodes, "MpmConv"), latest);
+        EXPECT_EQ(count(nodes, "BatchNormalization"), !latest);
+        EXPECT_EQ(count(nodes, "Relu"), !latest);
+        List<Node> own;
+        std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(own),
+                     [](const Node& n) { return n.op == "MpmConvTranspose"; });
+        ASSERT_EQ(own.size(), 2u);
+        EXPECT_EQ(own[0].getString("activation", "none"), latest ? "relu" : "none");
+        EXPECT_FALSE(own[0].has("precision"));
+        EXPECT_EQ(own[1].getString("precision", "encoder"), latest ? "f32" : "encoder");
     }
 }
 
