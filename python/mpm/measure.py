@@ -1,17 +1,17 @@
 """mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
 
+import functools
 import importlib
 import json
-import queue
-import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
-from . import _library, images as image_files, videos
+from . import images as image_files, videos
 from ._library import library, reported
 from .arguments import path_of, text_of
 from .arrays import AnyImage, Image, Path
 from .model import checked_image, views_of
 from .register import layers_removed
+from .waiting import watched
 
 Progress = Callable[[int, int], object]
 
@@ -38,54 +38,14 @@ class _Bar:
             self._bar.close()
 
 
-def _wait_for(thread: threading.Thread) -> None:
-    """Waits through further Ctrl-C: the thread reads the caller's images until its round ends."""
-    while thread.is_alive():
-        try:
-            thread.join()
-        except KeyboardInterrupt:
-            pass
-
-
 def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
-    """Calls a long function of the library in a thread of its own, so that signals and exceptions of `progress` end it:
-    what is raised in a callback of ctypes is lost. Without `progress` it shows a bar."""
-    events: "queue.SimpleQueue[Optional[Tuple[int, int]]]" = queue.SimpleQueue()
-    stop, outcome, failure = threading.Event(), [], []  # type: ignore[var-annotated]
-
-    def report(done: int, total: int) -> int:
-        if total:
-            events.put((done, total))
-        return int(stop.is_set())
-
-    def work() -> None:
-        try:
-            outcome.append(reported(function, *arguments, callback))
-        except Exception as error:
-            failure.append(error)
-        events.put(None)
-
+    """Calls a long function of the library. Without `progress` it shows a bar."""
     bar = _Bar(wanted=progress is None)
-    watch = progress or bar.show
-
-    # A loop in the block of `try` would not do: Python 3.14 skips `finally` if a signal arrives at the loop's jump.
-    def follow() -> None:
-        for event in iter(events.get, None):
-            watch(*event)
-
-    callback = _library.Progress(report)
-    thread = threading.Thread(target=work)
-    thread.start()
     try:
-        follow()
+        report: Dict[str, Any] = watched(progress or bar.show, functools.partial(reported, function, *arguments))
+        return report
     finally:
-        stop.set()
-        _wait_for(thread)
         bar.close()
-    if failure:
-        raise failure[0]
-    result: Dict[str, Any] = outcome[0]
-    return result
 
 
 def _path_text(path: Path, name: str) -> str:

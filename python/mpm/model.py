@@ -1,13 +1,14 @@
 """mpm.Model."""
 
 import ctypes
+import functools
 import json
 import logging
 import math
 import tempfile
 import time
 from pathlib import PurePath
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Type, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Type, Union, overload
 
 import numpy
 
@@ -19,6 +20,7 @@ from .convert import ModelInfo
 from .convert import info as read_info
 from .result import Result
 from .track import Trackers, new_tracker
+from .waiting import watched
 
 
 _SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "nms", "objects")
@@ -44,6 +46,11 @@ def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], setting
     restored = of.__new__(of)
     Model.__init__(restored, model, size, **settings)
     return restored
+
+
+def _patiently(function: Callable[..., int], *arguments: Any) -> None:
+    """Calls a function of sources, so that Ctrl-C ends it."""
+    watched(lambda done, total: None, functools.partial(call, function, *arguments))
 
 
 def _stream_key(value: Any) -> bytes:
@@ -195,7 +202,7 @@ class Model(Initialised):
     def stream(self, source: Union[Path, int], stream: Optional[Stream] = None) -> Iterator[Result]:
         """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an image,
         or "demo", the built-in street, which does not end. stream: as in a call. Its objects are followed from its first frame
-        on, also without a stream."""
+        on, also without a stream. Ctrl-C ends a wait for a frame; a source without a first frame in a minute is an Error."""
         if not isinstance(source, (str, PurePath, int)) or isinstance(source, bool):
             raise wrong_type("source", "a path, an address or a camera's number", source)
         address = b"%d" % source if isinstance(source, int) else path_of(source, "source")
@@ -204,13 +211,16 @@ class Model(Initialised):
     def _frames(self, address: bytes, stream: Optional[Stream]) -> Iterator[Result]:
         videos.connect()
         opened = ctypes.c_void_p()
-        call(library.mpm_source_open, address, ctypes.byref(opened))
-        source, keys = Handle(opened.value, library.mpm_source_free), _stream_keys(stream, False, 1)
+        try:
+            _patiently(library.mpm_source_open, address, ctypes.byref(opened))
+        finally:
+            source = Handle(opened.value, library.mpm_source_free)
+        keys = _stream_keys(stream, False, 1)
         tracker = new_tracker() if keys is None else self._trackers.of(keys[0], fresh=True)
         while True:
             frame, name = ctypes.c_void_p(), ctypes.c_void_p()
             skipped = ctypes.c_void_p()
-            call(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name), ctypes.byref(skipped))
+            _patiently(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name), ctypes.byref(skipped))
             if skipped.value:
                 logging.getLogger("mpm").warning("%s", taken(skipped.value))
             if not frame.value:

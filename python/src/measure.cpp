@@ -8,7 +8,7 @@
 #include "pipeline/report/report.hpp"
 #include "pipeline/segment/flops.hpp"
 #include "pipeline/segment/names.hpp"
-#include "pipeline/source/source.hpp"
+#include "pipeline/source/patient.hpp"
 #include "pipeline/tune/model_trials.hpp"
 #include "python/src/border.hpp"
 
@@ -59,7 +59,7 @@ void watched(mpm_progress progress, const Body& body) {
     };
     try {
         body(watcher);
-    } catch (const pipeline::MeasureError&) {
+    } catch (const std::exception&) {
         if (stopped) throw Stopped();
         throw;
     }
@@ -113,10 +113,11 @@ std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& 
         pipeline::SourceOptions how;
         how.scene.framesPerDay = how.scene.frames = pipeline::kTuneImages;
         how.scene.startHour = 0;
-        const auto source = pipeline::makeSource(pipeline::Address(address), how);
-        source->open();
         const auto stopped = [&] { return watcher.stopRequested(); };
-        readSpread(*source, {pipeline::kTuneImages, seconds, stopped, [](const std::string&) {}},
+        pipeline::PatientSource source(pipeline::makeSource(pipeline::Address(address), how),
+                                       [&](double) { return stopped(); });
+        source.open();
+        readSpread(source, {pipeline::kTuneImages, seconds, stopped, [](const std::string&) {}},
                    [&](const cv::Mat& image) {
                        picker.add(image);
                        return !picker.full();

@@ -113,20 +113,22 @@ MPM_C_API int mpm_image_write(const char* path, const mpm_array* image, char** e
 
 /* --- Sources: as `mpm run` takes them --- */
 
+/* Called between steps, with total = 0 only to ask whether to go on. Another answer than 0 ends the work. */
+typedef int (*mpm_progress)(long long done, long long total);
+
 typedef struct mpm_source mpm_source;
-MPM_C_API int mpm_source_open(const char* address, mpm_source** source, char** error);
+/* A source may wait for ever, so `progress` is asked a few times a second. */
+MPM_C_API int mpm_source_open(const char* address, mpm_source** source, mpm_progress progress, char** error);
 MPM_C_API void mpm_source_free(mpm_source* source);
 /* Writes the next frame and its name, or NULL to `image` at the end; to `skipped` why images before it cannot
  * be read. */
 MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** skipped,
-                              char** error);
+                              mpm_progress progress, char** error);
 /* Of the source's clock, at the last frame. */
 MPM_C_API double mpm_source_seconds(const mpm_source* source);
 
 /* --- Work with a report in JSON --- */
 
-/* Called between steps, with total = 0 only to ask whether to go on. Another answer than 0 ends the work. */
-typedef int (*mpm_progress)(long long done, long long total);
 MPM_C_API int mpm_convert(const char* input, const char* output, const char* options, char** report,
                           char** error);
 MPM_C_API int mpm_model_info(const char* path, char** report, char** error);

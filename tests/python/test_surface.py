@@ -259,6 +259,22 @@ class Models(FolderTest):
         with self.assertRaisesRegex(TypeError, "^source: "):
             model.stream(1.5)
 
+    def test_control_c_ends_a_wait_for_a_source(self):
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        source = "gst:filesrc location=%s ! appsink" % pipe
+        for use in ("next(mpm.Model(%r).stream(%r))", "mpm.tune(%r, %r)"):
+            with self.subTest(use):
+                in_new_process("""if True:
+                    import mpm, os, signal, threading
+                    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+                    try:
+                        %s
+                    except KeyboardInterrupt:
+                        raise SystemExit
+                    raise SystemExit("no interrupt")
+                    """ % (use % (TINY, source)))
+
     def test_reuse_in_a_stream(self):
         model = mpm.Model(TINY, reuse=True)
         for k in range(3):
