@@ -190,7 +190,9 @@ void checkInput(const ConvertOptions& o) {
     if (pipeline::isUnreadable(o.input))
         throw Error(kBadInput, o.input + ": permission denied; name a file that this program may read");
     if (!std::filesystem::is_regular_file(o.input, error))
-        throw Error(kBadInput, o.input + ": no such file; name the ONNX export of a ViT");
+        throw Error(kBadInput,
+                    o.input + (std::filesystem::exists(o.input, error) ? ": not a file" : ": no such file") +
+                        "; name the ONNX export of a ViT");
 }
 
 void checkOutput(const ConvertOptions& o) {

@@ -1,6 +1,8 @@
 // Every documented wrong usage: exit status, and a single line with the reason.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -192,6 +194,8 @@ TEST_F(Usage, WrongUseOfConvertInfoAndDoctor) {
     expect(2, {"convert"}, "IN");
     expect(2, {"convert", path("model.onnx")}, "OUT");
     expect(3, {"convert", path("missing.onnx"), path("out.onnx")}, "no such file");
+    ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+    expect(3, {"convert", path("pipe"), path("out.onnx")}, "pipe: not a file");
     expect(3, {"convert", path("notes.txt"), path("out.onnx")}, "notes.txt");
     expect(3, {"convert", path("half.onnx"), path("out.onnx")}, "half.onnx");
     expect(1, {"convert", path("model.onnx"), "/nowhere/out.onnx"}, "/nowhere");
