@@ -59,7 +59,7 @@ TEST_F(Variables, CountsOfAnotherPrecisionAreNotContinued) {
     EXPECT_EQ(with("MPM_PRECISION", "i8", words).status, 0);
     const Outcome refused = mpmProgram(words);
     EXPECT_EQ(refused.status, 2);
-    EXPECT_TRUE(refused.says("precision")) << refused.err;
+    EXPECT_TRUE(refused.says("settings")) << refused.err;
 }
 
 TEST_F(Variables, InvalidValuesAreNamedUnlessAnOptionOverridesThem) {
