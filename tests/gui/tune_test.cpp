@@ -119,6 +119,8 @@ void TuneTest::theChoiceIsUsed() {
     window().tuning().begin();
     TuneDialog* found = dialog();
     QVERIFY2(found != nullptr, qPrintable(window().message()));
+    if (const QString shots = qEnvironmentVariable("MPM_SHOTS"); !shots.isEmpty())
+        found->grab().save(shots + QStringLiteral("/tune.png"));
     QFile said(record());
     QVERIFY(said.open(QIODevice::ReadOnly));
     const QList<QByteArray> lines = said.readAll().trimmed().split('\n');

@@ -65,7 +65,7 @@ void addSelection(OnnxModel& model, const std::string& scores, int count, const 
                   const std::string& picked) {
     model.node("MpmTopK", {scores}, {picked + ".best", picked + ".places"}, "mpm");
     model.attribute("k", count);
-    model.constant(picked + ".form", {1, count});
+    model.constant(picked + ".form", std::vector<long long>{1, count});
     model.node("Reshape", {picked + ".places", picked + ".form"}, {picked + ".index"});
     model.node("MpmGatherRows", {rows, picked + ".index"}, {picked}, "mpm");
 }
