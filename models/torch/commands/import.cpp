@@ -57,6 +57,8 @@ Imported importOf(const ImportArguments& a) {
     }
     try {
         return importWeights(tensors, options);
+    } catch (const cv::Exception& problem) {
+        throw FileError(printable(a.input) + ": " + printable(problem.err));
     } catch (const c10::Error& problem) {
         throw FileError(printable(a.input) + ": " + printable(problem.what_without_backtrace()));
     }

@@ -1,5 +1,7 @@
 #include "models/torch/export/onnx.hpp"
 
+#include <algorithm>
+
 #include <mpm/mpm.hpp>
 
 #include "base/printable.hpp"
@@ -140,6 +142,15 @@ std::string normalisationOf(const mpm::ModelInfo& info) {
     throw FileError("has a mean and deviation that are neither those of vit nor of deit");
 }
 
+// The message of a limit names options of 'mpm convert'.
+std::string withoutOptions(std::string message) {
+    message.resize(std::min(message.size(), message.find("; raise --max-")));
+    for (const std::string option : {"--max-memory ", "--max-seconds "})
+        if (const size_t place = message.find(option); place != std::string::npos)
+            message.erase(place, option.size());
+    return message;
+}
+
 }  // namespace
 
 ExportedWeights readExported(const std::string& path) {
@@ -153,6 +164,10 @@ ExportedWeights readExported(const std::string& path) {
         throw FileError(printable(path) + ": " + printable(refusal.what()));
     } catch (const FileError& error) {
         throw FileError(printable(path) + ": " + error.err);
+    } catch (const cv::Exception& error) {
+        const std::string message = withoutOptions(printable(error.err));
+        const bool namesIt = message.find(printable(path)) != std::string::npos;
+        throw FileError(namesIt ? message : printable(path) + ": " + message);
     } catch (const c10::Error& problem) {
         throw FileError(printable(path) + ": " + printable(problem.what_without_backtrace()));
     }

@@ -12,6 +12,8 @@
 #include <opencv2/dnn.hpp>
 
 #include "models/onnx/convert.hpp"
+#include "models/onnx/ir/job.hpp"
+#include "models/torch/files/file_error.hpp"
 #include "tests/models/torch/small_model.hpp"
 #include "tests/support/npy.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -173,6 +175,29 @@ TEST(Export, LeavesNoFileOfAModelThatIsWrong) {
     EXPECT_ANY_THROW(exportFused(model, mpm::pipeline::camvidClasses(), {1}, (folder / "b.onnx").string()));
     EXPECT_TRUE(std::filesystem::is_empty(folder));
     std::filesystem::remove_all(folder);
+}
+
+// 100,000 empty nodes of two bytes each behind a model.
+TEST(Export, AModelThatNeedsTooMuchMemoryIsAFileThatCannotBeRead) {
+    const mpm::test::TempFolder folder;
+    const std::string path = folder.path() + "/bomb.onnx";
+    auto model = smallModel(smallOptions(32, 48, 11), 3);
+    exportFused(model, mpm::pipeline::camvidClasses(), {1}, path);
+    std::ofstream file(path, std::ios::binary | std::ios::app);
+    file << "\x3a\xc0\x9a\x0c";
+    for (int k = 0; k < 100000; ++k)
+        file.write("\x0a\x00", 2);
+    file.close();
+    const Job job({16 << 20, 1e6});
+    try {
+        readExported(path);
+        FAIL() << "was read";
+    } catch (const FileError& error) {
+        EXPECT_EQ(error.err.rfind(path + ": ", 0), 0u) << error.err;
+        EXPECT_NE(error.err.find("more memory than allowed (16777216 bytes)"), std::string::npos)
+            << error.err;
+        EXPECT_EQ(error.err.find("--max"), std::string::npos) << error.err;
+    }
 }
 
 TEST(Export, RefusesAnotherNumberOfClasses) {
