@@ -167,10 +167,8 @@ void KillTest::monitorEndsInTheMiddle() {
     std::int64_t count = 0;
     for (int round = 0; round < killRounds(); ++round) {
         QProcess monitor;
-        const QString view = round % 2 == 0 ? QStringLiteral("split") : QStringLiteral("merge");
         startAlone(monitor, QStringLiteral(MPM_MONITOR),
-                   {QStringLiteral("--profile"), name, QStringLiteral("--source"), source,
-                    QStringLiteral("--view"), view});
+                   {QStringLiteral("--profile"), name, QStringLiteral("--source"), source});
         QVERIFY2(monitor.waitForStarted(), qPrintable(monitor.errorString()));
         const auto counted = [&] {
             if (!QFile::exists(store)) return false;
@@ -187,7 +185,7 @@ void KillTest::monitorEndsInTheMiddle() {
         const auto now = kept.count(kept.source(source.toStdString()));
         QVERIFY2(now > count + 2, qPrintable(QString::number(now)));
         count = now;
-        QVERIFY(Profile(name).load().view == view);
+        QCOMPARE(Profile(name).load().source, source);
         QVERIFY(wholeThumbnails(data(name + QStringLiteral("-thumbnails"))) >= 1);
     }
     const QStringList damaged =
