@@ -1,5 +1,6 @@
 // Views, used as by hand.
 #include <QComboBox>
+#include <QSignalSpy>
 #include <QSlider>
 
 #include "gui/panels/header_bar.hpp"
