@@ -209,7 +209,7 @@ TEST(Tune, FindsThePlantedBest) {
         EXPECT_NEAR(found.rows[place].speed(), 1.9, 1e-9);
         EXPECT_NEAR(found.rows[place].worst(), 0.9954, 1e-9);
         EXPECT_LT(planted.trials, 20 * 16 / 2) << "not a full grid";
-        Planted other(twenty({1.5, 0.9999}, place));
+        Planted other(twenty({1.51, 0.9999}, place));
         EXPECT_EQ(*tune(other.methods, 16, other.work(), {{}, 1.5}, 1000).best, place);
     }
 }
