@@ -17,7 +17,8 @@ command -v abidiff >/dev/null || { echo "abi: skipped: apt-get install abigail-t
 case $4 in 4.6.*) ;; *) echo "abi: skipped: the dump is that of OpenCV 4.6, this is $4" && exit 77 ;; esac
 
 cmake --build "$1" --target mpm_abi >/dev/null
-[ "$(nm -D --defined-only "$library" | sed 's/.* //' | sort)" = "$(nm -D --defined-only "$installed" | sed 's/.* //' | sort)" ] ||
+# Without optimisation, functions of std that return our types are in the library, too.
+[ "$(nm -D --defined-only "$library" | sed 's/.* //' | grep -v '^_ZSt' | sort)" = "$(nm -D --defined-only "$installed" | sed 's/.* //' | sort)" ] ||
     fail "MPM_PUBLIC_FILES of tests/install/CMakeLists.txt does not have the functions that the library exports"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
