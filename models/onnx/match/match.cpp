@@ -85,9 +85,10 @@ private:
                                    std::to_string(m_widest) + " tokens";
         mismatch.reason =
             "attention at " + graph().describe(softmax) + " runs in windows (" + tokens +
-            (mismatch.relative ? ") and adds relative positions to its scores: neither is supported"
-                               : "), which merging does not support") +
-            "; models with global attention and absolute or rotary positions work";
+            (mismatch.relative
+                 ? ") and adds relative positions to its scores, which merged tokens cannot have; models with"
+                 : "), which merging does not support; models with global attention and") +
+            " absolute or rotary positions work";
     }
 
     // Blocks in the order of the graph; each continues the encoder whose last output it reads.

@@ -59,11 +59,16 @@ private:
                 return other;
             }
         }
-        if (m_rows.isMask(node))
+        // SAM's own code adds with the rows and columns of queries and keys as axes.
+        const Node* before = node.is("Reshape") ? m_rows.graph().nodeOf(node.inputs[0]) : nullptr;
+        const bool sums =
+            before && before->is("Add") && !isKnown(before->inputs[0]) && !isKnown(before->inputs[1]);
+        const Node& last = sums ? *before : node;
+        if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
         // Masks of the image were found above: what is computed and added are relative positions.
-        if (node.is("Add"))
-            failRelative("relative positions are", " (" + m_rows.graph().describe(node) + ")");
+        if (last.is("Add"))
+            failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
         if (node.is("Where") || node.is("Sub"))
             failRelative("a mask or a relative position bias is", " (" + m_rows.graph().describe(node) + ")");
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");

@@ -197,8 +197,24 @@ TEST_F(Around, TokensReshapedBetweenTheSums) {
     }
 }
 
+// Relative positions of side x side tokens as SAM's own code adds them: [groups, side, side, side, side].
+int withDecomposed(SmallExport& m, int scores, int q, int64_t groups, int64_t side) {
+    GraphBuilder& g = m.builder();
+    constexpr int64_t kHead = SmallExport::kDim / SmallExport::kHeads;
+    const auto part = [&](const std::string& equation, const List<int64_t>& shape) {
+        const int product = g.node("Einsum", {reshaped(m, q, {groups, side, side, kHead}),
+                                              g.constant(m.random({side, side, kHead}, 1))});
+        g.with("equation", Attribute::of(equation));
+        return reshaped(m, product, shape);
+    };
+    const int rows = part("bhwc,hkc->bhwk", {groups, side, side, side, 1});
+    const int columns = part("bhwc,wkc->bhwk", {groups, side, side, 1, side});
+    const int sum = g.node("Add", {reshaped(m, scores, {groups, side, side, side, side}), rows});
+    return g.node("Add", {sum, columns});
+}
+
 // Attention in windows of 4x4 tokens of a grid of 6x8 that is padded to 8x8, as in SAM.
-int windowed(SmallExport& m, int x) {
+int windowed(SmallExport& m, int x, bool decomposed) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kDim = SmallExport::kDim;
     const auto moved = [&](int value, const List<int64_t>& order) {
@@ -215,7 +231,10 @@ int windowed(SmallExport& m, int x) {
     };
     const int q = heads({0, 2, 1, 3}), k = heads({0, 2, 3, 1}), v = heads({0, 2, 1, 3});
     int scores = g.node("Mul", {g.node("MatMul", {q, k}), g.number(0.2f)});
-    scores = g.node("Add", {scores, g.node("MatMul", {q, g.constant(m.random({kDim / 2, 16}, 1))})});
+    if (decomposed)
+        scores = reshaped(m, withDecomposed(m, scores, q, 8, 4), {4, 2, 16, 16});
+    else
+        scores = g.node("Add", {scores, g.node("MatMul", {q, g.constant(m.random({kDim / 2, 16}, 1))})});
     const int weights = g.node("Softmax", {scores});
     g.with("axis", Attribute::of(int64_t{-1}));
     const int mixed = moved(g.node("MatMul", {weights, v}), {0, 2, 1, 3});
@@ -228,14 +247,30 @@ int windowed(SmallExport& m, int x) {
 }
 
 TEST_F(Around, RelativePositionsInWindowsAreNamed) {
+    for (const bool decomposed : {false, true}) {
+        SmallExport m(1);
+        int x = m.withoutFirst(m.embed());
+        for (int k = 0; k < 2; ++k)
+            x = m.block(windowed(m, x, decomposed));
+        m.finish(x);
+        const std::string reason = reasonFor(m.graph());
+        EXPECT_NE(reason.find("runs in windows (16 of 48 tokens) and adds relative positions"),
+                  std::string::npos)
+            << reason;
+    }
+}
+
+TEST_F(Around, RelativePositionsAsSamAddsThemAreNamed) {
     SmallExport m(1);
-    int x = m.withoutFirst(m.embed());
-    for (int k = 0; k < 2; ++k)
-        x = m.block(windowed(m, x));
-    m.finish(x);
+    List<int> rotated;  // queries and keys, as they are
+    m.rotate([&](int heads) { return rotated.push_back(heads), heads; });
+    m.changeScores([&](int scores) {
+        const int sum = withDecomposed(m, scores, rotated[rotated.size() - 2], SmallExport::kHeads, 7);
+        return reshaped(m, sum, {1, SmallExport::kHeads, 49, 49});
+    });
+    m.finish(blocks(m, m.embed()));
     const std::string reason = reasonFor(m.graph());
-    EXPECT_NE(reason.find("runs in windows (16 of 48 tokens)"), std::string::npos) << reason;
-    EXPECT_NE(reason.find("relative positions"), std::string::npos) << reason;
+    EXPECT_NE(reason.find("relative positions are added to its scores (Add"), std::string::npos) << reason;
 }
 
 }  // namespace
