@@ -218,12 +218,12 @@ auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
         if (error.err.rfind("mpm:", 0) == 0)
             throw;  // it names the fault; OpenCV's messages name a line of OpenCV
         const std::string batch = std::to_string(blob.size[0]), own = std::to_string(m_batch);
-        const std::string fixed = m_batch > 0 && m_batch != blob.size[0]
-                                      ? "its batch is fixed at " + own + ": use " + own + ", or "
-                                      : "";
+        std::string advice = "convert its original export again";
+        if (m_batch != blob.size[0]) advice = "convert its original export with --batch " + batch;
+        if (m_batch > 0 && m_batch != blob.size[0])
+            advice = "its batch is fixed at " + own + ": use " + own + ", or " + advice;
         throw cv::Exception(error.code,
-                            m_name + ": cannot run with batch " + batch + " (" + error.err + "); " + fixed +
-                                "convert its original export with --batch " + batch,
+                            m_name + ": cannot run with batch " + batch + " (" + error.err + "); " + advice,
                             "forward", __FILE__, __LINE__);
     }
 }

@@ -7,6 +7,7 @@
 #include "pipeline/segment/model_file.hpp"
 #include "pipeline/segment/segmenter.hpp"
 #include "pipeline/source/scene_source.hpp"
+#include "support/onnx_model.hpp"
 #include "support/temp_folder.hpp"
 
 namespace mpm::pipeline {
@@ -185,6 +186,42 @@ TEST(Network, WhatIsNoModelIsRefusedInOneLine) {
             EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
         }
     }
+}
+
+/// The message of a failed forward.
+std::string failureOf(Network& network, const std::vector<int>& sizes) {
+    try {
+        network.forward(cv::Mat(sizes, CV_32F, cv::Scalar(0)));
+    } catch (const cv::Exception& error) {
+        return error.err;
+    }
+    return "";
+}
+
+TEST(Network, OnlyAnotherBatchIsAnsweredWithABatch) {
+    const test::TempFolder folder;
+    test::EncoderOptions options;
+    options.special = 0, options.imageTokens = 16;
+    test::OnnxModel model;
+    model.input("picture", {1, 3, 32, 32});
+    model.constant("embed", cv::Mat(std::vector<int>{options.dim(), 3, 8, 8}, CV_32F, cv::Scalar(0.1)));
+    model.node("Conv", {"picture", "embed"}, {"patches"})
+        .ints("kernel_shape", {8, 8})
+        .ints("strides", {8, 8});
+    model.constant("shape", std::vector<long long>{1, options.dim(), 16});
+    model.node("Reshape", {"patches", "shape"}, {"columns"});
+    model.node("Transpose", {"columns"}, {"tokens"}).ints("perm", {0, 2, 1});
+    test::addEncoder(model, test::makeEncoder(options), {"tokens"}, {"features"});
+    model.output("features", {1, 16, options.dim()});
+    model.write(folder / "model.onnx");
+    Network network(folder / "model.onnx");
+    EXPECT_EQ(failureOf(network, {1, 3, 32, 32}), "");
+    const std::string batch = failureOf(network, {2, 3, 32, 32}), size = failureOf(network, {1, 3, 40, 40});
+    EXPECT_NE(batch.find("fixed at 1: use 1, or convert its original export with --batch 2"),
+              std::string::npos)
+        << batch;
+    EXPECT_NE(size.find("model.onnx: cannot run"), std::string::npos) << size;
+    EXPECT_EQ(size.find("--batch"), std::string::npos) << size;
 }
 
 TEST(Network, RandomModelsCheckTheirSizes) {
