@@ -265,7 +265,7 @@ class Models(FolderTest):
         source = "gst:filesrc location=%s ! appsink" % pipe
         for use in ("next(mpm.Model(%r).stream(%r))", "mpm.tune(%r, %r)"):
             with self.subTest(use):
-                in_new_process("""if True:
+                program = """if True:
                     import mpm, os, signal, threading
                     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
                     try:
@@ -273,7 +273,13 @@ class Models(FolderTest):
                     except KeyboardInterrupt:
                         raise SystemExit
                     raise SystemExit("no interrupt")
-                    """ % (use % (TINY, source)))
+                    """ % (use % (TINY, source))
+                try:
+                    in_new_process(program)
+                except AssertionError as error:
+                    if "cannot find appsink" in str(error):
+                        self.skipTest("GStreamer has no appsink here")
+                    raise
 
     def test_reuse_in_a_stream(self):
         model = mpm.Model(TINY, reuse=True)
