@@ -63,7 +63,7 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.luminance = measurement.luminance;
     input.labels = facts.labels;
     input.ownLabels = facts.ownLabels;
-    // The words of the legend. With a literal, lupdate would want a translation of its own.
+    // The words of the legend. If it were a literal, lupdate would ask for a second translation.
     const char* const legend = "mpm::gui::LegendModel";
     for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)
         input.labels.push_back(QCoreApplication::translate(legend, "class %1").arg(id).toStdString());

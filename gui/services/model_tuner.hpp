@@ -41,7 +41,7 @@ public:
     void tune(const QString& model, const std::vector<QImage>& images, const QString& folder);
     /// Makes FOLDER/NAME-tuned.onnx: the model with this method and these blocks.
     void write(const QString& model, const TunedMethod& method, const QString& folder);
-    /// Ends a search at once, and forgets the one that waits.
+    /// Ends the present search at once and drops a waiting search.
     void cancel();
 
     /// `mpm`, of every tuner made from now on; by default the one beside this program.

@@ -68,10 +68,10 @@ public:
     /// @return all objects: those with a box, those that are kept, and once those that left; by identity
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
-    /// Objects of an earlier run, before the first frame. nextId: of the next new object, at least. Which
-    /// regions they were in is not known: one that has not moved since was in those where it is now.
+    /// Objects of an earlier run, before the first frame. nextId: of the next new object, at least. Their
+    /// earlier regions are unknown: an object that has not moved counts as in its present regions since then.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Other rules, and other numbers of classes: below 0 of one that is not followed any more.
+    /// Sets other rules and ids of classes. A negative id: the class is no longer followed.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 

@@ -127,7 +127,7 @@ TEST(ObjectFollower, AnotherWishKeepsTheStaysByRegion) {
     EXPECT_TRUE(walker->before.empty()) << "the program runs on";
 }
 
-/// Where it was before it stopped is not known: an alert of the region is rather raised than missed.
+/// The place before the stop is unknown: an alert too many is better than a missed alert.
 TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
     for (const bool stood : {true, false}) {
         Follower before, after;
