@@ -1,6 +1,8 @@
 // Chooses the input sizes: those that the export leaves open, and those that the options name.
 #pragma once
 
+#include <optional>
+
 #include "models/onnx/eval/shapes.hpp"
 #include "models/onnx/match/state.hpp"
 #include "models/onnx/options.hpp"
@@ -23,6 +25,10 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 bool accepts(const Graph& graph, const Binding& binding);
 /// Whether a graph of a declared size takes all sizes from the image, so that it works at these inputs, too.
 bool followsSize(const Graph& graph, const Binding& binding);
+
+/// An export of one image for `wanted` images; its constants that hold the batch are changed. None if the
+/// batch cannot be followed to every output.
+std::optional<Graph> withBatch(Graph graph, const Binding& own, const Binding& wanted);
 
 /// understand(); the Refusal names the reason if the batch is dynamic by name only (constants of the graph
 /// hold that of the example).

@@ -48,6 +48,19 @@ struct Bindings {
     const Binding& last() const { return wanted ? *wanted : own; }
 };
 
+// An export of one image becomes one of several, if they are asked for and its batch can be followed.
+Graph forBatch(const Graph& graph, const ConvertOptions& options) {
+    const bool single =
+        !graph.inputs.empty() && !graph.inputs[0].dims.empty() && graph.inputs[0].dims[0] == 1;
+    if (options.batch < 2 || !single || isFused(graph)) return graph;
+    std::vector<std::string> unused;
+    ConvertOptions one = options;
+    one.batch = 1;
+    const Binding own = bindInputs(graph, one, unused);
+    if (!accepts(graph, own)) return graph;
+    return withBatch(graph, own, bindInputs(graph, options, unused)).value_or(graph);
+}
+
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
@@ -123,7 +136,8 @@ private:
     // The graphs are freed when it returns: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
-        const Graph original = readInput(&m_conversion.notes);
+        const Graph given = readInput(&m_conversion.notes), original = forBatch(given, m_options);
+        m_given = &given;
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
         m_original = &original;
@@ -214,7 +228,13 @@ private:
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_merging);
         State state = own;
-        changeImageSize(state, wanted, m_conversion.notes);
+        try {
+            changeImageSize(state, wanted, m_conversion.notes);
+        } catch (const Refusal& refusal) {
+            if (wanted.size != m_own->size) throw;
+            throw Refusal("the batch of the export cannot be changed (" + std::string(refusal.what()) +
+                          "): export the model with that batch, or with a dynamic one");
+        }
         summarise(state, m_conversion);
         finishFused(state);
         finishFused(own);
@@ -268,7 +288,7 @@ private:
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);
         if (!isFused(original)) {
-            m_prover.emplace(original, "", inputs, converted);
+            m_prover.emplace(*m_given, "", inputs, converted);
             m_prover->setReread([this] { return readInput(); });
             return;
         }
@@ -306,7 +326,9 @@ private:
     PendingFile& m_file;
     Conversion m_conversion;
     Merging m_merging;
-    const Graph* m_original = nullptr;  // both until the file is written
+    // Until the file is written: the export, for the images that are asked for, and as the file has it.
+    const Graph* m_original = nullptr;
+    const Graph* m_given = nullptr;
     const Binding* m_own = nullptr;
     LabelOutputs m_labels;
     std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size

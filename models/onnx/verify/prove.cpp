@@ -112,6 +112,32 @@ List<Tensor> tensorsOf(const Trial& trial) {
     return tensors;
 }
 
+// The outputs of an export. One of a single image computes the images one by one.
+List<Tensor> outputsOf(const Graph& original, const Trial& trial) {
+    const int images = trial[0].values.size[0];
+    if (images == 1 || original.inputs[0].dims[0] != 1) return evaluate(original, tensorsOf(trial));
+    List<List<Tensor>> parts(1);
+    for (int image = 0; image < images; ++image) {
+        Trial single = trial;
+        for (TrialInput& input : single) {
+            std::vector<cv::Range> ranges(input.values.dims, cv::Range::all());
+            ranges[0] = {image, image + 1};
+            input.values = input.values(ranges).clone();
+        }
+        const List<Tensor> outputs = evaluate(original, tensorsOf(single));
+        parts.resize(outputs.size());
+        for (size_t k = 0; k < outputs.size(); ++k)
+            parts[k].push_back(outputs[k]);
+    }
+    Node join;
+    join.op = "Concat";
+    join.set("axis", 0);
+    List<Tensor> joined;
+    for (const List<Tensor>& part : parts)
+        joined.push_back(evaluateNode(original, join, part)[0]);
+    return joined;
+}
+
 double differenceOf(const Tensor& expected, const cv::Mat& found, const std::string& name) {
     if (static_cast<size_t>(expected.size()) != found.total()) {
         throw Refusal("the conversion cannot be proved: output '" + printable(name, 200) +
@@ -199,7 +225,7 @@ Prover::Prover(const Graph& original, const std::string& path, const List<Shape>
         const Held input = roomForInput(shape);
         const Trial trial = trialOf(m_ports, shape);
         if (path.empty()) {
-            m_expected.push_back(evaluate(m_selections.observed(original), tensorsOf(trial)));
+            m_expected.push_back(outputsOf(m_selections.observed(original), trial));
             continue;
         }
         const Held room = roomToRun(path, m_values.back());
@@ -256,13 +282,13 @@ double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run,
         const Held room = roomForInput(m_inputs[input]);
         const Trial trial = trialOf(m_ports, m_inputs[input], number);
         if (number > 0) {
-            expected = evaluate(original, tensorsOf(trial));
+            expected = outputsOf(original, trial);
             worst = differenceOfAll(expected, run(trial), labels);
             if (worst <= kTolerance) return worst;
         }
         bool stable = true;
         for (int k = 0; k < kPerturbations && stable; ++k) {
-            const List<Tensor> other = evaluate(original, tensorsOf(perturbed(trial, k)));
+            const List<Tensor> other = outputsOf(original, perturbed(trial, k));
             for (size_t out = 0; out < other.size(); ++out)
                 stable &= largestDifference(expected[out], [&](int64_t e) { return other[out].at(e); }) <=
                           kTolerance;

@@ -79,7 +79,7 @@ protected:
     std::vector<cv::Mat> run(const std::vector<int>& blocks, const cv::Mat& image) {
         encoder(m_net).setSchedule(blocks);
         m_net.setInput(image, m_imageName);
-        if (!m_sizeName.empty()) m_net.setInput(sizes(), m_sizeName);
+        if (!m_sizeName.empty()) m_net.setInput(sizes(image.size[0]), m_sizeName);
         std::vector<cv::Mat> outputs;
         m_net.forward(outputs, m_names);
         for (cv::Mat& m : outputs)
@@ -92,8 +92,10 @@ protected:
             EXPECT_EQ(std::memcmp(a[k].data, b[k].data, b[k].total() * b[k].elemSize()), 0) << m_names[k];
     }
 
-    cv::Mat sizes() const {
-        cv::Mat integers = test::readNpy(m_base + "input2.npy").mat(), given;
+    cv::Mat sizes(int images) const {
+        const cv::Mat own = test::readNpy(m_base + "input2.npy").mat();
+        cv::Mat integers, given;
+        cv::repeat(own, images / own.rows, 1, integers);
 #ifdef CV_64S
         integers.convertTo(given, CV_64S);
 #else
@@ -153,7 +155,7 @@ protected:
         encoder(net).setSchedule(prefix[0] == 's' ? blocksOf(prefix.substr(0, prefix.find('.')))
                                                   : std::vector<int>{});
         net.setInput(m_image, m_imageName);
-        if (!m_sizeName.empty()) net.setInput(sizes(), m_sizeName);
+        if (!m_sizeName.empty()) net.setInput(sizes(1), m_sizeName);
         // OpenCV 5's new engine wants the names of all outputs.
         std::vector<cv::String> all = m_names;
         all.insert(all.end(), names.begin(), names.end());
@@ -252,6 +254,39 @@ TEST_P(DetectExports, GiveEachImageOfABatchItsOwnResult) {
             EXPECT_EQ(cv::norm(one[k].reshape(1, 1), part(both[k], image).reshape(1, 1), cv::NORM_INF), 0)
                 << m_names[k];
     }
+}
+
+// The export is of one image: `--batch` changes what it holds.
+TEST_P(DetectExports, ConvertForMoreImages) {
+    if (m_dynamic || m_image.size[0] != 1) GTEST_SKIP() << "is not of one image";
+    models::ConvertOptions options;
+    options.batch = 3;
+    const models::Conversion conversion =
+        models::convertModel(m_base + "model.onnx", m_scratch / "three.onnx", options);
+    EXPECT_EQ(conversion.batch, 3);
+    EXPECT_EQ(conversion.proof.find("own size"), std::string::npos) << conversion.proof;
+    std::vector<cv::Mat> images{m_image, cv::Mat(), m_image * -0.5f};
+    cv::flip(m_image.reshape(1, 1), images[1], 1);
+    std::vector<int> shape(m_image.size.p, m_image.size.p + m_image.dims);
+    std::vector<std::vector<cv::Mat>> singles;
+    cv::Mat all;
+    for (cv::Mat& image : images) {
+        all.push_back(image.reshape(1, 1));
+        image = image.reshape(1, shape);
+        singles.push_back(run({2, 5}, image));
+    }
+    shape[0] = 3;
+    m_net = readNet(m_scratch / "three.onnx");
+    encoder(m_net).setPrecision(Precision::F32);
+    encoder(m_net).setDevice(Device::Cpu);
+    encoder(m_net).setMethod("mpm");
+    const std::vector<cv::Mat> together = run({2, 5}, all.reshape(1, shape));
+    for (size_t image = 0; image < images.size(); ++image)
+        for (size_t k = 0; k < together.size(); ++k)
+            EXPECT_EQ(cv::norm(singles[image][k].reshape(1, 1),
+                               part(together[k], static_cast<int>(image)).reshape(1, 1), cv::NORM_INF),
+                      0)
+                << m_names[k];
 }
 
 // Boxes, scores, masks and all other outputs: of frames that change a little, then stand still.
