@@ -213,7 +213,7 @@ EncoderOptions randomOptions(std::mt19937& random) {
 
 TEST(Windows, EqualTheOracleInRandomShapes) {
     const char* wanted = std::getenv("MPM_WINDOW_SHAPES");
-    const int shapes = wanted ? std::atoi(wanted) : 400;
+    const int shapes = wanted ? std::atoi(wanted) : 2000;
     std::mt19937 random(17);
     for (int n = 0; n < shapes && !testing::Test::HasFailure(); ++n) {
         const EncoderOptions o = randomOptions(random);
