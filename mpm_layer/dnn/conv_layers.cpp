@@ -27,10 +27,10 @@ bool choiceOf(const cv::dnn::LayerParams& params, const char* name, const char* 
     return value == other;
 }
 
-cv::Size windowOf(const cv::dnn::LayerParams& params) {
-    const std::vector<int> window = wholeAttributes(params, "window", 1, kLongestSide);
-    if (window.size() != 2) rejectAttribute(params, "window", "two sizes, rows and columns");
-    return {window[1], window[0]};
+cv::Size sizeOf(const cv::dnn::LayerParams& params, const char* name) {
+    const std::vector<int> size = wholeAttributes(params, name, 1, kLongestSide);
+    if (size.size() != 2) rejectAttribute(params, name, "two sizes, rows and columns");
+    return {size[1], size[0]};
 }
 
 // Places the products of neighbouring pixels: row (channel, i, j) of a piece, column p, is pixel (i, j) of
@@ -202,13 +202,20 @@ void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& ou
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params, 2, 3),
-      m_window(windowOf(params)),
+      m_window(sizeOf(params, "window")),
+      m_kernel(params.has("kernel") ? sizeOf(params, "kernel") : m_window),
+      m_padding(listOf(params, "padding", {0, 0}, "two numbers, rows and columns")),
       m_activation(activationOf(params)),
-      m_followsEncoder(followsEncoder(params)) {}
+      m_followsEncoder(followsEncoder(params)) {
+    const cv::Size more = m_kernel - m_window;
+    if (more.width < 0 || more.height < 0) rejectAttribute(params, "kernel", "at least the window");
+    if (m_padding[0] > more.height || m_padding[1] > more.width)
+        rejectAttribute(params, "padding", "at most what the kernel has beyond the window");
+}
 
 std::vector<Sizes> ConvTransposeLayer::outputSizes(const std::vector<Sizes>& operands) const {
     const Sizes &x = operands[0], &weight = operands[1];
-    const int area = checkedProduct<int>(m_window.height, m_window.width);
+    const int area = checkedProduct<int>(m_kernel.height, m_kernel.width);
     if (x.size() != 4 || weight.size() != 2 || weight[1] != x[1] || weight[0] < 1 || weight[1] < 1 ||
         weight[0] % area != 0) {
         CV_Error(
@@ -222,6 +229,7 @@ std::vector<Sizes> ConvTransposeLayer::outputSizes(const std::vector<Sizes>& ope
     if (operands.size() > 2 && checkedTotal<size_t>(operands[2]) != static_cast<size_t>(channels))
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmConvTranspose's bias must have %d elements", channels));
+    if (overlaps()) cpu::checkShape(phaseShape(x, channels, 0, 0));
     return {{x[0], channels, checkedProduct<int>(x[2], m_window.height),
              checkedProduct<int>(x[3], m_window.width)}};
 }
@@ -231,12 +239,23 @@ int64 ConvTransposeLayer::operations(const std::vector<Sizes>& operands, const S
     return weight.empty() ? 0 : checkedProduct<int64>(2, checkedTotal<int64>(x), weight[0]);
 }
 
-void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
-    Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
+// The convolution that gives one pixel of every window: element k of the kernel adds to output pixel
+// stride * i + k - padding of input pixel i.
+cpu::ConvShape ConvTransposeLayer::phaseShape(const Sizes& x, int outs, int row, int column) const {
+    const auto axis = [](int size, int kernel, int stride, int place) {
+        const int before = (kernel - 1 - place) / stride, after = place / stride;
+        return cpu::ConvAxis{size, before + after + 1, 1, 1, before, after};
+    };
+    return {x[0],
+            x[1],
+            outs,
+            1,
+            axis(x[2], m_kernel.height, m_window.height, row + m_padding[0]),
+            axis(x[3], m_kernel.width, m_window.width, column + m_padding[1])};
+}
+
+void ConvTransposeLayer::packRows(const cv::Mat& weight, Precision precision) {
     const int rows = weight.size[0], depth = weight.size[1];
-    if (isSame(m_packed, weight) && m_precision == precision && constant) return;
-    m_packed.release();  // if packing fails, nothing is packed
-    m_precision = precision;
     if (precision == Precision::I8 && cpu::losesTooMuch(weight.ptr<float>(), rows, depth))
         precision = Precision::F32;
     network()->noteF32(m_followsEncoder && precision == Precision::F32);
@@ -244,15 +263,48 @@ void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant) {
     m_depth = depth;
     for (int r = 0; r < rows; ++r)
         m_rows->fill(r, [&](float* to) { std::copy_n(weight.ptr<float>(r), depth, to); });
+}
+
+void ConvTransposeLayer::packPhases(const cv::Mat& weight, Precision precision, const Sizes& x) {
+    const int outs = weight.size[0] / m_kernel.area(), depth = weight.size[1];
+    m_phases.clear();
+    bool inF32 = false;
+    for (int k = 0; k < m_window.area(); ++k) {
+        const int row = k / m_window.width, column = k % m_window.width;
+        const cpu::ConvShape shape = phaseShape(x, outs, row, column);
+        const int firstRow = row + m_padding[0] + m_window.height * shape.y.before,
+                  firstColumn = column + m_padding[1] + m_window.width * shape.x.before;
+        std::vector<float> part(checkedProduct<size_t>(outs, depth, shape.taps()));
+        float* to = part.data();
+        for (int out = 0; out < outs; ++out) {
+            for (int c = 0; c < depth; ++c) {
+                for (int tap = 0; tap < shape.taps(); ++tap) {
+                    const int i = firstRow - m_window.height * (tap / shape.x.kernel),
+                              j = firstColumn - m_window.width * (tap % shape.x.kernel);
+                    const int from = (out * m_kernel.height + i) * m_kernel.width + j;  // fits: a row
+                    *to++ = weight.ptr<float>(from)[c];
+                }
+            }
+        }
+        m_phases.emplace_back(part.data(), shape, precision);
+        inF32 |= m_phases.back().precision() == Precision::F32;
+    }
+    network()->noteF32(m_followsEncoder && inF32);
+}
+
+void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant, const Sizes& x) {
+    const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
+    if (isSame(m_packed, weight) && m_precision == precision && constant) return;
+    m_packed.release();  // if packing fails, nothing is packed
+    m_precision = precision;
+    overlaps() ? packPhases(weight, precision, x) : packRows(weight, precision);
     m_packed = weight;
 }
 
-void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
-    pack(weight, isConstant(in, 1));
+void ConvTransposeLayer::computeRows(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const {
     const int pixels = checkedProduct<int>(x.size[2], x.size[3]),
               tiles = (pixels + cpu::tileColumns() - 1) / cpu::tileColumns();
-    const Shuffle shuffle(m_window, x, bias, m_activation, out[0]);
+    const Shuffle shuffle(m_window, x, bias, m_activation, out);
     parallelFor(checkedProduct<int>(x.size[0], tiles), [&](int t) {
         const int image = t / tiles;
         const cpu::ColumnOperand columns{x.ptr<float>(image), static_cast<size_t>(pixels), m_depth, pixels};
@@ -261,6 +313,36 @@ void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
                               shuffle.place(image, piece, products);
                           });
     });
+}
+
+void ConvTransposeLayer::computePhases(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const {
+    const int outs = out.size[1], rows = x.size[2], columns = x.size[3], step = m_window.width;
+    cpu::ConvEnd end;
+    end.bias = bias.empty() ? nullptr : bias.ptr<float>();
+    end.activation = m_activation;
+    const Sizes sizes(x.size.p, x.size.p + x.dims);
+    kernels::Buffer plane(checkedProduct<size_t>(x.size[0], outs, rows, columns));
+    for (int k = 0; k < m_window.area(); ++k) {
+        const int row = k / step, column = k % step;
+        cpu::convolve(x.ptr<float>(), false, phaseShape(sizes, outs, row, column), m_phases[k], end,
+                      plane.data());
+        parallelFor(checkedProduct<int>(x.size[0], outs), [&](int channel) {
+            const float* from = plane.data() + static_cast<size_t>(channel) * rows * columns;
+            for (int y = 0; y < rows; ++y, from += columns) {
+                float* const to =
+                    out.ptr<float>(channel / outs, channel % outs, y * m_window.height + row) + column;
+                for (int c = 0; c < columns; ++c)
+                    to[static_cast<size_t>(c) * step] = from[c];
+            }
+        });
+    }
+}
+
+void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
+    if (x.total() == 0) return;
+    pack(weight, isConstant(in, 1), operandSizes(in)[0]);
+    overlaps() ? computePhases(x, bias, out[0]) : computeRows(x, bias, out[0]);
 }
 
 }  // namespace mpm::dnn

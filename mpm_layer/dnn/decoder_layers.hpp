@@ -63,7 +63,8 @@ private:
     cv::Mat m_packed;                        ///< what the weights were packed from
 };
 
-/// A transposed convolution whose windows touch but do not overlap, as a product and a shuffle.
+/// A transposed convolution that makes a window of the output from each pixel: a product and a shuffle if the
+/// kernel is the window, else a convolution for each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -74,17 +75,25 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    void pack(const cv::Mat& weight, bool constant);
+    bool overlaps() const { return m_kernel != m_window; }
+    cpu::ConvShape phaseShape(const Sizes& x, int outs, int row, int column) const;
+    void pack(const cv::Mat& weight, bool constant, const Sizes& x);
+    void packRows(const cv::Mat& weight, Precision precision);
+    void packPhases(const cv::Mat& weight, Precision precision, const Sizes& x);
+    void computeRows(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const;
+    void computePhases(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const;
 
-    const cv::Size m_window;
+    const cv::Size m_window, m_kernel;
+    const std::vector<int> m_padding;  ///< rows and columns of the kernel in front of the output
     const kernels::Activation m_activation;
     const bool m_followsEncoder;
     std::optional<cpu::LeftRows>
         m_rows;                ///< of the weight, in the precision of the backbone before the layer, or f32
     kernels::Buffer m_memory;  ///< of m_rows
+    std::vector<cpu::ConvWeights> m_phases;  ///< by pixel of the window
     Precision m_precision = Precision::F32;  ///< that was wanted
     int m_depth = 0;
-    cv::Mat m_packed;  ///< what the rows were packed from
+    cv::Mat m_packed;  ///< what the weights were packed from
 };
 
 class ShareLayer : public SmallLayer {

@@ -46,10 +46,19 @@ TEST_F(HeadPrecision, ATransposedConvolutionStaysInF32IfItsFileSaysSo) {
         m.node("MpmConvTranspose", {"x", "weight"}, {"low"}, "mpm").ints("window", {2, 2});
         m.node("MpmConvTranspose", {"x", "weight"}, {"kept"}, "mpm").ints("window", {2, 2});
         m.attribute("precision", std::string("f32"));
+        m.constant("kernel", cv::repeat(weight, 4, 1));
+        for (const char* name : {"wide", "wide kept"}) {
+            m.node("MpmConvTranspose", {"x", "kernel"}, {name}, "mpm")
+                .ints("window", {2, 2})
+                .ints("kernel", {4, 4})
+                .ints("padding", {1, 1});
+            if (name != std::string("wide")) m.attribute("precision", std::string("f32"));
+            m.output(name, {1, kOuts, 8, 12});
+        }
         m.output("x", {1, kTokens, 4, 6}).output("low", {1, kOuts, 8, 12}).output("kept", {1, kOuts, 8, 12});
     });
-    const std::vector<cv::Mat> found =
-        run(model, makeBatch(m_options, 1, kTokens, 5), Precision::I8, {"x", "low", "kept"});
+    const std::vector<cv::Mat> found = run(model, makeBatch(m_options, 1, kTokens, 5), Precision::I8,
+                                           {"x", "low", "kept", "wide", "wide kept"});
     const cv::Mat products = weight * found[0].reshape(1, kTokens);
     double low = 0, kept = 0;
     for (int out = 0; out < kOuts; ++out) {
@@ -62,6 +71,9 @@ TEST_F(HeadPrecision, ATransposedConvolutionStaysInF32IfItsFileSaysSo) {
     }
     EXPECT_LT(kept, 1e-4);
     EXPECT_GT(low, 1e-3);
+    const double away = cv::norm(found[3].reshape(1, 1), found[4].reshape(1, 1), cv::NORM_INF);
+    EXPECT_GT(away, 1e-3);
+    EXPECT_LT(away, 0.05 * cv::norm(found[4].reshape(1, 1), cv::NORM_INF));
 }
 
 }  // namespace

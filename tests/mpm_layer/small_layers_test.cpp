@@ -1,5 +1,6 @@
 // The operators around an encoder, each against a few lines of scalar code.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -195,60 +196,82 @@ TEST(SmallLayers, RmsNormKeepsTheMean) {
     }
 }
 
-TEST(SmallLayers, ConvTransposePlacesAWindowForEachPixel) {
-    for (const cv::Size window : {cv::Size(2, 2), cv::Size(4, 4), cv::Size(3, 1), cv::Size(1, 2)}) {
+// Rows and columns of the window, of the kernel and of its padding.
+using Upscaling = std::array<int, 6>;
+
+cv::dnn::LayerParams paramsOf(const Upscaling& one) {
+    cv::dnn::LayerParams params;
+    params.set("window", cv::dnn::DictValue::arrayInt(one.data(), 2));
+    params.set("kernel", cv::dnn::DictValue::arrayInt(one.data() + 2, 2));
+    params.set("padding", cv::dnn::DictValue::arrayInt(one.data() + 4, 2));
+    return params;
+}
+
+cv::Mat upscaled(const Upscaling& one, const cv::Mat& x, const cv::Mat& w, const cv::Mat& b) {
+    const int channels = b.cols, taps = one[2] * one[3], columns = x.size[3];
+    const int sizes[] = {x.size[0], channels, x.size[2] * one[0], columns * one[1]};
+    cv::Mat y(4, sizes, CV_64F, cv::Scalar(0));
+    for (int k = 0; k < sizes[0] * channels * taps * x.size[2] * columns; ++k) {
+        const int px = k % columns, py = k / columns % x.size[2], tap = k / columns / x.size[2] % taps,
+                  plane = k / columns / x.size[2] / taps, image = plane / channels, out = plane % channels;
+        const int toY = py * one[0] + tap / one[3] - one[4], toX = px * one[1] + tap % one[3] - one[5];
+        if (toX < 0 || toY < 0 || toX >= sizes[3] || toY >= sizes[2]) continue;
+        for (int c = 0; c < x.size[1]; ++c)
+            y.ptr<double>(image, out, toY)[toX] +=
+                w.at<float>(out * taps + tap, c) * double{x.ptr<float>(image, c, py)[px]};
+    }
+    for (int k = 0; k < static_cast<int>(y.total()); ++k)
+        y.ptr<double>()[k] += b.at<float>(k / sizes[2] / sizes[3] % channels);
+    y.convertTo(y, CV_32F);
+    return y;
+}
+
+// Each pixel adds its kernel: windows alone, the usual larger ones and odd ones.
+TEST(SmallLayers, ConvTransposeAddsAKernelForEachPixel) {
+    const int depth = 5, channels = 9;
+    const Upscaling all[] = {{2, 2, 2, 2},       {4, 4, 4, 4},       {1, 3, 1, 3},       {2, 1, 2, 1},
+                             {2, 2, 4, 4, 1, 1}, {2, 2, 3, 3, 1, 1}, {4, 4, 8, 8, 2, 2}, {1, 1, 3, 3, 1, 1},
+                             {1, 3, 5, 4, 3, 0}, {3, 2, 3, 7, 0, 5}};
+    for (const Upscaling& one : all) {
         for (const auto& [rows, columns] : {std::pair(1, 1), std::pair(5, 7), std::pair(40, 33)}) {
-            const int depth = 11, channels = 9, area = window.area();
+            SCOPED_TRACE(cv::format("kernel %dx%d, %dx%d", one[2], one[3], rows, columns));
             const cv::Mat x = randomMat({2, depth, rows, columns}, rows),
-                          w = randomMat({channels * area, depth}, 5), b = randomMat({1, channels}, 6);
-            cv::dnn::LayerParams params;
-            const int sizes[] = {window.height, window.width};
-            params.set("window", cv::dnn::DictValue::arrayInt(sizes, 2));
-            const cv::Mat y = run("MpmConvTranspose", params, x, {w, b}),
-                          plain = run("MpmConvTranspose", params, x, {w});
-            ASSERT_EQ(y.size[2], rows * window.height);
-            ASSERT_EQ(y.size[3], columns * window.width);
-            for (int image = 0; image < 2; ++image) {
-                for (int c = 0; c < channels; ++c) {
-                    for (int py = 0; py < y.size[2]; ++py) {
-                        for (int px = 0; px < y.size[3]; ++px) {
-                            const int row =
-                                (c * window.height + py % window.height) * window.width + px % window.width;
-                            double sum = 0;
-                            for (int k = 0; k < depth; ++k)
-                                sum += w.at<float>(row, k) *
-                                       x.ptr<float>(image, k, py / window.height)[px / window.width];
-                            EXPECT_NEAR(plain.ptr<float>(image, c, py)[px], sum, 1e-4);
-                            EXPECT_NEAR(y.ptr<float>(image, c, py)[px], sum + b.at<float>(c), 1e-4);
-                        }
-                    }
-                }
-            }
+                          w = randomMat({channels * one[2] * one[3], depth}, 5),
+                          b = randomMat({1, channels}, 6), none = cv::Mat::zeros(1, channels, CV_32F),
+                          expected = upscaled(one, x, w, b);
+            const cv::Mat y = run("MpmConvTranspose", paramsOf(one), x, {w, b});
+            ASSERT_TRUE(std::equal(expected.size.p, expected.size.p + 4, y.size.p));
+            EXPECT_LT(difference(y, expected), 1e-4);
+            EXPECT_LT(difference(run("MpmConvTranspose", paramsOf(one), x, {w}), upscaled(one, x, w, none)),
+                      1e-4);
         }
     }
+    for (const Upscaling& wrong : {Upscaling{2, 2, 1, 4}, Upscaling{2, 2, 4, 4, 0, 3}})
+        EXPECT_THROW(
+            run("MpmConvTranspose", paramsOf(wrong), randomMat({1, 3, 2, 2}, 1), {randomMat({16, 3}, 5)}),
+            cv::Exception);
 }
 
 TEST(SmallLayers, ConvTransposeAppliesItsActivation) {
-    const cv::Mat x = randomMat({1, 11, 5, 41}, 1), w = randomMat({9 * 4, 11}, 5), b = randomMat({1, 9}, 6);
-    cv::dnn::LayerParams params, function;
-    const int sizes[] = {2, 2};
-    params.set("window", cv::dnn::DictValue::arrayInt(sizes, 2));
-    const cv::Mat plain = run("MpmConvTranspose", params, x, {w, b});
-    for (const char* name : {"gelu", "gelu_tanh", "silu", "relu"}) {
-        function.set("function", name);
-        params.set("activation", name);
-        EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), run("MpmFunction", function, plain)),
-                  0)
-            << name;
+    const cv::Mat x = randomMat({1, 11, 5, 41}, 1), b = randomMat({1, 9}, 6);
+    for (const Upscaling& one : {Upscaling{2, 2, 2, 2}, Upscaling{2, 2, 4, 4, 1, 1}}) {
+        const cv::Mat w = randomMat({9 * one[2] * one[3], 11}, 5);
+        const auto with = [&](const char* name, const char* value) {
+            cv::dnn::LayerParams params = paramsOf(one);
+            params.set(name, value);
+            return run("MpmConvTranspose", params, x, {w, b});
+        };
+        const cv::Mat plain = with("activation", "none");
+        for (const char* name : {"gelu", "gelu_tanh", "silu", "relu"}) {
+            cv::dnn::LayerParams function;
+            function.set("function", name);
+            EXPECT_LT(difference(with("activation", name), run("MpmFunction", function, plain)), 1e-6)
+                << name;
+        }
+        EXPECT_EQ(difference(with("precision", "f32"), plain), 0);
+        EXPECT_THROW(with("precision", "f64"), cv::Exception);
+        EXPECT_THROW(with("activation", "sine"), cv::Exception);
     }
-    params.set("activation", "none");
-    EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), plain), 0);
-    params.set("precision", "f64");
-    EXPECT_THROW(run("MpmConvTranspose", params, x, {w, b}), cv::Exception);
-    params.set("precision", "f32");
-    EXPECT_EQ(difference(run("MpmConvTranspose", params, x, {w, b}), plain), 0);
-    params.set("activation", "sine");
-    EXPECT_THROW(run("MpmConvTranspose", params, x, {w, b}), cv::Exception);
 }
 
 TEST(SmallLayers, ArithmeticBroadcastsAndKnowsItsSides) {

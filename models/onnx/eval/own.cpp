@@ -92,11 +92,13 @@ void ownConv(Call& c) {
 
 void ownConvTranspose(Call& c) {
     const Shape& shape = c.input(0).shape();
-    const std::vector<int64_t> window = c.node.getInts("window");
-    if (shape.size() != 4 || window.size() != 2 || c.input(1).rank() != 2 || window[0] < 1 || window[1] < 1)
+    const std::vector<int64_t> window = c.node.getInts("window"),
+                               kernel = c.node.has("kernel") ? c.node.getInts("kernel") : window;
+    if (shape.size() != 4 || window.size() != 2 || kernel.size() != 2 || c.input(1).rank() != 2 ||
+        kernel[0] < 1 || kernel[1] < 1)
         throw Refusal("its weight does not fit");
     c.shape(0, Type::Float,
-            {shape[0], c.input(1).dim(0) / checkedProduct<int64_t>(window[0], window[1]),
+            {shape[0], c.input(1).dim(0) / checkedProduct<int64_t>(kernel[0], kernel[1]),
              checkedProduct<int64_t>(shape[2], window[0]), checkedProduct<int64_t>(shape[3], window[1])});
 }
 

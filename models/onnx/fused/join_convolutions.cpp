@@ -71,8 +71,8 @@ private:
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
             return false;
         const Tensor& weight = m_graph.constant(convolution.inputs[1]);
-        const int64_t window = elementCount(convolution.getInts("window"));  // of a transposed one
-        const int64_t outs = weight.dim(0) / std::max<int64_t>(1, window),
+        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // of a transposed one
+        const int64_t outs = weight.dim(0) / std::max<int64_t>(1, elementCount(convolution.getInts(kernel))),
                       each = weight.size() / std::max<int64_t>(1, outs);
         for (size_t k = 1; k < 5; ++k)
             if (!m_graph.isConstant(norm.inputs[k]) || m_graph.constant(norm.inputs[k]).size() != outs)

@@ -75,26 +75,41 @@ void Lowering::convolution() {
 
 namespace {
 
-// Windows that touch but do not overlap, each pixel of the input giving one.
+// A window of the output for each pixel of the input: the stride. Kernels may be larger by what padding cuts
+// off.
 bool isUpscaling(const Node& node, const Tensor& weight) {
-    const auto all = [&](const char* name, int64_t wanted) {
-        const List<int64_t> values = node.getInts(name);
-        return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
-    };
-    const List<int64_t> window(weight.shape().begin() + 2, weight.shape().end());
-    return weight.rank() == 4 && node.getInts("strides") == window && node.getInt("group", 1) == 1 &&
-           all("pads", 0) && all("output_padding", 0) && all("dilations", 1) && !node.has("output_shape") &&
-           node.getString("auto_pad", "NOTSET") == "NOTSET";
+    const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
+                        dilations = listOr(node, "dilations", {1, 1}),
+                        more = listOr(node, "output_padding", {0, 0});
+    if (weight.rank() != 4 || strides.size() != 2 || pads.size() != 4 || more.size() != 2 ||
+        dilations != List<int64_t>{1, 1} || node.getInt("group", 1) != 1 || node.has("output_shape") ||
+        node.getString("auto_pad", "NOTSET") != "NOTSET")
+        return false;
+    for (size_t k = 0; k < 2; ++k) {
+        const int64_t beyond = weight.dim(2 + static_cast<int>(k)) - strides[k];
+        if (strides[k] < 1 || beyond < 0 || pads[k] < 0 || pads[k] > beyond || pads[2 + k] < 0 ||
+            pads[2 + k] > beyond || more[k] < 0 || more[k] > beyond ||
+            beyond - pads[k] - pads[2 + k] + more[k] != 0)
+            return false;
+    }
+    return true;
 }
 
 }  // namespace
 
 void Lowering::convTranspose() {
     const Tensor weight = known(1);  // a copy: constants are added
-    if (!isUpscaling(*m_node, weight)) return convolution();
+    const Node old = *m_node;
+    if (!isUpscaling(old, weight)) return convolution();
+    const List<int64_t> window = listOr(old, "strides", {1, 1}), pads = listOr(old, "pads", {0, 0, 0, 0}),
+                        kernel{weight.dim(2), weight.dim(3)};
     // [C, D, rows, columns] to [D * rows * columns, C]
     const int rows = m_graph.addConstant(m_graph.values[in(1)].name + ".rows", weight.transposed());
-    emit("MpmConvTranspose", "mpm", convolved(rows), out()).set("window", {weight.dim(2), weight.dim(3)});
+    Node& node = emit("MpmConvTranspose", "mpm", convolved(rows), out());
+    node.set("window", window);
+    if (kernel == window) return;
+    node.set("kernel", kernel);
+    node.set("padding", {pads[0], pads[1]});
 }
 
 }  // namespace mpm::models

@@ -39,7 +39,7 @@ bool isOfVersion3(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConv", "MpmTopK", "MpmGatherRows"})) return true;
     if (node.op == "MpmMaskedSoftmax") return node.input(1) == kAbsent;
-    if (node.op == "MpmConvTranspose") return node.has("precision");
+    if (node.op == "MpmConvTranspose") return node.has("precision") || node.has("kernel");
     return node.op == "MpmEncoder" && (node.has("window") || node.has("method"));
 }
 

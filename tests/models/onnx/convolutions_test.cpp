@@ -130,6 +130,34 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
     }
 }
 
+// Kernels that overlap by what padding cuts off, as in ViTPose's head (4x4 by 2); others stay.
+TEST_F(HeadsInOpenCV, TransposedConvolutionsMayOverlap) {
+    struct Case {
+        int64_t kernel, padding, more;
+        bool own;
+    };
+    for (const Case& one : {Case{4, 1, 0, true}, Case{3, 1, 1, true}, Case{4, 0, 0, false}}) {
+        SCOPED_TRACE(one.kernel);
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int y =
+                g.node("ConvTranspose",
+                       {x, g.constant(m.random({SmallExport::kDim, 8, one.kernel, one.kernel}, 0.2f))});
+            g.with("strides", Attribute::of(List<int64_t>{2, 2}));
+            g.with("pads", Attribute::of(List<int64_t>(4, one.padding)));
+            g.with("output_padding", Attribute::of(List<int64_t>(2, one.more)));
+            return g.node("Relu", {trainedNorm(m, y, 8)});
+        };
+        const int64_t end = one.own ? 0 : 2;
+        const List<Node> nodes =
+            convert(head, {1, 8, 2 * SmallExport::kRows + end, 2 * SmallExport::kColumns + end});
+        EXPECT_EQ(count(nodes, "MpmConvTranspose"), one.own);
+        EXPECT_EQ(count(nodes, "ConvTranspose"), !one.own);
+        EXPECT_EQ(count(nodes, "BatchNormalization"), !one.own);
+        EXPECT_EQ(count(nodes, "Relu"), !one.own);
+    }
+}
+
 // A block of ConvNeXt's kind puts channels last for a norm and a linear layer, and back: neither moves
 // pixels.
 TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
