@@ -101,7 +101,7 @@ std::string partTable(const std::vector<BenchRow>& rows) {
     cells.push_back({"whole forward"});
     for (const BenchRow& row : rows) {
         if (row.batch != first.batch || row.parts.size() != first.parts.size()) continue;
-        const bool frames = row.method.reuses();  // they differ on purpose, so their mean counts
+        const bool frames = row.method.reuses();  // they differ on purpose: show their mean
         cells[0].push_back(row.method.text + " ms");
         for (size_t part = 0; part < row.parts.size(); ++part)
             cells[part + 1].push_back(fixedCell(frames ? row.parts[part].meanMs() : row.parts[part].ms(), 2));

@@ -18,7 +18,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// A JSON list that grows by entries; atomic at the end.
+/// A JSON list that grows by entries.
 class ResultList {
 public:
     void add(const pipeline::CocoObject& found) {

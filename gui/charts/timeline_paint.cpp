@@ -168,7 +168,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const P
     painter.drawPath(path);
 }
 
-/// From the lowest to the highest count of a column, which a mean over an hour would hide.
+/// From the lowest to the highest share of a column, which a mean over an hour would hide.
 void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Place& place,
                                const QColor& colour) const {
     QColor light = colour;

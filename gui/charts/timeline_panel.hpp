@@ -34,7 +34,7 @@ public:
     bool hoursShown() const { return m_stack->currentIndex() == 1; }
     QWidget* shown() const { return m_stack->currentWidget(); }
     void endTall() { m_tall->setChecked(false); }
-    /// Of the timeline; the hours are of a curve of these, or of the tokens.
+    /// The lanes of the timeline. The hours offer those that are quantities, and the tokens.
     void setLanes(const std::vector<Lane>& lanes);
     /// The menu of the button beside the ranges.
     void setLaneMenu(QMenu* menu) { m_lanes->setMenu(menu); }

@@ -64,7 +64,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as the box has it: only another value was typed
+    double m_thresholdShown = 0;  // as the box rounds it: another value was typed
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

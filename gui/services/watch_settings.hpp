@@ -43,7 +43,7 @@ struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
     QString name;              ///< "Front door"; empty: the address is shown
-    QStringList objects = {};  ///< classes that are followed; "*": all that are things
+    QStringList objects = {};  ///< classes that are followed; "*": all objects
 
     /// `wanted` as a name, or with a number if another region than `own` has it: measurements know regions by
     /// their names.

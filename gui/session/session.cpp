@@ -22,7 +22,7 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// The system ends the lock of a program that was killed: the process does not exist any more.
+/// Qt drops the lock of a program that was killed: its process does not exist any more.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());

@@ -70,7 +70,7 @@ void TuneControl::begin() {
     m_parts.conversion->begin(ConversionBar::Task::Collection, m_model->facts()->path);
 }
 
-/// Of another source that is opened meanwhile, none.
+/// Skips frames of another source that was opened meanwhile.
 void TuneControl::take(const LiveFrame& frame) {
     const bool soon = !m_images.empty() && frame.captured - m_last < kImagesApart;
     if (frame.image.isNull() || soon || frame.generation != m_generation.value_or(frame.generation)) return;

@@ -21,7 +21,7 @@ public:
     void drawMask();
     /// The corners of the regions and masks are moved on the image.
     void changeShapes();
-    /// Of the source in front: all that are things, or none.
+    /// Follows all objects of the source in front, or none.
     void followObjects(bool on);
     /// After another source came to the front, or a source was opened or closed.
     void sourcesChanged();

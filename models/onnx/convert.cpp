@@ -64,7 +64,7 @@ Graph forBatch(const Graph& graph, const ConvertOptions& options) {
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
-    // The model is then converted and proved at that size, as an export of dynamic size is.
+    // If the graph follows the size, it is converted and verified there, as a dynamic export is.
     if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};

@@ -6,7 +6,7 @@
 
 namespace mpm {
 
-// A function a reducer, defined in the reducer's own file.
+// One function per reducer, defined in the reducer's source.
 ReducerEntry mutualPairsEntry();
 ReducerEntry gentleEntry();
 ReducerEntry tomeEntry();

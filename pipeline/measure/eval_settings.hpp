@@ -38,7 +38,7 @@ struct Setting {
     std::optional<street::NightParameters> night;
 };
 
-/// "singles": mutual pairs before each block; "pairs": before every second block.
+/// "singles": mutual pairs before each block in turn; "pairs": before any two blocks.
 bool isSweep(const Method& method);
 
 /// With the schedules of each sweep in its place; the model's method if there is none. `blocks`: of the

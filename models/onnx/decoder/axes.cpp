@@ -74,7 +74,7 @@ bool AxisLayout::reshape(const Shape& shape) {
     return true;
 }
 
-// The axis was cut out of an axis of extent `whole`. An axis of 1 element is a level of several.
+// Undoes a cut: `axis` was a part of `whole` elements. An axis of 1 element is one of several levels.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

@@ -1,5 +1,5 @@
-// Shapes of the operators of domain mpm, to inspect converted models. OpenCV computes their values, but for
-// those of the operators that are between an encoder and a decoder.
+// Shapes of the operators of domain mpm, to inspect converted models. OpenCV computes most of their values; a
+// few operators, as those between an encoder and a decoder, compute them here.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"

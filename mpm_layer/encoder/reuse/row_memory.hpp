@@ -9,11 +9,11 @@
 namespace mpm {
 
 /// For operators that compute each row by itself, behind an encoder that reuses. If most rows differ again
-/// and again, it is cheaper not to compare: the memory then rests for ever more forwards, and holds nothing.
+/// and again, it is cheaper not to compare: the memory then rests, longer each time, and holds nothing.
 class RowMemory {
 public:
-    /// Remembers the rows of `input` and returns those that differ from the forward before, ascending: all of
-    /// them where the sizes differ. Nothing while the memory rests: there is no result.
+    /// Remembers the rows of `input` and returns those that differ from the forward before, ascending: all if
+    /// the sizes differ. std::nullopt while the memory rests.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
     /// Results of all rows, to be written where rows differ.
     float* results() { return m_results.data(); }

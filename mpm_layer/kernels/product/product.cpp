@@ -58,7 +58,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-// Every kernel's user needs products' packing: when this file is loaded, nothing has been dispatched yet.
+// Every program with kernels links this file: loading it sets the limit before anything is dispatched.
 [[maybe_unused]] const bool g_limited = limitInstructionSet();
 
 HWY_EXPORT(RowGroup);
