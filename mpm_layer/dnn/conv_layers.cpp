@@ -229,7 +229,7 @@ std::vector<Sizes> ConvTransposeLayer::outputSizes(const std::vector<Sizes>& ope
     if (operands.size() > 2 && checkedTotal<size_t>(operands[2]) != static_cast<size_t>(channels))
         CV_Error(cv::Error::StsUnmatchedSizes,
                  cv::format("mpm: MpmConvTranspose's bias must have %d elements", channels));
-    if (overlaps()) cpu::checkShape(phaseShape(x, channels, 0, 0));
+    if (overlaps() && checkedTotal<size_t>(x) > 0) cpu::checkShape(phaseShape(x, channels, 0, 0));
     return {{x[0], channels, checkedProduct<int>(x[2], m_window.height),
              checkedProduct<int>(x[3], m_window.width)}};
 }
@@ -315,8 +315,9 @@ void ConvTransposeLayer::computeRows(const cv::Mat& x, const cv::Mat& bias, cv::
     });
 }
 
-void ConvTransposeLayer::computePhases(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const {
-    const int outs = out.size[1], rows = x.size[2], columns = x.size[3], step = m_window.width;
+void ConvTransposeLayer::computePhases(const cv::Mat& x, int outs, const cv::Mat& bias, float* out) const {
+    const int rows = x.size[2], columns = x.size[3], step = m_window.width;
+    const size_t width = static_cast<size_t>(columns) * step;
     cpu::ConvEnd end;
     end.bias = bias.empty() ? nullptr : bias.ptr<float>();
     end.activation = m_activation;
@@ -327,10 +328,10 @@ void ConvTransposeLayer::computePhases(const cv::Mat& x, const cv::Mat& bias, cv
         cpu::convolve(x.ptr<float>(), false, phaseShape(sizes, outs, row, column), m_phases[k], end,
                       plane.data());
         parallelFor(checkedProduct<int>(x.size[0], outs), [&](int channel) {
-            const float* from = plane.data() + static_cast<size_t>(channel) * rows * columns;
-            for (int y = 0; y < rows; ++y, from += columns) {
-                float* const to =
-                    out.ptr<float>(channel / outs, channel % outs, y * m_window.height + row) + column;
+            const size_t first = static_cast<size_t>(channel) * rows;
+            for (int y = 0; y < rows; ++y) {
+                const float* const from = plane.data() + (first + y) * columns;
+                float* const to = out + ((first + y) * m_window.height + row) * width + column;
                 for (int c = 0; c < columns; ++c)
                     to[static_cast<size_t>(c) * step] = from[c];
             }
@@ -342,7 +343,8 @@ void ConvTransposeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
     const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
     if (x.total() == 0) return;
     pack(weight, isConstant(in, 1), operandSizes(in)[0]);
-    overlaps() ? computePhases(x, bias, out[0]) : computeRows(x, bias, out[0]);
+    overlaps() ? computePhases(x, weight.size[0] / m_kernel.area(), bias, out[0].ptr<float>())
+               : computeRows(x, bias, out[0]);
 }
 
 }  // namespace mpm::dnn

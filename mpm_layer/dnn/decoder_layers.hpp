@@ -81,7 +81,7 @@ private:
     void packRows(const cv::Mat& weight, Precision precision);
     void packPhases(const cv::Mat& weight, Precision precision, const Sizes& x);
     void computeRows(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const;
-    void computePhases(const cv::Mat& x, const cv::Mat& bias, cv::Mat& out) const;
+    void computePhases(const cv::Mat& x, int outs, const cv::Mat& bias, float* out) const;
 
     const cv::Size m_window, m_kernel;
     const std::vector<int> m_padding;  ///< rows and columns of the kernel in front of the output

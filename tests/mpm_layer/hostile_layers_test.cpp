@@ -248,6 +248,11 @@ TEST(HostileLayers, ProductsWithoutDepth) {
     const int sizes[] = {2, 2};
     const LayerParams window = with("window", DictValue::arrayInt(sizes, 2));
     expectRefusal([&] { shapesFor(make("MpmConvTranspose", window), {{1, 0, 3, 3}, {12, 0}}); }, "takes");
+    LayerParams overlapping = window;
+    const int kernel[] = {4, 4}, padding[] = {1, 1};
+    overlapping.set("kernel", DictValue::arrayInt(kernel, 2));
+    overlapping.set("padding", DictValue::arrayInt(padding, 2));
+    EXPECT_NO_THROW(shapesFor(make("MpmConvTranspose", overlapping), {{1, 3, 0, 3}, {32, 3}}));
 }
 
 TEST(HostileLayers, ComputedWeightsAreNotRemembered) {

@@ -86,10 +86,10 @@ bool isUpscaling(const Node& node, const Tensor& weight) {
         node.getString("auto_pad", "NOTSET") != "NOTSET")
         return false;
     for (size_t k = 0; k < 2; ++k) {
+        if (strides[k] < 1) return false;
         const int64_t beyond = weight.dim(2 + static_cast<int>(k)) - strides[k];
-        if (strides[k] < 1 || beyond < 0 || pads[k] < 0 || pads[k] > beyond || pads[2 + k] < 0 ||
-            pads[2 + k] > beyond || more[k] < 0 || more[k] > beyond ||
-            beyond - pads[k] - pads[2 + k] + more[k] != 0)
+        if (beyond < 0 || pads[k] < 0 || pads[k] > beyond || pads[2 + k] < 0 || pads[2 + k] > beyond ||
+            more[k] < 0 || more[k] > beyond || beyond - pads[k] - pads[2 + k] + more[k] != 0)
             return false;
     }
     return true;
