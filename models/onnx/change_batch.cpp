@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "models/onnx/bind.hpp"
@@ -30,8 +32,8 @@ public:
             const Node& node = m_graph.nodes[n];
             const bool complete =
                 node.input(0) != kAbsent && !node.outputs.empty() && node.outputs[0] != kAbsent;
-            if (complete && node.is("Reshape")) changeReshape(n);
             if (complete && node.is("Resize")) changeResize(m_graph.nodes[n]);
+            if (complete && m_graph.nodes[n].is("Reshape")) changeReshape(n);  // may add nodes
             advance(m_graph.nodes[n]);
         }
         finish();
@@ -77,6 +79,8 @@ private:
         for (int in : node.inputs) {
             inputs.push_back(in == kAbsent ? Tensor() : m_new[in]);
             if (const auto place = placeOf(in); place && outer == 1) outer = place->outer;
+            if (node.is("Flatten") && placeOf(in) && placeOf(in)->axis > 0)
+                throw Refusal("a Flatten joins the batch with other axes");
         }
         const List<Tensor> outputs = evaluateNode(m_graph, node, inputs);
         for (size_t k = 0; k < node.outputs.size(); ++k) {
@@ -137,12 +141,15 @@ private:
     }
 
     int repeated(int value, size_t axis) {
+        const auto [known, isNew] = m_repeated.try_emplace({value, axis}, kAbsent);
+        if (!isNew) return known->second;
         List<int64_t> times(m_new[value].shape().size(), 1);
         times[axis] = m_batch;
         const int repeats = addList("repeats", times), result = m_graph.addValue("repeated");
         const Node& tile = m_graph.add("Tile", {value, repeats}, result);
         m_old.values.push_back(m_new[value]);
         m_new.push_back(evaluateNode(m_graph, tile, {m_new[value], m_new[repeats]})[0]);
+        known->second = result;
         return result;
     }
 
@@ -218,6 +225,7 @@ private:
     const int64_t m_batch;
     List<Tensor> m_new;
     std::map<int, int64_t> m_outer;
+    std::map<std::pair<int, size_t>, int> m_repeated;  // by value and axis
 };
 
 }  // namespace

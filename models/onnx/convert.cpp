@@ -48,17 +48,19 @@ struct Bindings {
     const Binding& last() const { return wanted ? *wanted : own; }
 };
 
-// An export of one image becomes one of several, if they are asked for and its batch can be followed.
-Graph forBatch(const Graph& graph, const ConvertOptions& options) {
+// An export of one image for those that are asked for, if its batch can be followed.
+std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options) {
     const bool single =
         !graph.inputs.empty() && !graph.inputs[0].dims.empty() && graph.inputs[0].dims[0] == 1;
-    if (options.batch < 2 || !single || isFused(graph)) return graph;
+    if (options.batch < 2 || !single || isFused(graph)) return std::nullopt;
     std::vector<std::string> unused;
-    ConvertOptions one = options;
-    one.batch = 1;
-    const Binding own = bindInputs(graph, one, unused);
-    if (!accepts(graph, own)) return graph;
-    return withBatch(graph, own, bindInputs(graph, options, unused)).value_or(graph);
+    ConvertOptions more = options;
+    more.batch = 1;
+    const Binding own = bindInputs(graph, more, unused);
+    if (!accepts(graph, own)) return std::nullopt;
+    more.batch = options.batch;
+    more.size = own.size;
+    return withBatch(graph, own, bindInputs(graph, more, unused));
 }
 
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
@@ -136,7 +138,9 @@ private:
     // The graphs are freed when it returns: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
-        const Graph given = readInput(&m_conversion.notes), original = forBatch(given, m_options);
+        const Graph given = readInput(&m_conversion.notes);
+        const std::optional<Graph> more = forBatch(given, m_options);
+        const Graph& original = more ? *more : given;
         m_given = &given;
         const Bindings bindings = bindingsOf(original, m_options, m_conversion.notes);
         checkForm(m_options, bindings);
@@ -288,7 +292,7 @@ private:
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);
         if (!isFused(original)) {
-            m_prover.emplace(*m_given, "", inputs, converted);
+            m_prover.emplace(*m_given, "", inputs, converted, m_given != m_original);
             m_prover->setReread([this] { return readInput(); });
             return;
         }

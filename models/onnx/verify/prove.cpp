@@ -112,10 +112,10 @@ List<Tensor> tensorsOf(const Trial& trial) {
     return tensors;
 }
 
-// The outputs of an export. One of a single image computes the images one by one.
-List<Tensor> outputsOf(const Graph& original, const Trial& trial) {
+// The outputs of an export. With `byImage` it computes the images one by one.
+List<Tensor> outputsOf(const Graph& original, const Trial& trial, bool byImage) {
     const int images = trial[0].values.size[0];
-    if (images == 1 || original.inputs[0].dims[0] != 1) return evaluate(original, tensorsOf(trial));
+    if (!byImage) return evaluate(original, tensorsOf(trial));
     List<List<Tensor>> parts(1);
     for (int image = 0; image < images; ++image) {
         Trial single = trial;
@@ -213,9 +213,10 @@ std::vector<cv::Mat> evaluated(const std::string& path, const Trial& trial) {
 }  // namespace
 
 Prover::Prover(const Graph& original, const std::string& path, const List<Shape>& inputs,
-               const Graph& converted)
+               const Graph& converted, bool byImage)
     : m_means(path.empty() ? "plain evaluation of the export, node by node"
                            : std::string("OpenCV ") + CV_VERSION),
+      m_byImage(byImage),
       m_inputs(inputs),
       m_ports(original.inputs),
       m_selections(path.empty() ? original : Graph()),
@@ -225,7 +226,7 @@ Prover::Prover(const Graph& original, const std::string& path, const List<Shape>
         const Held input = roomForInput(shape);
         const Trial trial = trialOf(m_ports, shape);
         if (path.empty()) {
-            m_expected.push_back(outputsOf(m_selections.observed(original), trial));
+            m_expected.push_back(outputsOf(m_selections.observed(original), trial, m_byImage));
             continue;
         }
         const Held room = roomToRun(path, m_values.back());
@@ -282,13 +283,13 @@ double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run,
         const Held room = roomForInput(m_inputs[input]);
         const Trial trial = trialOf(m_ports, m_inputs[input], number);
         if (number > 0) {
-            expected = outputsOf(original, trial);
+            expected = outputsOf(original, trial, m_byImage);
             worst = differenceOfAll(expected, run(trial), labels);
             if (worst <= kTolerance) return worst;
         }
         bool stable = true;
         for (int k = 0; k < kPerturbations && stable; ++k) {
-            const List<Tensor> other = outputsOf(original, perturbed(trial, k));
+            const List<Tensor> other = outputsOf(original, perturbed(trial, k), m_byImage);
             for (size_t out = 0; out < other.size(); ++out)
                 stable &= largestDifference(expected[out], [&](int64_t e) { return other[out].at(e); }) <=
                           kTolerance;

@@ -101,7 +101,9 @@ class Prover {
 public:
     /// With a `path`, OpenCV runs that file, which contains the original and was written by the converter;
     /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
-    Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted);
+    /// With `byImage` the original takes one image, and computes those of a batch one by one.
+    Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
+           bool byImage = false);
 
     /// Reads the original once more, if the first input proves nothing.
     using Reread = std::function<Graph()>;
@@ -127,6 +129,7 @@ private:
                             Proof& proof) const;
 
     std::string m_means;
+    bool m_byImage;
     List<Shape> m_inputs;
     List<Port> m_ports;  // the inputs of the original
     Selections m_selections;
