@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 
 namespace mpm::test {
 
@@ -59,6 +61,16 @@ Process::~Process() {
     if (m_child < 0) return;
     kill(m_child, SIGKILL);
     wait();
+}
+
+void Process::awaitCatching(int number) const {
+    const std::string status = "/proc/" + std::to_string(m_child) + "/status";
+    for (int i = 0; i < 6'000; ++i, usleep(10'000)) {
+        std::ifstream lines(status);
+        for (std::string line; std::getline(lines, line);)
+            if (line.rfind("SigCgt:", 0) == 0 && std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1)
+                return;
+    }
 }
 
 void Process::signal(int number) const {

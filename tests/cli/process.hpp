@@ -25,6 +25,8 @@ public:
     Process& operator=(const Process&) = delete;
 
     void signal(int number) const;
+    /// Waits until the program catches this signal, or for a minute.
+    void awaitCatching(int number) const;
     int id() const { return m_child; }
     Outcome wait();
 

@@ -211,7 +211,7 @@ TEST_F(Bench, OneRoundHasNoSpreadAndNoVerdict) {
 
 TEST_F(Bench, CtrlCIsAFailureInOneLine) {
     Process process({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1000000"});
-    usleep(1'500'000);
+    process.awaitCatching(SIGINT);
     process.signal(SIGINT);
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.status, 1);
