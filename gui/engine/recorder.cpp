@@ -310,9 +310,8 @@ void Recorder::switchTo(const QString& source) {
 
 void Recorder::sendHistory() {
     auto history = std::make_shared<History>();
-    const pipeline::Millis end = now() + kRecent;  // clocks jump: include readings of the near future
-    const pipeline::Millis recent = now() - kRecent;
-    history->readings = m_store->measurements(m_source, recent, end);
+    const pipeline::Millis end = now() + kAhead;
+    history->readings = m_store->measurements(m_source, now() - kRecent, now() + kRecent);
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);

@@ -13,6 +13,9 @@
 
 namespace mpm::gui {
 
+/// The clock may have been ahead, or be behind until the network sets it: times up to here are shown.
+constexpr std::chrono::hours kAhead{14 * 24};
+
 /// Measurements from before the start of the program.
 struct History {
     std::vector<pipeline::Measurement> readings;  ///< the last hours

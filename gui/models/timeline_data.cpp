@@ -98,10 +98,8 @@ void TimelineData::addPast(const pipeline::Quantity& quantity,
         pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
         if (minute.count > known.count) known = minute;  // the present minute may be here already
     }
-    const Time present = series.readings.empty() ? INT64_MAX : series.readings.front().first;
-    for (auto at = readings.rbegin(); at != readings.rend(); ++at)
-        if (at->time.count() < present)
-            series.readings.emplace_front(at->time.count(), static_cast<float>(at->mean));
+    for (const pipeline::QuantitySpan& reading : readings)
+        series.readings.emplace(reading.time.count(), static_cast<float>(reading.mean));
     emit changed();
 }
 
@@ -112,9 +110,8 @@ void TimelineData::add(const pipeline::Measurement& measurement) {
         const auto value = pipeline::valueOf(quantity, measurement);
         if (!value) continue;
         series.minutes[begin].add(*value);
-        if (!series.readings.empty() && time < series.readings.back().first) continue;  // the clock jumped
-        series.readings.emplace_back(time, static_cast<float>(*value));
-        if (series.readings.size() > kMostReadings) series.readings.pop_front();
+        series.readings.emplace(time, static_cast<float>(*value));
+        if (series.readings.size() > kMostReadings) series.readings.erase(series.readings.begin());
     }
     m_minutes.add(measurement);
     m_hours.add(measurement);
@@ -186,7 +183,7 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: by single readings, as far as they are here; minutes for the time before.
+/// `single`: by single readings; minutes of which no reading is here as minutes.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());
@@ -199,18 +196,18 @@ void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time fro
         const auto spanAt = [&, i](Time time) -> Span& {
             return columns[columnOf(time, from, to, count)].quantities[i];
         };
-        const Time since = single && !readings.empty() ? readings.front().first : INT64_MAX;
-        if (single) {
-            auto at = std::lower_bound(readings.begin(), readings.end(), std::pair(from, -INFINITY));
-            for (; at != readings.end() && at->first < to; ++at)
-                spanAt(at->first).add(at->second);
-        }
-        for (auto at = minutes.lower_bound(from - m_minutes.span); at != minutes.end(); ++at) {
+        auto reading = single ? readings.lower_bound(from - m_minutes.span / 2) : readings.end();
+        for (auto at = minutes.lower_bound(from - m_minutes.span / 2); at != minutes.end(); ++at) {
             const Time middle = at->first + m_minutes.span / 2;
-            if (middle >= to || middle >= since) break;
-            if (middle >= from)
+            if (middle >= to) break;
+            while (reading != readings.end() && reading->first < at->first)
+                ++reading;
+            if (reading == readings.end() || reading->first >= at->first + m_minutes.span)
                 spanAt(middle).add(at->second.least, at->second.most, at->second.mean, at->second.count);
         }
+        if (!single) continue;
+        for (auto at = readings.lower_bound(from); at != readings.end() && at->first < to; ++at)
+            spanAt(at->first).add(at->second);
     }
 }
 

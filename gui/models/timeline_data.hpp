@@ -90,7 +90,7 @@ private:
     };
     struct Series {
         std::map<Time, pipeline::QuantitySpan> minutes;
-        std::deque<std::pair<Time, float>> readings;
+        std::map<Time, float> readings;
     };
     struct Level {
         Time span;

@@ -191,9 +191,11 @@ void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     const QPointer<LaneControl> self(this);
     const QString source = engine.sourceName();
     engine.recorder().ask([=](const pipeline::Store& store, std::int64_t id) {
-        const auto minutes = store.quantity(id, model, quantity, Millis(before - kDay), Millis(before));
+        const bool newest = days == kDays;
+        const Millis from(before - kDay), to = newest ? Millis(before) + kAhead : Millis(before);
+        const auto minutes = store.quantity(id, model, quantity, from, to);
         std::vector<pipeline::QuantitySpan> readings;
-        if (days == kDays)
+        if (newest)
             readings = store.quantity(id, model, quantity, Millis(before - kHour), Millis(before), Millis(1));
         const auto answer = [=] {
             if (!self || self->m_front->engine().sourceName() != source) return;

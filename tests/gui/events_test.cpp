@@ -200,6 +200,13 @@ void EventsTest::classesHaveLanes() {
     QCOMPARE(columns[50].quantities[0].mean(), 0.125);
     QCOMPARE(columns[50].quantities[0].most, 0.5);
     QVERIFY(!columns[49].quantities[0].any() && columns[100].quantities[0].any());
+    // Of a clock that was ahead: a minute, and a reading of another.
+    data.addPast(share, {{mpm::pipeline::Millis(150 * kMinute), 10, 0.25, 0, 0.5}},
+                 {{mpm::pipeline::Millis(140 * kMinute + 500), 1, 0.75, 0.75, 0.75}});
+    columns = data.columns(100 * kMinute, 200 * kMinute, 10'000);
+    QCOMPARE(columns[50 * 100 + 50].quantities[0].mean(), 0.25);
+    QCOMPARE(columns[40 * 100].quantities[0].mean(), 0.75);
+    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // readings, no minute
     // A day: minutes only.
     columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
     QVERIFY(columns[11].quantities[0].any() && !columns[2].quantities[0].any());
