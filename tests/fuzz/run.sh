@@ -43,7 +43,7 @@ count=$(printf '%s\n' "$targets" | wc -l)
 jobs=$(nproc)
 [ "$count" -ge "$jobs" ] || jobs=$count
 
-# The default is for continuous integration, which has five minutes for it, two of them for exports.
+# The default is for continuous integration, which has some minutes for it, at most eight of them for exports.
 MPM_FUZZ_AT_MOST=${limited:+$((150 * jobs / count))}
 export MPM_FUZZ_AT_MOST
 export MPM_FUZZ_KEPT="$kept" MPM_FUZZ_SEEDS="$here/seeds" MPM_FUZZ_MUTANTS="$mutants"
@@ -65,7 +65,7 @@ table() {
 }
 # The same number of mutants of real exports, if there are any.
 if [ "$minutes" -eq 0 ] && [ "$only" = '*' ] && [ "$MPM_FUZZ_CLANG" = 0 ]; then
-    MPM_FUZZ_AT_MOST=${limited:+60} sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
+    MPM_FUZZ_AT_MOST=${limited:+240} sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
 fi
 [ "$minutes" -eq 0 ] || table
 echo "fuzz: $count targets in $(($(date +%s) - begun)) s"
