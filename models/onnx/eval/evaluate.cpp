@@ -154,9 +154,11 @@ int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
         const Node& node = graph.nodes[n];
         for (int out : node.outputs)
             held = checkedSum<int64_t>(held, bytesOf(out));
+        int64_t inside = 0;
         // An encoder also holds queries, keys, values and rows four times as wide.
-        const int64_t inside =
-            node.op == "MpmEncoder" ? checkedProduct<int64_t>(16, bytesOf(node.input(0))) : 0;
+        if (node.op == "MpmEncoder") inside = checkedProduct<int64_t>(16, bytesOf(node.input(0)));
+        // Pixels that are not yet in their places.
+        if (node.op == "MpmConvTranspose") inside = bytesOf(node.outputs[0]);
         most = std::max(most, checkedSum<int64_t>(held, inside));
         std::set<int> gone;
         for (int in : node.inputs) {
