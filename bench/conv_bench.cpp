@@ -1,6 +1,7 @@
 // Convolutions beside OpenCV's own: milliseconds and GFLOP/s of each shape, medians of rounds in turn.
 //
 //   mpm_bench_conv [ROUNDS=5] [SHAPE...]        SHAPE: channels,outs,kernel,stride,size[,groups]
+//                                               with groups 0: a transposed convolution
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 
 #include "mpm_layer/cpu/convolution.hpp"
 
+#include <mpm/mpm.hpp>
+
 namespace {
 
 using mpm::Precision;
@@ -23,14 +26,14 @@ struct Shape {
 };
 
 const std::vector<Shape> kShapes = {
-    {256, 256, 3, 1, 128},     {64, 64, 3, 1, 296},       {64, 64, 3, 1, 148},  {64, 64, 3, 1, 74},
-    {64, 64, 3, 1, 37},        {64, 64, 3, 1, 19},        {48, 64, 3, 1, 148},  {96, 64, 3, 1, 74},
-    {192, 64, 3, 1, 37},       {384, 64, 3, 1, 19},       {384, 384, 3, 2, 37}, {64, 64, 1, 1, 148},
-    {384, 48, 1, 1, 37},       {384, 384, 1, 1, 37},      {64, 32, 3, 1, 296},  {32, 32, 3, 1, 518},
-    {32, 1, 1, 1, 518},        {256, 256, 1, 1, 64},      {128, 128, 3, 1, 32}, {512, 512, 3, 1, 16},
-    {3, 64, 3, 2, 512},        {64, 64, 3, 2, 128},       {16, 16, 3, 1, 64},   {8, 8, 3, 1, 128},
-    {256, 256, 3, 1, 32, 256}, {128, 128, 7, 1, 64, 128}, {512, 256, 1, 1, 32}, {768, 512, 1, 1, 16},
-    {512, 150, 1, 1, 128}};
+    {256, 256, 3, 1, 128},     {64, 64, 3, 1, 296},       {64, 64, 3, 1, 148},   {64, 64, 3, 1, 74},
+    {64, 64, 3, 1, 37},        {64, 64, 3, 1, 19},        {48, 64, 3, 1, 148},   {96, 64, 3, 1, 74},
+    {192, 64, 3, 1, 37},       {384, 64, 3, 1, 19},       {384, 384, 3, 2, 37},  {64, 64, 1, 1, 148},
+    {384, 48, 1, 1, 37},       {384, 384, 1, 1, 37},      {64, 32, 3, 1, 296},   {32, 32, 3, 1, 518},
+    {32, 1, 1, 1, 518},        {256, 256, 1, 1, 64},      {128, 128, 3, 1, 32},  {512, 512, 3, 1, 16},
+    {3, 64, 3, 2, 512},        {64, 64, 3, 2, 128},       {16, 16, 3, 1, 64},    {8, 8, 3, 1, 128},
+    {256, 256, 3, 1, 32, 256}, {128, 128, 7, 1, 64, 128}, {512, 256, 1, 1, 32},  {768, 512, 1, 1, 16},
+    {512, 150, 1, 1, 128},     {256, 256, 4, 2, 32, 0},   {64, 64, 3, 1, 64, 0}, {64, 32, 8, 4, 32, 0}};
 
 double timeOf(const std::function<void()>& run) {
     const int64 start = cv::getTickCount();
@@ -49,21 +52,61 @@ cv::Mat randomMat(const std::vector<int>& sizes) {
     return m;
 }
 
-void compare(const Shape& s, int rounds) {
-    const int pad = s.kernel / 2, each = s.channels / s.groups;
-    const cv::Mat x = randomMat({1, s.channels, s.size, s.size}),
-                  weight = randomMat({s.outs, each, s.kernel, s.kernel});
+/// OpenCV's layer of this type behind the input; weights are the layer's own.
+cv::dnn::Net theirNet(const char* type, const Shape& s, int pad, const cv::Mat& weight) {
     cv::dnn::LayerParams params;
     for (const auto& [name, value] : {std::pair("kernel_size", s.kernel),
                                       {"stride", s.stride},
                                       {"pad", pad},
-                                      {"group", s.groups},
+                                      {"group", std::max(1, s.groups)},
                                       {"num_output", s.outs}})
         params.set(name, value);
     params.set("bias_term", false);
     params.blobs = {weight};
     cv::dnn::Net net;
-    net.addLayerToPrev("conv", "Convolution", params);
+    net.addLayerToPrev("conv", type, params);
+    return net;
+}
+
+void compareTransposed(const Shape& s, int rounds) {
+    const int pad = (s.kernel - s.stride) / 2;
+    const cv::Mat x = randomMat({1, s.channels, s.size, s.size}),
+                  weight = randomMat({s.channels, s.outs, s.kernel, s.kernel});
+    cv::dnn::Net theirs = theirNet("Deconvolution", s, pad, weight);
+    cv::dnn::LayerParams constant, params;
+    constant.blobs = {cv::Mat(weight.reshape(1, s.channels).t())};
+    for (const auto& [name, value] :
+         {std::pair("window", s.stride), {"kernel", s.kernel}, {"padding", pad}}) {
+        const std::vector<int> both{value, value};
+        params.set(name, cv::dnn::DictValue::arrayInt(both.data(), 2));
+    }
+    cv::dnn::Net ours;
+    const int from = ours.addLayer("weight", "Const", constant),
+              to = ours.addLayer("up", "MpmConvTranspose", params);
+    ours.connect(0, 0, to, 0);
+    ours.connect(from, 0, to, 1);
+    std::vector<double> times[2];
+    cv::Mat results[2];
+    for (int round = 0; round <= rounds; ++round) {
+        for (const auto& [k, net] : {std::pair(0, &theirs), {1, &ours}}) {
+            const double time =
+                timeOf([&, k = k, net = net] { net->setInput(x), results[k] = net->forward(); });
+            if (round > 0) times[k].push_back(time);
+        }
+    }
+    const double off = cv::norm(results[0], results[1], cv::NORM_INF);
+    std::printf("%4d %4d %dx%d/%d %4d up    %8.3f ms  %8.3f ms (%5.2f)  largest difference %.1e\n",
+                s.channels, s.outs, s.kernel, s.kernel, s.stride, s.size, median(times[0]), median(times[1]),
+                median(times[0]) / median(times[1]), off);
+    std::fflush(stdout);
+}
+
+void compare(const Shape& s, int rounds) {
+    if (s.groups == 0) return compareTransposed(s, rounds);
+    const int pad = s.kernel / 2, each = s.channels / s.groups;
+    const cv::Mat x = randomMat({1, s.channels, s.size, s.size}),
+                  weight = randomMat({s.outs, each, s.kernel, s.kernel});
+    cv::dnn::Net net = theirNet("Convolution", s, pad, weight);
     net.setInput(x);
     const mpm::cpu::ConvAxis axis{s.size, s.kernel, s.stride, 1, pad, pad};
     const mpm::cpu::ConvShape shape{1, s.channels, s.outs, s.groups, axis, axis};
@@ -97,6 +140,7 @@ void compare(const Shape& s, int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    mpm::registerLayers();
     const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
     std::printf("channels, outs, kernel, size, groups; OpenCV, ours in f32, bf16 (if there is), i8\n");
     for (int k = 2; k < argc; ++k) {
