@@ -36,18 +36,19 @@ while read -r model; do
         echo "mutants: $name is not converted: $(tail -n 1 "$work/said")"
 done <"$work/list"
 
-status=0
 # run TARGET FOLDER
 run() {
     target=$build/tests/fuzz/fuzz_$1
     if [ ! -x "$target" ]; then
         echo "mutants: $target is not built" >&2
-        status=1
-        return
+        return 1
     fi
     echo "mutants: fuzz_$1, $rounds of each of $(find "$2" -name '*.onnx' | wc -l)"
-    (cd "$work" && "$target" --rounds "$rounds" ${MPM_FUZZ_AT_MOST:+--at-most "$MPM_FUZZ_AT_MOST"} --findings findings "$2") || status=1
+    cd "$work"
+    "$target" --rounds "$rounds" ${MPM_FUZZ_AT_MOST:+--at-most "$MPM_FUZZ_AT_MOST"} --findings findings "$2"
 }
-run convert "$work/exports"
-run model "$work/converted"
+status=0
+run convert "$work/exports" &
+(run model "$work/converted") || status=1
+wait $! || status=1
 exit $status
