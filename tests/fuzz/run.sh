@@ -43,7 +43,7 @@ count=$(printf '%s\n' "$targets" | wc -l)
 jobs=$(nproc)
 [ "$count" -ge "$jobs" ] || jobs=$count
 
-# The default is for continuous integration, which has some minutes for it, at most eight of them for exports.
+# The default is for continuous integration, which has some minutes for it, at most four of them for exports.
 MPM_FUZZ_AT_MOST=${limited:+$((150 * jobs / count))}
 export MPM_FUZZ_AT_MOST
 export MPM_FUZZ_KEPT="$kept" MPM_FUZZ_SEEDS="$here/seeds" MPM_FUZZ_MUTANTS="$mutants"
