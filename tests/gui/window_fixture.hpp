@@ -21,10 +21,12 @@ inline QPushButton* button(QWidget* in, const char* words) {
 
 class WindowFixture {
 public:
+    /// Closes the window before, as a user would: it saves what was chosen since its last save.
     void open(const Options& extra = {}) {
         Options options = extra;
         if (!options.source) options.source = sandbox.film(4, 4);
         if (options.size.isEmpty()) options.size = QSize(1280, 720);
+        if (window) window->close();
         last.reset();
         window.reset();
         window = std::make_unique<MainWindow>(options);
