@@ -15,7 +15,7 @@ struct Task {
     int span, head, first;
 };
 
-// Of each row, if they differ from the rows.
+// Returns the key of each row, or nothing if keys and rows have the same numbers.
 std::vector<int> keysOf(const std::vector<Span>& spans) {
     std::vector<int> keys;
     if (spans.empty() || spans.back().first == spans.back().firstKey) return keys;

@@ -1,4 +1,4 @@
-// Attention of a whole batch: every head of every image or window, shared out by panels of queries.
+// Attention of a whole batch: threads divide every head of every image or window by panels of queries.
 #pragma once
 
 #include <vector>
@@ -14,27 +14,27 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// The precision of attention's products. Tiles are faster with bf16 than with bytes, whose sums need
-/// scaling, so int8 encoders use bf16 there.
+/// The precision of products in attention. In tiles, bf16 is faster than bytes, whose sums need scaling, so
+/// int8 encoders use bf16 if there are tiles.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// How attention takes values: quads in int8, if the processor multiplies bytes without an offset.
+/// How attention reads values: in int8 as quads, if kernels::takesValueQuads().
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
-/// Whether pairs are columns, for products in tiles.
+/// Whether pairs of values are columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of a batch's rows, by their numbers as keys: see Span.
+/// Queries, keys and values of the rows of a batch, numbered as keys: see Span.
 ///
-/// In f32 the rows of each head are together: attention reads them again and again, and finds them in few
-/// lines and pages. If attention reads bf16 pairs or int8 quads made of them, heads stay beside each other,
-/// as the product writes them.
+/// If attention reads f32, the rows of each head are together, so that repeated reads need few cache lines
+/// and pages. If it reads copies, bf16 pairs or int8 quads, the heads of a row stay side by side, as the
+/// product writes them.
 class HeadRows {
 public:
-    /// They are in `memory`; its contents are lost.
+    /// The rows are in `memory`, whose contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans);
 
-    /// write(to, stride) writes `count` rows, each with queries, keys and values beside each other, from row
-    /// `first` on. `scratch` may hold them for a while.
+    /// Calls write(to, stride), which writes rows first..first+count, each with queries, keys and values side
+    /// by side. `scratch` is temporary memory.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
         if (m_together || !m_keys.empty()) {
@@ -46,7 +46,7 @@ public:
             write(m_data + first * m_stride, m_stride);
         }
     }
-    /// A row, of padding too.
+    /// Copies a row to the place of a key, which may be padding.
     void put(int key, const float* row);
 
     int count() const { return m_count; }
@@ -60,7 +60,7 @@ public:
 private:
     void gather(const float* rows, size_t stride, int first, int count);
 
-    std::vector<int> m_keys;  ///< of each row of the batch; empty if they are the same
+    std::vector<int> m_keys;  ///< key of each row; empty if keys and rows have the same numbers
     int m_count;
     bool m_together;
     int m_heads, m_size;
@@ -68,7 +68,7 @@ private:
     float* m_data;
 };
 
-/// Keys and values of a batch as bf16 pairs, or keys as int8 quads. Memory is kept.
+/// Keys and values of a batch as bf16 pairs or int8 quads. The memory is reused.
 struct AttentionScratch {
     kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
     kernels::Buffer keyScales;  // of quads: [heads][rows]
@@ -78,16 +78,16 @@ struct AttentionScratch {
 
 class Attention {
 public:
-    /// `keyBias` has one value for each key, or is null.
+    /// `keyBias` has a value for each key, or is null.
     Attention(const CpuEncoder& encoder, const std::vector<Span>& spans, const HeadRows& rows,
               const float* keyBias, AttentionScratch& scratch);
 
-    /// Softmax(q k^T) v of each head, heads beside each other.
+    /// Computes softmax(q k^T) v of each head; heads are side by side.
     void run(float* output, size_t outputStride);
 
 private:
     bool inI8() const { return m_precision == Precision::I8; }
-    /// Words of a key of a head: pairs or quads.
+    /// The number of words in the key of a head: pairs or quads.
     int wordsPerKey() const { return wordsOf(m_precision, m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);
@@ -112,7 +112,7 @@ private:
     size_t m_keyStride = 0, m_valueStride = 0;
     ValueForm m_values = ValueForm::Floats;
     bool m_valuesAreColumns = false;
-    std::vector<int> m_firstValue;  ///< of each span, among the words of values
+    std::vector<int> m_firstValue;  ///< first word of the values of each span
 };
 
 }  // namespace mpm::cpu

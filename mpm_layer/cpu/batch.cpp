@@ -61,7 +61,7 @@ void Batch::choose(int image, const std::vector<int>& tokens, std::vector<std::v
     }
 }
 
-// The windows follow each other.
+// Places the windows one after another.
 void Batch::place() {
     for (int w = 0; w < windows(); ++w) {
         m_places[w].first = m_rows;
@@ -71,8 +71,8 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Where a row of a window, as it came in, is among the rows of the input: the special rows of all windows are
-// in front.
+// Returns the row of the input for a row of a window before merges. In the input, the special rows of all
+// windows are in front.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
               token = row - m_special;
@@ -159,8 +159,8 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// The number that reports and imposed maps give to each token row of an image. The result is in the order of
-// the windows; the numbers follow the raster order of the rows' representatives.
+// Returns the number of each token row of an image in reports and imposed maps. The result is in the order of
+// the windows. Numbers follow the raster order of representatives (m_byRepresentative), or the order of rows.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);
@@ -277,7 +277,7 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
-        // Rows need not be in the order of their representatives: the lowest of all is the new
+        // Rows need not be in the order of their representatives: the lowest of all members is the new
         // representative.
         float size = 0;
         int position = m_rowData.positions[special + members[0]];
@@ -290,7 +290,7 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// Over all image tokens that a row stands for, not stage by stage: a map that comes in knows no stages.
+// Averages over all image tokens that a row represents, not stage by stage: an input map has no stages.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };
@@ -329,8 +329,8 @@ std::vector<int> Batch::restored() const {
     return rows;
 }
 
-// The next segment of a chain takes the rows of each window in the order of their ids, so that these rise
-// along the rows. If rows are in the order of their representatives, the ids are, too.
+// The next segment of a chain takes the rows of each window in the order of their ids, so ids must rise along
+// the rows. If rows are in the order of their representatives, so are the ids.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

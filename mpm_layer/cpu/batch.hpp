@@ -1,5 +1,4 @@
-// The rows of a batch between the blocks: a packed run without padding, and the tokens of the image that each
-// row represents.
+// The rows of a batch between blocks: packed without padding, with the image tokens that each row represents.
 #pragma once
 
 #include <vector>
@@ -13,16 +12,16 @@
 
 namespace mpm::cpu {
 
-/// A window's place in the run: `special` rows, then image tokens, then `trailing` rows. An image without
-/// windows is one window.
+/// The place of a window in the rows of a batch: `special` rows, then image tokens, then `trailing` rows. An
+/// image without windows is a single window.
 struct Window {
-    int first = 0;      ///< row of the run
+    int first = 0;      ///< first row in the batch
     int tokens = 0;     ///< image tokens left
-    MergeMap composed;  ///< from the window's tokens at the input
+    MergeMap composed;  ///< from the input tokens of the window
 };
 
-/// Rows that attend to each other in a block. As keys, rows have numbers of their own: if windows are padded,
-/// their padding follows their rows.
+/// Rows that attend to each other in a block. Keys are numbered separately: if windows are padded, padding
+/// follows the rows of a window.
 struct Span {
     int first, rows;
     int firstKey, keys;
@@ -31,12 +30,12 @@ struct Span {
 class Batch {
 public:
     Batch(const SessionInput& input, const EncoderConfig& config);
-    /// Only some image tokens of each image, ascending.
+    /// A batch of some of the image tokens, `chosen` for each image, ascending.
     Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
     int images() const { return static_cast<int>(m_reports.size()); }
-    /// Those of all images, image by image.
+    /// The number of windows of all images; windows are in the order of images.
     int windows() const { return static_cast<int>(m_places.size()); }
     const Window& window(int w) const { return m_places[w]; }
     /// The windows of an image.
@@ -51,7 +50,7 @@ public:
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
     const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
-    /// The image tokens of one window.
+    /// The image tokens of a window.
     RowsView tokens(int window) const;
 
     bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
@@ -60,19 +59,19 @@ public:
     /// Raster position in the image of a row's representative; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// Images, or windows with their padding if there is some.
+    /// The spans of images, or of windows with their padding if `padded`.
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
-    /// Maps of windows from maps of images, whose tokens are numbered as in reports. Throws if a map does not
-    /// fit or joins tokens of two windows.
+    /// Splits maps of images into maps of windows. Tokens of an image are numbered as in reports. Throws if a
+    /// map does not fit or joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
-    /// Shortens the run: one map for each window.
+    /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
 
-    /// For each row of a batch that nothing has merged the row of the input.
+    /// Returns the row of the input for each row of a batch without merges.
     std::vector<int> chosenRows() const;
-    /// For each row of the input the row that stands for it now.
+    /// Returns, for each row of the input, the row that represents it now.
     std::vector<int> restored() const;
     std::vector<ImageReport> takeReport();
 
@@ -80,7 +79,7 @@ private:
     struct Empty {};
     Batch(const SessionInput& input, const EncoderConfig& config, Empty);
 
-    // The image tokens of each row.
+    // Data of each row.
     struct Rows {
         std::vector<float> sizes, keyBias;
         std::vector<int> positions;

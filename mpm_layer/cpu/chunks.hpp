@@ -1,4 +1,4 @@
-// How threads share out the rows of a forward.
+// How threads divide the rows of a forward.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// How rows are cut into chunks: the largest number in each, and the size of a group, which is never cut.
+/// How rows are divided into chunks: the largest number of rows of a chunk, and the size of a group, which is
+/// never divided.
 struct ChunkSize {
     int limit, group;
 };
 
-/// Chunks whose products have this precision, bounded so that a chunk's hidden layer stays in a level-2
-/// cache. AMX tiles take 32 rows at once, and with bf16 they are so fast that loading the weights for a few
-/// rows only would take longer than multiplying them.
+/// Returns the size of chunks whose products have this precision, limited so that the hidden layer of a chunk
+/// stays in a level-2 cache. AMX tiles process 32 rows at once. With bf16 they are so fast that for few rows,
+/// loading the weights would take longer than multiplying.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();
@@ -27,8 +28,8 @@ inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
             tiles ? kTileRows : kernels::rowGroup()};
 }
 
-/// body(first, count): cuts rows into chunks of whole groups, as equal as possible; their number is a
-/// multiple of the threads.
+/// Calls body(first, count) for chunks of whole groups, as equal as possible. The number of chunks is a
+/// multiple of the number of threads, if there are enough groups.
 template <class Body>
 void forEachChunk(int rows, ChunkSize size, const Body& body) {
     const int group = size.group, groups = (rows + group - 1) / group;

@@ -1,4 +1,4 @@
-// The product of rows that stay the same with columns that are computed, in the precision of the rows.
+// The product of constant rows with computed columns, in the precision of the rows.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,12 @@ struct ProductPiece {
 };
 
 /// The largest number of columns of a piece. A tile of columns is packed once and stays in the nearest cache
-/// while all rows pass by it.
+/// while all rows are multiplied.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }
 
-/// Columns first.. of `right` as bytes, by the largest absolute value of all of them.
+/// Packs columns first.. of `right` as bytes, quantised by the largest absolute value of these columns.
 inline void packColumns(const ColumnOperand& right, int first, int columns,
                         kernels::PackedWeightsI8& packed) {
     const int width = kernels::panelColumns();
@@ -55,8 +55,8 @@ inline void packColumns(const ColumnOperand& right, int first, int columns,
     packed.setColumns(0, columns, largest, sums.data());
 }
 
-/// Multiplies columns first.. of `right` with all rows of `left`; use(piece, products) for pieces of a whole
-/// multiple of `unit` rows.
+/// Multiplies columns first.. of `right` with all rows of `left`; calls use(piece, products) for pieces of a
+/// whole multiple of `unit` rows.
 template <class Use>
 void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, int unit, const Use& use) {
     constexpr int kTileRows = 32;  // whole groups and whole tiles of a piece's rows are read

@@ -10,7 +10,7 @@ namespace {
 
 using kernels::Cell;
 
-// Cells that may be read before and behind those that there are: a few vectors of the widest kind.
+// Cells that may be read before the first and behind the last cell: a few vectors of the widest kind.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
 // A band is small enough for the level-2 cache and large enough for a task of a thread.
@@ -30,7 +30,7 @@ int bandRowsOf(const ConvShape& shape, int stride, size_t planes, size_t row) {
 }  // namespace
 
 ConvLayout::ConvLayout(const ConvShape& shape, int planes)
-    // The stride between windows of a row or column is of no use.
+    // If a row or column has a single window, the stride is not used.
     : m_strideX(shape.x.outputs() > 1 ? shape.x.stride : 1),
       m_strideY(shape.y.outputs() > 1 ? shape.y.stride : 1),
       m_reachY(shape.y.reach()) {
@@ -74,7 +74,7 @@ kernels::CellGrid ConvBand::sums() const {
     return {m_cells + m_planes * m_layout.plane(), 0, 1, m_layout.taps().data(), m_shape.taps()};
 }
 
-// Lines of pixels without padding on either side are one.
+// Whether lines of pixels have no padding on either side, so that several are a single line.
 bool ConvBand::joinsLines() const {
     return m_shape.x.before == 0 && m_layout.strideX() == 1 &&
            m_layout.row() == static_cast<size_t>(m_shape.x.size);
@@ -126,7 +126,7 @@ void ConvBand::measure(int begin, int end) {
     }
 }
 
-// Pixels of all channels, of one line of the image or of several that are one.
+// Fills the pixels of all channels, of a line of the image or of several joined lines.
 void ConvBand::fillLines(int y, int lines, int line) {
     const int width = m_width * lines;       // fits: a part of the image
     const int each = valuesOf(m_precision);  // channels of a plane

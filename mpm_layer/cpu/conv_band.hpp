@@ -1,4 +1,4 @@
-// A band of an image's rows as cells: what a few rows of a convolution's output are computed from.
+// A band of rows of an image as cells: the input of a few output rows of a convolution.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace mpm::cpu {
 
-/// Where cells are. A row of cells has every stride-th pixel from the first on, then those from the second
-/// on: so a tap's pixels of neighbouring outputs are neighbours.
+/// The places of cells. A row of cells has every stride-th pixel, starting with the first, then every
+/// stride-th pixel starting with the second, and so on. So for a tap, the pixels of neighbouring outputs are
+/// neighbours.
 class ConvLayout {
 public:
     ConvLayout(const ConvShape& shape, int planes);
 
-    int bandRows() const { return m_bandRows; }  ///< of output
+    int bandRows() const { return m_bandRows; }  ///< output rows of a band
     int bands() const { return m_bands; }
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
     int phase() const { return m_phase; }  ///< cells of each start of the stride
-    size_t row() const { return m_row; }   ///< cells
+    size_t row() const { return m_row; }   ///< cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
-    /// The first tap of output (y, x) of a band.
+    /// The cell of the first tap of output (y, x) of a band.
     std::ptrdiff_t at(int y, int x) const { return y * m_strideY * static_cast<std::ptrdiff_t>(m_row) + x; }
 
 private:
@@ -37,7 +38,7 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// Planes first.. of the band that begins at output row `top`, from the channels of a group.
+    /// Fills planes first.. of the band that begins at output row `top`, from the channels of a group.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 
     /// The largest absolute value, if cells are bytes; NaN if a value is not finite.

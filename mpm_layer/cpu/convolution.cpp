@@ -9,10 +9,10 @@
 namespace mpm::cpu {
 namespace {
 
-constexpr int kFewOuts = 4;       // of a group: they do not fill a row group
+constexpr int kFewOuts = 4;       // fewer outputs of a group do not fill a row group
 constexpr int kCellsOfTile = 16;  // of the depth, if tiles multiply
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// Of a block of the depth: panels of a tile and some rows of weights stay in the level-2 cache.
+// The depth of a block: panels of a tile and some rows of weights stay in the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // whole row groups and tiles
@@ -25,20 +25,20 @@ bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;
 }
 
-/// As equal as whole tiles of cells allow.
+/// Returns the planes of a block. Blocks are as equal as whole tiles of cells allow.
 int blockPlanesOf(const ConvShape& shape, int planes) {
     const int most = std::max(kCellsOfTile, kBlockCells / shape.taps() / kCellsOfTile * kCellsOfTile);
     if (sumsByRow(shape) || planes <= most) return planes;
     return roundUp(divideUp(planes, divideUp(planes, most)), kCellsOfTile);
 }
 
-// Right operands of a tile of pixels, in each precision.
+// The right operand of a tile of pixels, in any precision.
 class Tile {
 public:
     Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
         : m_weights(weights), m_layout(layout), m_outputs(shape.x.outputs()) {}
 
-    /// Pixels first.. of the band; panels have `cells` rows.
+    /// Gathers pixels first.. of the band; panels have `cells` rows.
     void gather(const ConvBand& band, int cells, int first, int count) {
         const Precision precision = m_weights.precision();
         const int depth = cells * valuesOf(precision),
@@ -62,7 +62,7 @@ public:
 
     int columns() const { return m_columns; }
 
-    /// Rows of the weights, from cell `first` on, with the tile.
+    /// Multiplies rows of the weights, which begin at cell `first`, with the tile.
     void multiply(int row, int rows, int first, const kernels::Epilogue& epilogue, float* to,
                   size_t stride) const {
         m_right.multiply(m_weights.rows(), row, rows, first, epilogue, to, stride);
@@ -151,7 +151,7 @@ private:
     struct Task {
         int image, group, top, part, parts;
     };
-    /// Of the depth.
+    /// A block of the depth.
     struct Block {
         int firstCell, cells;
         bool first, last;
@@ -164,7 +164,7 @@ private:
                 last};  // fits, too
     }
 
-    // Few bands are divided by rows of the weights, too.
+    // If there are few bands, they are also divided by rows of the weights.
     int partsOf() const {
         const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
         const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    // The output holds the sum of the blocks before.
+    // The output holds the sum of the earlier blocks.
     void finish(const Tile& tile, const Task& task, const Block& block, int row, int rows, int first) const {
         const int weight = task.group * m_shape.outsEach() + row;
         const size_t at =
@@ -275,7 +275,7 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
     m_blockPlanes = blockPlanesOf(shape, m_planes);
     m_cells = checkedProduct<int>(m_planes, taps);
     if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
-    // Whole groups and tiles of rows are read, from the first row of each group of channels on.
+    // Whole groups and tiles of rows are read, beginning at the first row of each group of channels.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
                    kernels::Finer::Right);

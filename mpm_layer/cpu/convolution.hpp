@@ -12,7 +12,7 @@ inline int divideUp(int value, int by) {
     return value / by + (value % by != 0);
 }
 
-/// Along one axis of the image. The window covers `reach` pixels.
+/// The convolution along an axis of the image. The window covers `reach` pixels.
 struct ConvAxis {
     int size, kernel, stride = 1, dilation = 1, before = 0, after = 0;
 
@@ -31,24 +31,24 @@ struct ConvShape {
     int depth() const { return channelsEach() * taps(); }
 };
 
-/// Throws cv::Exception if a window does not fit, or what it covers does not fit the memory of a band.
+/// Throws cv::Exception if the pixels of the windows do not fit the memory of a band.
 void checkShape(const ConvShape& shape);
 
 /// Whether weights[outs][depth] lose too much if they are quantised by output channel.
 bool losesTooMuch(const float* weights, int outs, int depth);
 
-/// Weights in the order of the cells that they meet.
+/// Weights in the order of the cells that they multiply.
 class ConvWeights {
 public:
-    /// weights[outs][channels of a group][taps]. In int8 those that lose too much stay in f32, as do
-    /// convolutions of few channels in a group.
+    /// weights[outs][channels of a group][taps]. In int8, weights that lose too much stay in f32. If a group
+    /// has few outputs, its weights are always in f32.
     ConvWeights(const float* weights, const ConvShape& shape, Precision precision);
 
     Precision precision() const { return m_rows->precision(); }
     const LeftRows& rows() const { return *m_rows; }
-    int planes() const { return m_planes; }  ///< of cells, of a group's channels
-    int cells() const { return m_cells; }    ///< of the depth: those that complete tiles are zero
-    /// Planes that are multiplied together: sums of more would keep their weights out of the caches.
+    int planes() const { return m_planes; }  ///< planes of cells, of a group's channels
+    int cells() const { return m_cells; }    ///< of the depth; cells that complete tiles are zero
+    /// The number of planes that are multiplied together; the weights of more would not fit the caches.
     int blockPlanes() const { return m_blockPlanes; }
 
 private:
@@ -57,16 +57,16 @@ private:
     int m_planes, m_cells, m_blockPlanes;
 };
 
-/// What happens to the sums: bias, residual and activation. Null pointers do nothing.
+/// The operations on the sums: bias, residual and activation. Null pointers do nothing.
 struct ConvEnd {
     const float* bias = nullptr;      ///< of each output channel
     const float* residual = nullptr;  ///< of the output's shape
-    bool residualLast = false;        ///< added behind the activation
+    bool residualLast = false;        ///< added after the activation
     kernels::Activation activation = kernels::Activation::None;
 };
 
-/// output = end(convolution of `images`, of which negative values count as zero with `rectified`). On
-/// OpenCV's threads; the bits depend neither on them nor on the batch.
+/// Computes output = end(convolution of `images`); with `rectified`, negative values of `images` count as
+/// zero. Runs on OpenCV's threads; the bits depend neither on the threads nor on the batch.
 void convolve(const float* images, bool rectified, const ConvShape& shape, const ConvWeights& weights,
               const ConvEnd& end, float* output);
 

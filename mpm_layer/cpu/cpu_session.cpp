@@ -11,10 +11,10 @@
 
 namespace mpm::cpu {
 
-// Buffers as large as the largest batch so far. One for each calling thread: a forward belongs to a thread,
-// and a network that is called again finds warm memory.
+// Buffers as large as the largest batch so far. Each calling thread has its own: a forward belongs to a
+// thread, and a network that is called again finds warm memory.
 struct CpuSession::Workspace {
-    kernels::Buffer qkv;       // of HeadRows
+    kernels::Buffer qkv;       // memory of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
     AttentionScratch attention;
 
@@ -26,7 +26,8 @@ struct CpuSession::Workspace {
 
 namespace {
 
-// The scratch memory of a thread for a chunk of rows: input of attention, then of the hidden layer.
+// The temporary memory of a thread for a chunk of rows: first for the input of attention, then for the hidden
+// layer.
 struct ChunkScratch {
     kernels::Buffer input;  // normalised rows
     kernels::Buffer wide;   // queries, keys and values, or the hidden layer
@@ -42,7 +43,7 @@ void normalise(const Norm& norm, const float* in, const NormRule& rule, int widt
     kernels::normaliseRow(in, width, norm.weightData(), norm.biasData(), rule, out);
 }
 
-// Rows of the residual stream, normalised.
+// Fills `rows` with normalised rows of the residual stream.
 void fillNormalised(const Norm& norm, const Batch& batch, int first, const NormRule& rule, LeftRows& rows) {
     for (int r = 0; r < rows.count(); ++r) {
         rows.fill(r, [&](float* to) {
@@ -93,7 +94,7 @@ void CpuSession::attend(int index) {
                  [&](int first, int count) { projectIn(index, first, count); });
     padHeads(index);
     attendAll();
-    if (m_config.parallel) feedAll(index);  // it reads the rows without attention's part
+    if (m_config.parallel) feedAll(index);  // the MLP reads the rows without the output of attention
     forEachChunk(m_batch.rows(), chunkSize(m_weights->precision),
                  [&](int first, int count) { projectOut(index, first, count); });
 }
@@ -124,7 +125,7 @@ void CpuSession::padHeads(int index) {
     });
 }
 
-// Rows of padding are zero before the product: their keys and values are its bias.
+// Rows of padding are zero before the product, so their keys and values are the bias of the product.
 void CpuSession::eachPadding(int index, const std::function<void(int, int, const float*)>& visit) const {
     const Block& block = m_weights->blocks[index];
     ChunkScratch& scratch = ChunkScratch::ofThread();
@@ -277,7 +278,7 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     const int size = m_weights->headSize;
     const float* data = nullptr;
     if (metric == Metric::LastKeys && m_heads) {
-        // An image without tokens may end there.
+        // Without tokens, this may be the end of m_lastKeys.
         data =
             m_lastKeys.data() + static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size;
     } else {
@@ -292,7 +293,7 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     return {data, static_cast<size_t>(size), tokens.count, size};
 }
 
-// The reducer takes each window as a separate image.
+// For the reducer, each window is a separate image.
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     if (request.imposed) return m_batch.byWindow(request.imposedMaps(m_batch.images()), request.block);
     if (m_batch.images() == 0) return {};
@@ -319,7 +320,7 @@ void CpuSession::reduce(const StageRequest& request) {
     m_mergeMs += watch.milliseconds();
 }
 
-// Norm before the gather: merged rows are fewer.
+// The norm is applied before tokens are restored, since there are fewer merged rows.
 const float* CpuSession::normedRows(bool norm) {
     if (!norm) return m_batch.row(0);
     static thread_local kernels::Buffer normed;

@@ -32,21 +32,22 @@ protected:
     const EncoderConfig& config() const { return m_config; }
     const CpuEncoder& weights() const { return *m_weights; }
     const Batch& batch() const { return m_batch; }
-    /// Queries, keys and values of the present block.
+    /// Queries, keys and values of the current block.
     const HeadRows& heads() const { return *m_heads; }
-    /// Before projectIn() of a block, whose rows attend in these spans.
+    /// Called before projectIn() of a block, whose rows attend in these spans.
     void beginHeads(std::vector<Span> spans);
     bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
-    /// Queries, keys and values of some rows; the output of their attention and their MLP added to them. Rows
-    /// do not depend on each other.
+    /// Parts of a block for some rows: queries, keys and values; then the output of attention and the MLP,
+    /// added to the rows. Rows do not depend on each other.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
-    /// Queries, keys and values of rows of padding: visit(window of an image, number in the window, row).
+    /// Calls visit(window of an image, number in the window, row) with queries, keys and values of each row
+    /// of padding.
     void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
-    /// The output of the rows' attention; heads are neighbours.
+    /// Returns the memory for the output of attention: rows with their heads side by side.
     float* attendedRows(size_t& stride);
-    /// The batch's rows, through the final norm or not.
+    /// Returns the rows of the batch, after the final norm if `norm` is true.
     const float* normedRows(bool norm);
 
 private:
@@ -60,7 +61,7 @@ private:
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int window, std::vector<float>& metric) const;
-    /// The rows that the reducer compares; `keys` holds them if they are not the tokens.
+    /// Returns the rows that the reducer compares; they may be stored in `keys`.
     RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;
 
     const EncoderConfig& m_config;
@@ -69,9 +70,10 @@ private:
     const bool m_proportional, m_keepsKeys;
     Workspace& m_workspace;
     std::vector<bool> m_rotatesByWindow;  ///< of each block
-    std::vector<Span> m_spans;            ///< of the block at work, as the next
+    std::vector<Span> m_spans;            ///< of the current block, like m_heads
     std::optional<HeadRows> m_heads;
-    /// Of each row, the mean over heads of the block at work, before rotation; if a reducer compares them.
+    /// The mean over heads of the keys of each row in the current block, before rotation; if a reducer needs
+    /// it.
     std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;
 };

@@ -1,4 +1,4 @@
-// A linear layer in the precision the encoder was packed for, and the rows it takes.
+// A linear layer in the precision of the packed encoder, and the rows that it reads.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace mpm::cpu {
 
-/// Neighbours along the depth of a product that share 32 bits.
+/// The number of neighbours along the depth of a product that share 32 bits.
 inline int valuesOf(Precision precision) {
     return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
 }
@@ -20,22 +20,22 @@ inline int wordsOf(Precision precision, int width) {
     return (width + valuesOf(precision) - 1) / valuesOf(precision);
 }
 
-/// Left operand of a product, in the product's precision. Whole row groups can be read.
+/// The left operand of a product, in the precision of the product. Whole row groups can be read.
 class LeftRows {
 public:
-    /// The rows are in `memory`; older contents are lost. `least`: as that of the layer which takes them.
-    /// `finer`: Right for rows of weights.
+    /// The rows are in `memory`, whose contents are lost. `least`: the same as in the layer that reads the
+    /// rows. `finer`: Right for rows of weights.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
-    /// write(row) fills row `r`, as f32.
+    /// Calls write(row), which writes row `r` as f32.
     template <class Write>
     void fill(int r, const Write& write) {
         float* row = m_precision == Precision::F32 ? m_data + r * m_stride : m_row;
         write(row);
         pack(r, row);
     }
-    /// Row `r` from f32; in f32 it must be there already.
+    /// Converts row `r` from f32. In f32, the row must already be in its place.
     void pack(int r, const float* row);
 
     Precision precision() const { return m_precision; }
@@ -57,27 +57,27 @@ private:
     float* m_row;  // a row before it becomes pairs or quads
 };
 
-/// Right operand of a product; that in the precision of the left one counts.
+/// The right operand of a product. The member in the precision of the left operand is used.
 struct RightColumns {
     kernels::PackedWeights floats;
     kernels::PackedWeightsBf16 pairs;
     kernels::PackedWeightsI8 quads;
 
-    /// output = epilogue(product) with `rows` rows of `left` from `row` on, each from word `word` on.
+    /// Computes output = epilogue(product) with rows row..row+rows of `left`, each from its word `word`.
     void multiply(const LeftRows& left, int row, int rows, size_t word, const kernels::Epilogue& epilogue,
                   float* output, size_t outputStride) const;
 };
 
-/// A layer is multiplied in int8 if quantising its weights by column changes them by less than this (root
-/// mean square): normally distributed weights lose 0.8 %, a column whose largest weight is 50 times the
-/// others 11 %.
+/// A layer is multiplied in int8 if quantising its weights by column changes them by at most this (root mean
+/// square). Normally distributed weights lose 0.8 %; a column whose largest weight is 50 times the others
+/// loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 class Linear {
 public:
     Linear() = default;
-    /// If `columns` is 0, all columns of the weight. `least`: no value of the input rows is below it, if it
-    /// is there.
+    /// If `columns` is 0, the layer has all columns of the weight. `least`, if present: a lower bound of the
+    /// input values.
     Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision,
            std::optional<float> least = std::nullopt);
 
@@ -87,12 +87,12 @@ public:
     Precision precision() const { return m_precision; }
     std::optional<float> least() const { return m_least; }
 
-    /// output = epilogue(rows * weight + bias), on the calling thread. The epilogue's bias is the layer's
-    /// bias.
+    /// Computes output = epilogue(rows * weight + bias) on the calling thread. The bias of the epilogue is
+    /// the bias of the layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
-    /// The same as rows for the next layer.
+    /// The same, but writes rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// The product of f32 rows in place; whole row groups are read.
+    /// The same for f32 rows, which are read in place; whole row groups are read.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

@@ -1,4 +1,4 @@
-// Weights of an encoder as the processor's kernels take them, checked against each other.
+// Weights of an encoder in the layout of the processor's kernels, checked against each other.
 #pragma once
 
 #include <vector>

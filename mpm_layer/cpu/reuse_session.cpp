@@ -18,7 +18,7 @@ std::vector<const std::vector<int>*> tokensOf(const std::vector<RememberedImage>
     return tokens;
 }
 
-// Root mean square of the change, relative to that of the new row.
+// Returns the change relative to the new row (root mean squares).
 double driftOf(const float* before, const float* now, int dim) {
     const double size = kernels::squaredDistance(now, nullptr, dim);
     return size > 0 ? std::sqrt(kernels::squaredDistance(now, before, dim) / size) : 0;
@@ -46,8 +46,8 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-// Nothing merges between attention and MLP, so the work on a row up to queries, keys and values of the next
-// block is a single loop: with few rows, threads of several loops would wait for each other often.
+// Nothing merges between attention and MLP, so all work on a row, up to queries, keys and values of the next
+// block, is in a single loop. With few rows, threads would often wait for each other between several loops.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),
@@ -64,7 +64,7 @@ void ReuseSession::project(int block, int first, int count) {
     keep(block, first, count);
 }
 
-// Keys and values of these rows of the batch.
+// Stores keys and values of these rows of the batch.
 void ReuseSession::keep(int block, int first, int count) {
     const std::vector<Span> spans = batch().imageSpans();
     for (int i = 0; i < batch().images(); ++i) {
@@ -74,7 +74,7 @@ void ReuseSession::keep(int block, int first, int count) {
     }
 }
 
-// The memory of a stream begins with a full forward.
+// Stores padding only in a full forward: the memory of a stream begins with it.
 void ReuseSession::keepPadding(int block) {
     if (!config().padding || isGlobal(block)) return;
     eachPadding(block, [&](int window, int number, const float* row) {

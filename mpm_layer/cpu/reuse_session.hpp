@@ -1,4 +1,4 @@
-// A forward of the rows that are computed again, which attend to all rows their stream remembers.
+// A forward of the rows that are computed again. They attend to all rows that their stream remembers.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct HeadQueries {
     int count;
 };
 
-/// All data is in the layout of the kernels, so that only rows that are computed again are written.
+/// The memory of a stream, in the layout of the kernels: only rows that are computed again are written.
 class TokenMemory : public StreamMemory {
 public:
     TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);
@@ -25,22 +25,22 @@ public:
     void recall(int tap, float* to) const override;
     float* output(int tap, int row) { return outputs(tap) + static_cast<size_t>(row) * m_dim; }
 
-    /// Keys and values of `count` rows of the input, which are the rows of `heads` from `first` on. Different
-    /// rows may be kept at the same time.
+    /// Stores keys and values of `count` rows of the input, which begin at row `first` of `heads`. Different
+    /// rows may be stored at the same time.
     void keep(int block, const HeadRows& heads, int first, const int* rows, int count);
-    /// Those of a row of padding: queries, keys and values beside each other.
+    /// Stores keys and values of a row of padding; `row` has queries, keys and values side by side.
     void keepPadding(int block, int window, int number, const float* row);
 
-    /// The key biases of a block's keys, from those of the input's rows.
+    /// Returns the biases of the keys of a block, from the biases of the input rows.
     std::vector<float> keyBias(int block, const float* ofRows) const;
-    /// Attention of the panel of queries from `first` on to all rows of a span: of a window, or of the image
-    /// in a global block. `keyBias` has a value for each key of the block, or is null.
+    /// Computes attention of the panel of queries that begins at `first` to all rows of a span: a window, or
+    /// the image in a global block. `keyBias` has a value for each key of the block, or is null.
     void attend(int block, int span, int head, const HeadQueries& queries, int first, const float* keyBias,
                 float* output, size_t outputStride) const;
 
 private:
-    // Numbers of a row among the keys and among the values of a block. Values of a span begin a group of
-    // pairs, so that no kernel reads those of two spans at once.
+    // The numbers of a row among the keys and among the values of a block. The values of a span begin a group
+    // of pairs, so that no kernel reads values of two spans at once.
     struct Place {
         int key, value;
     };
@@ -82,7 +82,7 @@ private:
     const ValueForm m_values;
     const bool m_valuesAreColumns;
     size_t m_keyStride;
-    Layout m_global, m_windowed;  ///< of blocks; that of windows is empty without windows
+    Layout m_global, m_windowed;  ///< of blocks; m_windowed is empty without windows
     struct Start {
         const Layout* layout;
         size_t at;
@@ -115,7 +115,7 @@ private:
 
     const std::vector<RememberedImage> m_images;
     cv::Mat m_keyBias;
-    std::vector<int> m_inputs;  ///< of each row of the batch, the row of its image
+    std::vector<int> m_inputs;  ///< input row of each row of the batch, in its image
     std::vector<ImageReport> m_reports;
     int m_tap = 0;
 };

@@ -9,14 +9,14 @@
 namespace mpm::cpu {
 namespace {
 
-// Whole cache lines, not a multiple of eight: such rows would share few sets of a cache. Narrower than the
-// scratch memory's rows, since this memory stays.
+// Returns the distance between rows: whole cache lines, but not a multiple of eight, since such rows would
+// share few sets of a cache. Narrower than paddedStride, since this memory stays.
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
 }
 
-// With a cache line behind them, since a kernel may read a whole vector at the end.
+// Rounds up to whole cache lines and adds a line, since a kernel may read a whole vector at the end.
 size_t wholeLines(size_t floats) {
     return (floats + 31) / 16 * 16;
 }
@@ -61,7 +61,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     layout.scaleStride = strideOf(readableKeys(layout));
     layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
     layout.scalesAt = wholeLines(keysSize(layout));
-    // Those of keys, then the biases and inverses of quads of values.
+    // Scales of the keys; for values in quads also their biases and inverses.
     const int scales = m_precision != Precision::I8 ? 0 : m_values == ValueForm::Quads ? 3 : 1;
     layout.valuesAt =
         layout.scalesAt + wholeLines(checkedProduct<size_t>(scales * m_encoder->heads, layout.scaleStride));
@@ -69,8 +69,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     return layout;
 }
 
-// Rows are in the order of a batch: the special rows of a window, its image tokens, rows behind them. Its
-// padding follows.
+// Rows are in the order of a batch: special rows of a window, its image tokens, trailing rows, then padding.
 void TokenMemory::place(const EncoderConfig& config, const Windows& windows, bool global,
                         Layout& layout) const {
     const auto beginSpan = [&](int row) {
@@ -172,7 +171,7 @@ void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     }
 }
 
-// A token's values are every other half of words; the neighbour's values are the other halves.
+// The values of a token are one half of each word; the values of the neighbour are the other half.
 void TokenMemory::keepPair(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
@@ -187,7 +186,7 @@ void TokenMemory::keepPair(const Block& block, const float* value, int to) {
         halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
 }
 
-// Likewise every fourth byte of words.
+// The values of a token are one byte of each word.
 void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
     static thread_local std::vector<std::int8_t> rounded;
     const int size = m_encoder->headSize, heads = m_encoder->heads;
@@ -214,7 +213,7 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
                                          const HeadQueries& queries, const float* keyBias) const {
-    // If keys and values are f32, queries have the same stride: each head has separate memory.
+    // If keys and values are f32, queries have the same stride, since the rows of each head are together.
     const size_t at =
         index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,

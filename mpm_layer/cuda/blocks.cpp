@@ -14,8 +14,7 @@ class Blocks : public Session {
 public:
     Blocks(const Weights& weights, const MpmCudaInput& input) : Session(weights, input) {
         Executor& e = executor();
-        // A single buffer for the inputs of products: each output of LayerNorm is used before the next is
-        // computed.
+        // A single buffer for the outputs of norms is enough: each is used before the next is computed.
         m_normed = take(e.input, weights.dim);
         m_qkv = take(e.qkv, 3 * weights.inner());
         m_attended = take(e.attended, weights.inner());
@@ -36,7 +35,7 @@ public:
             layerNorm<T, T>(view(), constant(m_attended), weights().inner(),
                             block.attentionNorm.view(options().inner_norm), m_attended, stream());
         }
-        if (options().parallel) feed(block);  // it reads the rows without attention's part
+        if (options().parallel) feed(block);  // the MLP reads the rows before attention is added
         addProduct(block.projection, m_attended);
     }
 
@@ -117,15 +116,15 @@ private:
         executor().products.run(product(linear, input, type, output.data, output.stride), stream());
     }
 
-    /// Adds to the residual stream, which stays f32.
+    /// Adds a product to the residual stream, which is always f32.
     void addProduct(const Linear& linear, RowsOf<T> input) {
         Product p = product(linear, input, CUDA_R_32F, executor().batch.rows.data(), weights().dim);
         p.add = true;
         executor().products.run(p, stream());
     }
 
-    /// If the product's epilogue has the function, it saves a pass over the widest rows. It does not have
-    /// GELU by the error function, which most ViTs use.
+    /// Moves the activation into the product's epilogue if cuBLASLt supports that, which saves a pass over
+    /// the widest rows. The epilogue does not have GELU by the error function, which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();

@@ -10,7 +10,7 @@ struct Pool {
     std::mutex guard;
     std::map<int, std::vector<std::unique_ptr<Executor>>> idle;
 
-    // Never destroyed: the driver may be unloaded before static objects are destroyed.
+    // Never destroyed, since the driver may be unloaded before static objects are destroyed.
     static Pool& instance() {
         static Pool& pool = *new Pool;
         return pool;

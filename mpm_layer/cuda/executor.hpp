@@ -62,7 +62,7 @@ struct Executor {
     Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
 
-    /// The addresses of all memory that blocks use: a graph is valid for these addresses only.
+    /// Returns the addresses of all memory that blocks use: a graph is valid for these addresses only.
     std::vector<const void*> addressesOfBlocks() const {
         return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
                 qkv.data(),        attended.data(),      hidden.data(),          gate.data()};
@@ -85,10 +85,10 @@ private:
     }
 };
 
-/// An idle executor of the device, or a new executor. The device must be current in the calling thread.
+/// Returns an idle or a new executor of the device, which must be current in the calling thread.
 std::unique_ptr<Executor> takeExecutor(int device);
 void giveBack(std::unique_ptr<Executor> executor);
-/// False if there was none.
+/// Returns false if there was no idle executor.
 bool dropIdleExecutors(int device);
 
 }  // namespace mpm::cuda

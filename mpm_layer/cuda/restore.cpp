@@ -1,10 +1,10 @@
-// Restoring without an encoder: MpmRestore on the device.
+// MpmRestore on the device: restores rows without an encoder.
 #include "mpm_layer/cuda/session.hpp"
 
 namespace mpm::cuda {
 namespace {
 
-/// An executor for a single call; it is not used again if its stream has failed.
+/// An executor for a single call, which returns to the pool unless its stream has failed.
 class Lease {
 public:
     explicit Lease(int device) : m_executor(takeExecutor(device)) {}

@@ -8,8 +8,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Up to this many values in the residual stream, graphs are the default: a launch takes the CPU about three
-// microseconds, and with more values the device is busy for longer than that.
+// Graphs are the default up to this number of values in the residual stream: a launch takes the CPU about 3
+// microseconds, and with more values a kernel takes longer than that.
 constexpr long long kGraphValues = 4 << 20;
 
 bool takesGraphs(const MpmCudaInput& input, int dim) {
@@ -39,15 +39,15 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
         reserve();
         upload(input);
     } catch (...) {
-        // No destructor runs after this, and copies may not be done.
+        // The destructor does not run after this, and copies may still be in progress.
         cudaStreamSynchronize(stream());
         throw;
     }
 }
 
-// An executor whose stream has failed is not used again.
+// Returns the executor to the pool, unless its stream has failed.
 Session::~Session() {
-    // The next session uses the same addresses for rows: graphs contain them.
+    // The next session must use the same addresses for rows, since graphs contain the addresses.
     if (m_stages % 2 != 0) std::swap(m_executor->batch, m_executor->merged);
     if (cudaStreamSynchronize(stream()) == cudaSuccess) {
         giveBack(std::move(m_executor));
@@ -83,7 +83,7 @@ void Session::runSteps(const std::vector<Step>& steps) {
     }
 }
 
-// The blocks between two merges are a graph: after a merge the CPU reads the number of rows, and later
+// Queues the blocks between two merges as a graph: after a merge the CPU reads the number of rows, and later
 // products shrink to it.
 void Session::flush() {
     if (m_steps.empty()) return;
@@ -109,7 +109,7 @@ GraphKey Session::keyOf(const std::vector<Step>& steps) const {
     return key;
 }
 
-// Without this check such a pointer would cause a failed kernel, much later and without a name.
+// Throws if a pointer is not on this device. Otherwise a kernel would fail, much later and without a name.
 void Session::checkPointer(const void* pointer, const char* what) const {
     cudaPointerAttributes attributes{};
     MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
@@ -156,7 +156,7 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Work that the caller has queued is done first: it may still write the tokens or read the outputs.
+// Lets the stream wait for work that the caller has queued: it may still write tokens or read outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

@@ -1,5 +1,5 @@
-// A forward on the device. Work is queued on the executor's stream; only the extent of a shortened batch is
-// read before finish().
+// A forward on the device. Work is queued on the executor's stream. Before finish(), the CPU reads only the
+// size of the batch after a merge; rows too if it decides the merge.
 #pragma once
 
 #include <memory>
@@ -37,18 +37,18 @@ protected:
     virtual void runMlpNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
-    /// Added to the logits of each row as a key; null if there is none.
+    /// Returns the value that is added to attention logits for each row as a key; null if there is none.
     const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
     cudaStream_t stream() const { return m_executor->stream; }
     Executor& executor() { return *m_executor; }
     const Weights& weights() const { return m_weights; }
     const MpmCudaOptions& options() const { return m_options; }
-    int capacity() const { return m_capacity; }  ///< rows that every buffer of activations holds
+    int capacity() const { return m_capacity; }  ///< rows that fit in every buffer of activations
     int productRows() const { return roundedRows(m_rows); }
     bool fixedKernels() const { return m_fixed; }
 
 private:
-    /// Half of a block, queued together with its neighbours.
+    /// The attention or the MLP of a block; consecutive steps are queued together.
     struct Step {
         int block;
         bool attends;
@@ -82,15 +82,15 @@ private:
     int m_capacity, m_rows, m_longest;
     std::unique_ptr<Executor> m_executor;
     std::vector<Step> m_steps;
-    std::vector<std::unique_ptr<Imposed>> m_imposed;  ///< alive until their upload is done
+    std::vector<std::unique_ptr<Imposed>> m_imposed;  ///< kept until their upload is done
     std::vector<Download> m_downloads;
     size_t m_stages = 0, m_outputs = 0;
 };
 
-/// In the element type that the weights were packed for.
+/// Creates a session in the element type of the packed weights.
 std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
 
-/// MpmRestore, without an encoder: uploads, gathers and downloads; complete when it returns.
+/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Outputs are complete when it returns.
 void restore(int device, const MpmCudaRestore& request);
 
 }  // namespace mpm::cuda

@@ -22,14 +22,14 @@ void copyDown(T* to, const T* from, size_t count, cudaStream_t stream) {
     MPM_CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
 }
 
-/// Values in pinned memory until the forward ends.
+/// Values that stay in pinned memory until the forward ends.
 struct Download {
     const float* pinned;
     float* to;
     size_t count;
 };
 
-/// Each slice is copied to the device as soon as it is in pinned memory.
+/// Uploads values: each slice is copied to the device as soon as it is in pinned memory.
 void uploadInSlices(const float* from, size_t count, PinnedBuffer<float>& pinned, float* to,
                     MpmCudaParallel parallel, cudaStream_t stream);
 void copyOut(const Download& download, MpmCudaParallel parallel);

@@ -112,8 +112,8 @@ Block Weights::packBlock(const MpmCudaBlock& from) const {
     return block;
 }
 
-// Transposed: both operands of a product are contiguous along the depth, which tensor cores read fastest.
-// LayerScale is multiplied into the columns that it scales.
+// Packs weights transposed: both operands of a product are then contiguous along the depth, which tensor
+// cores read fastest. LayerScale is multiplied into the columns that it scales.
 Linear Weights::packLinear(const MpmCudaLinear& from, const float* scale, cudaDataType_t output) const {
     const cudaDataType_t type = elementType();
     const size_t size = sizeOf(type);

@@ -22,7 +22,7 @@ struct Norm {
 
 struct Linear {
     int depth = 0, columns = 0;
-    size_t stride = 0;                   ///< elements from a column's weights to the next
+    size_t stride = 0;                   ///< elements from one column's weights to the next column's
     DeviceBuffer<unsigned char> weight;  ///< [columns][stride]
     DeviceBuffer<unsigned char> bias;    ///< in the type of the output
 
@@ -44,7 +44,7 @@ class Weights {
 public:
     Weights(int device, const MpmCudaEncoderDescription& description);
 
-    const std::uint64_t id;  ///< of no other weights of the process, past or present
+    const std::uint64_t id;  ///< unique in the process, also among weights that were deleted
     int device, dim, heads, headSize, precision;
     float attentionScale;
     Norm finalNorm;
@@ -53,7 +53,7 @@ public:
     bool gated = false;
 
     int inner() const { return heads * headSize; }
-    /// `output`: of the product.
+    /// `output`: the type of the product's output.
     ProductTypes types(cudaDataType_t output) const;
     cudaDataType_t elementType() const;
 

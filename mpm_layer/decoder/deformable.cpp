@@ -10,9 +10,9 @@
 namespace mpm::decoder {
 namespace {
 
-// Samples of a tile: enough to fill vectors, and few enough that their corners stay in a level-1 cache.
+// The samples of a tile: enough to fill vectors, and few enough that their corners stay in a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
-// Tiles that stay together in a loop: neighbouring queries sample the same part of a level.
+// The tiles that a thread takes together: neighbouring queries sample the same part of a level.
 constexpr int kQueryGrain = 16;
 // Elements of the heads that are packed together.
 constexpr size_t kTogether = size_t{400} << 10;
@@ -29,7 +29,7 @@ Deformable::Deformable(const DeformableShape& shape)
     for (const cv::Size& level : shape.levels)
         addLevel(level);
     checkedProduct<int>(m_positions, shape.heads, shape.headSize);
-    // The levels of the first query are there; the others have the same.
+    // Only the first query has its levels so far; the other queries have the same levels.
     for (int i = m_samples; i < m_tile * m_samples; ++i) {
         m_columns.push_back(m_columns[i - m_samples]);
         m_rows.push_back(m_rows[i - m_samples]);
@@ -64,8 +64,8 @@ void Deformable::place(const float* reference, Places& places) const {
     const size_t used = static_cast<size_t>(m_shape.queries) * m_samples;
     std::fill(allX + used, allX + room, 0.0f);
     std::fill(allY + used, allY + room, 0.0f);
-    // Rounded once, so that places far from the map's corner are as exact as a float allows. Infinity is
-    // outside of any map, whatever the offset.
+    // Rounds once, so that places far from the corner of the map are as exact as a float allows. Infinity is
+    // outside any map, with any offset.
     const auto pixel = [](float share, int size) {
         const double place = static_cast<double>(share) * size - 0.5;
         return std::abs(place) <= std::numeric_limits<float>::max() ? static_cast<float>(place)
@@ -86,7 +86,7 @@ void Deformable::place(const float* reference, Places& places) const {
 }
 
 void Deformable::pack(const float* values, int head, int count, float* to) const {
-    constexpr int kGrain = 8;  // lines that are worth a turn of a thread
+    constexpr int kGrain = 8;  // lines that are enough work for a thread
     const size_t size = m_shape.headSize, width = m_shape.heads * size;
     const auto copy = [&](int i) {
         const Line& line = m_lines[i];
@@ -133,9 +133,9 @@ void Deformable::run(const Image& image) const {
     const int tiles = (m_shape.queries - 1) / m_tile + 1;
     Places places;
     place(image.reference, places);
-    // Few heads at a time: what neighbouring queries sample of them fits a level-2 cache where that of all
-    // heads does not, but only side by side. In the image their values are a power of two apart, and would
-    // share a part of the cache's sets.
+    // Few heads at a time: their samples for neighbouring queries fit a level-2 cache, unlike the samples of
+    // all heads. The values of a head are packed for that: in the image they are a power of two apart, and
+    // would share few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
@@ -157,7 +157,7 @@ namespace {
 
 constexpr int kTile = 256;  // points whose corners are computed before the channels are read
 
-// Two neighbours along an axis. A weight of 0 stands for a pixel outside, whose place is one inside.
+// Two neighbours along an axis. A pixel outside has the weight 0 and the place of a pixel inside.
 struct Neighbours {
     int low = 0, high = 0;
     float lowWeight = 0, highWeight = 0;
@@ -180,7 +180,7 @@ public:
     }
 
 private:
-    // Halves go to the even pixel.
+    // Rounds halves to the even pixel.
     Neighbours nearest(double place) const {
         const double whole = std::nearbyint(place);
         if (!(whole >= 0 && whole < m_size)) return {};
@@ -201,7 +201,7 @@ private:
     int m_size;
 };
 
-// Pixels of no weight are not multiplied: they may be infinite.
+// Pixels of weight 0 are not multiplied: they may be infinite.
 float sampleOf(const float* plane, const Corners& corners) {
     float sum = 0;
     for (int k = 0; k < 4; ++k)

@@ -31,20 +31,20 @@ public:
     void run(const Image& image) const;
 
 private:
-    /// Of all queries' samples: the places that offsets are added to.
+    /// For each sample of all queries: the place to which its offset is added.
     struct Places {
         kernels::Buffer x, y;
     };
 
     void place(const float* reference, Places& places) const;
-    /// Positions side by side in an image's values, and where a head's are packed.
+    /// Positions side by side in the values of an image, and their place in the packed values of a head.
     struct Line {
         int first, count;
         size_t packed;
     };
 
     void addLevel(const cv::Size& level);
-    /// The values of some heads, each with the zeros that kernels::DeformableHead needs. Those are in `to`.
+    /// Copies the values of some heads to `to`, which has the zeros that kernels::DeformableHead needs.
     void pack(const float* values, int head, int count, float* to) const;
     void runTile(const Image& image, const Places& places, const float* values, int head, int first) const;
 
@@ -54,19 +54,19 @@ private:
     int m_positions = 0;  ///< of all levels
     int m_packed = 0;     ///< elements of a head, with zeros around the levels
     std::vector<Line> m_lines;
-    // Of every sample of a tile: its level.
+    // The level of each sample of a tile.
     std::vector<float> m_columns, m_rows;
     std::vector<std::int32_t> m_pitch, m_start;
 };
 
 struct GridSampling {
     bool nearest = false;       ///< else bilinear
-    bool border = false;        ///< outside, the nearest pixel of the map; else 0
+    bool border = false;        ///< outside the map: the nearest pixel instead of 0
     bool alignCorners = false;  ///< -1 and 1 are centres of pixels; else edges of the map
 };
 
-/// An image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. A place that is
-/// NaN counts as 0; with `border` it is row or column 0.
+/// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. The
+/// result for a NaN place is 0; with `border` the place is row or column 0.
 void gridSample(const GridSampling& sampling, const float* map, int channels, cv::Size size,
                 const float* grid, int points, float* out);
 

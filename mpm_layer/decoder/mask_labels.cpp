@@ -10,8 +10,8 @@
 namespace mpm::decoder {
 namespace {
 
-// Of a tile: enough rows that most source rows are used several times, and columns whose rows of masks and
-// scores stay in a level-2 cache.
+// The size of a tile: enough rows that most source rows are used several times, and few enough columns that
+// their masks and scores stay in a level-2 cache.
 constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kTileFloats = 1 << 18;
 
@@ -28,7 +28,8 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// A thread's memory. Two rows of the masks wait in it, each as rows of queries or of classes.
+// The temporary memory of a thread. It keeps two rows of the masks: stretched for each query, or as scores of
+// each class.
 struct MaskLabels::Scratch {
     struct Row {
         int index = -1;
@@ -82,7 +83,7 @@ MaskLabels::Columns MaskLabels::columnsOf(const Tile& tile) const {
     return columns;
 }
 
-// Softmax over all classes, of which the last one, "no object", is then left out.
+// Computes the softmax over all classes, and leaves out the last class, "no object".
 void MaskLabels::setProbabilities(const float* logits) {
     const size_t size = kernels::paddedSize(m_shape.classes, m_probabilityStride);
     float* const to = m_probabilities.reserve(size);

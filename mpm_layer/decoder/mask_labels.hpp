@@ -1,5 +1,5 @@
-// Classes of pixels from masks and classes of queries, tile by tile: neither masks nor scores of the whole
-// image are ever there.
+// Finds the classes of pixels from masks and classes of queries, tile by tile: no masks or scores of the size
+// of the image are stored.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@ class MaskLabels {
 public:
     MaskLabels(const MaskLabelsShape& shape, bool sigmoidFirst);
 
-    /// Takes a piece of a row of the image.
+    /// Receives a piece of a row of the image.
     using Write = std::function<void(int row, int column, int count, const int* labels, const float* scores)>;
 
-    /// masks [queries, rows, columns] and logits [queries, classes + 1] of an image. Pieces come in any
-    /// order and on several threads.
+    /// Labels an image: masks [queries, rows, columns] and logits [queries, classes + 1]. Writes pieces in
+    /// any order and on several threads.
     void run(const float* masks, const float* logits, const Write& write);
 
 private:
@@ -34,19 +34,20 @@ private:
         cv::Range rows;
         int column = 0, columns = 0;
     };
-    /// What belongs to a tile's columns.
+    /// The data for the columns of a tile.
     struct Columns {
         kernels::Runs runs;
-        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks that are needed at all
+        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks that are needed
     };
     struct Scratch;
 
     Tile tile(int index) const;
     Columns columnsOf(const Tile& tile) const;
     void setProbabilities(const float* logits);
-    /// Labels and scores of a row of a tile, in the scratch memory.
+    /// Computes labels and scores of a row of a tile, in `scratch`.
     void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
-    /// What all rows between the same two rows of the masks share: masks stretched across, or scores.
+    /// Returns the data of a row of the masks, stretched across or as scores. All rows of the image between
+    /// the same two rows of the masks share it; the data of row `other` is kept.
     const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;
     void stretchMasks(const Columns& columns, int row, float* to) const;
     void scoreMasks(const Columns& columns, int row, Scratch& scratch, float* to) const;

@@ -11,7 +11,7 @@
 namespace mpm::decoder {
 namespace {
 
-// The n-th of some rows, or of all.
+// Returns the n-th of some rows, or of all rows.
 size_t rowAt(const std::vector<int>* some, int n) {
     return static_cast<size_t>(some ? (*some)[static_cast<size_t>(n)] : n);
 }
@@ -49,7 +49,7 @@ void multiplyRows(const float* rows, int all, const std::vector<int>* some,
 
 namespace {
 
-constexpr int kGrain = 1 << 14;  // values that are worth a turn of a thread
+constexpr int kGrain = 1 << 14;  // values that are enough work for a thread
 
 float largest(const float* scores, int count) {
     float best = -std::numeric_limits<float>::infinity();

@@ -1,4 +1,5 @@
-// Content-aware token sharing: one token for four neighbouring patches, where a policy finds one class.
+// Content-aware token sharing: a single token for four neighbouring patches (a superpatch), if a policy finds
+// a single class there.
 #pragma once
 
 #include <mutex>
@@ -8,7 +9,7 @@
 
 namespace mpm {
 
-/// Settings of one MpmShare, which its handle writes and the layer reads.
+/// Settings of an MpmShare: its handle writes them, the layer reads them.
 class SharingControl {
 public:
     /// `grid`: columns and rows of superpatches.
@@ -18,7 +19,7 @@ public:
     int shared() const;
     void setShared(int count);
     void setScores(const std::vector<cv::Mat>& scores);
-    /// Of each image of a batch; empty: those of the policy.
+    /// Returns the scores of each image of a batch; empty: the scores of the policy are used.
     std::vector<cv::Mat> scores(int images) const;
 
 private:
@@ -30,15 +31,15 @@ private:
 
 namespace decoder {
 
-/// Channel 1 minus channel 0 of `policy` [2, superpatches].
+/// Returns channel 1 minus channel 0 of `policy` [2, superpatches].
 std::vector<float> policyScores(const float* policy, int superpatches);
 
-/// The `count` superpatches with the highest score, in ascending order; the lowest index wins ties. NaN is
-/// below all others.
+/// Returns the `count` superpatches with the highest scores, in ascending order; the lowest index wins ties.
+/// NaN is below all numbers.
 std::vector<int> sharedSuperpatches(const std::vector<float>& scores, int count);
 
-/// The cluster of each of rows x columns patches: each of the `shared` superpatches is one. Ids count
-/// clusters from the first patch on, row by row.
+/// Returns the cluster of each of rows x columns patches; a superpatch in `shared` is a single cluster. Ids
+/// count clusters from the first patch, row by row.
 std::vector<int> sharedMap(const std::vector<int>& shared, int rows, int columns);
 
 }  // namespace decoder

@@ -10,7 +10,7 @@
 namespace mpm::decoder {
 namespace {
 
-constexpr size_t kTurn = size_t{1} << 14;  // elements that are worth a turn of a thread
+constexpr size_t kTurn = size_t{1} << 14;  // elements that are enough work for a thread
 constexpr size_t kLine = 16;               // floats of a cache line
 constexpr size_t kLinesAbreast = 4;        // lines of a row that a thread reads one after the other
 
@@ -18,9 +18,9 @@ int grainOf(size_t elements) {
     return static_cast<int>(std::max<size_t>(1, kTurn / std::max<size_t>(1, elements)));
 }
 
-// A square of lines, or less at the edges. If lines are a power of two apart they share a few sets of the
-// cache, so each is read and written once. They lie in as many pages as there are lines, which the processor
-// does not prefetch: the square does, its own output and the input of the square below.
+// Transposes a square of kLine x kLine floats, or a smaller part at the edges. Lines a power of two apart
+// share a few sets of the cache, so each line is read and written only once. Each line is in another page,
+// which the processor does not prefetch: the square prefetches its output and the input of the square below.
 void turnSquare(const float* from, size_t fromStep, float* to, size_t toStep, size_t rows, size_t columns) {
     float square[kLine][kLine];
     if (rows == kLine && columns == kLine) {
@@ -67,7 +67,7 @@ void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& o
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)
         steps[k - 1] = steps[k] * static_cast<size_t>(sizes[k]);
-    std::vector<Axis> axes;  // from the last one of the result on
+    std::vector<Axis> axes;  // from the last axis of the result to the first
     size_t step = 1;
     for (size_t k = order.size(); k-- > 0;) {
         const auto extent = static_cast<size_t>(sizes[order[k]]);
@@ -113,7 +113,8 @@ void Transpose::copyRuns(const float* from, float* to) const {
 }
 
 void Transpose::turnTiles(const float* from, float* to) const {
-    // Columns of a task: all entries of the result's last axis, of a few lines of the input's.
+    // The columns of a task, a few lines of the last axis of the input, with all entries of the last axis of
+    // the result.
     constexpr size_t kColumns = kLinesAbreast * kLine;
     const size_t tasks = (m_first + kColumns - 1) / kColumns;
     const auto turn = [&](int k) {

@@ -1,4 +1,4 @@
-// Elements in another order of axes.
+// Copies elements to another order of axes.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace mpm::decoder {
 
-/// Axis k of the result is axis order[k] of `sizes`. Throws if `order` does not name every axis once, or
-/// where the elements do not fit a size_t.
+/// Axis k of the result is axis order[k] of `sizes`. Throws if `order` does not name every axis once, or if
+/// the number of elements does not fit a size_t.
 class Transpose {
 public:
     Transpose(const std::vector<int>& sizes, const std::vector<int>& order);
@@ -16,14 +16,14 @@ public:
     void run(const float* from, float* to) const;
 
 private:
-    /// Of axes that are neither one of the two that are last: its extent, and the elements between its
-    /// entries.
+    /// An outer axis, which is last neither in the input nor in the result: its extent, and the elements
+    /// between its entries.
     struct Axis {
         size_t extent, from, to;
     };
 
     void addAxes(const std::vector<int>& sizes, const std::vector<int>& order);
-    /// Where entry `index` of the outer axes begins.
+    /// Finds where entry `index` of the outer axes begins.
     void find(size_t index, size_t& from, size_t& to) const;
     void copyRuns(const float* from, float* to) const;
     void turnTiles(const float* from, float* to) const;
@@ -31,10 +31,10 @@ private:
     std::vector<int> m_sizes;
     std::vector<Axis> m_outer;
     size_t m_count = 1;  ///< of entries of the outer axes
-    // The last axis of the result and that of the input. Where they are one, its elements are copied as a
-    // run.
+    // The last axis of the result, and the last axis of the input. If they are the same axis, its elements
+    // are copied as a run.
     size_t m_last = 1, m_lastFrom = 1;  ///< extent, and elements between its entries in the input
-    size_t m_first = 1, m_firstTo = 0;  ///< likewise, in the result; without an extent: they are one
+    size_t m_first = 1, m_firstTo = 0;  ///< for the input's last axis, in the result; m_firstTo 0: same axis
 };
 
 }  // namespace mpm::decoder

@@ -6,7 +6,7 @@
 namespace mpm {
 namespace {
 
-// Auto is the GPU of that number if it is usable; an explicit request for the GPU throws the reason if not.
+// For Auto: the GPU of this number if it is usable, else the CPU. Only an explicit request for a GPU throws.
 std::shared_ptr<const Backend> bestBackend(int index) {
     try {
         return cudaBackend(index);

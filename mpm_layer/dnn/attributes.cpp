@@ -10,7 +10,7 @@ namespace {
 using cv::dnn::DictValue;
 using cv::dnn::LayerParams;
 
-// False for text, for values that are not finite and for values outside of the range.
+// Reads a whole number. Returns false for text, and for values that are not finite, whole and within range.
 bool readWhole(const DictValue& value, int index, int lowest, int highest, int& result) {
     if (value.isString()) return false;
     if (value.isReal()) {

@@ -1,5 +1,5 @@
-// Attributes of an operator as a model file gives them. A value that is no number, or is out of its range,
-// is rejected by name: a cast would turn it into another one.
+// Reads the attributes of an operator from a model file. A value that is not a number, or is out of range, is
+// rejected with the attribute's name: a cast would turn it into another value.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace mpm::dnn {
 
-/// Numbers of blocks, as a schedule may name them.
+/// Largest block number.
 constexpr int kMostBlocks = 9999;
-/// Class, distillation and register tokens in front of an image's own.
+/// Limit of class, distillation and register tokens of an image.
 constexpr int kMostSpecialTokens = 65535;
 
 int wholeAttribute(const cv::dnn::LayerParams& params, const char* name, int fallback, int lowest,
                    int highest);
-/// Empty if it is absent.
+/// Empty if the attribute is absent.
 std::vector<int> wholeAttributes(const cv::dnn::LayerParams& params, const char* name, int lowest,
                                  int highest);
-/// False if it is absent; else 0 or 1.
+/// The file's value must be 0 or 1; false if the attribute is absent.
 bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
-/// Finite; `lowest` may be minus infinity.
+/// The number must be finite. `lowest` may be minus infinity.
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
-/// Attributes `epsilon` and `norm` behind a prefix; an absent one is as in `usual`.
+/// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
 std::string textAttribute(const cv::dnn::LayerParams& params, const char* name, const std::string& fallback);
 
-/// "mpm: MpmResize: name must be expected".
+/// Throws "mpm: MpmResize's attribute NAME must be EXPECTED".
 [[noreturn]] void rejectAttribute(const cv::dnn::LayerParams& params, const char* name,
                                   const std::string& expected);
 

@@ -35,7 +35,7 @@ private:
     decoder::GridSampling m_sampling;
 };
 
-/// A convolution with what follows it.
+/// A convolution, with bias, residual and activation.
 class ConvLayer : public SmallLayer {
 public:
     explicit ConvLayer(const cv::dnn::LayerParams& params);
@@ -46,7 +46,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    enum class Residual { None, First, Last };  ///< before the activation, behind it
+    enum class Residual { None, First, Last };  ///< First: before the activation, Last: after it
 
     size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
     cpu::ConvShape shapeFrom(const std::vector<Sizes>& operands) const;
@@ -56,15 +56,15 @@ private:
     const int m_groups;
     const kernels::Activation m_activation;
     Residual m_residual;
-    bool m_rectified;  ///< negative values of the input count as zero
-    bool m_followsEncoder;
+    bool m_rectified;       ///< negative values of the input count as zero
+    bool m_followsEncoder;  ///< has the precision of the encoder
     std::optional<cpu::ConvWeights> m_weights;
-    Precision m_precision = Precision::F32;  ///< that was wanted
-    cv::Mat m_packed;                        ///< what the weights were packed from
+    Precision m_precision = Precision::F32;  ///< as requested for m_weights
+    cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution that makes a window of the output from each pixel: a product and a shuffle if the
-/// kernel is the window, else a convolution for each pixel of the window.
+/// A transposed convolution that makes a window of the output from each pixel. If the kernel has the size of
+/// the window, a product and a shuffle compute it, else a convolution for each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -84,16 +84,16 @@ private:
     void computePhases(const cv::Mat& x, int outs, const cv::Mat& bias, float* out) const;
 
     const cv::Size m_window, m_kernel;
-    const std::vector<int> m_padding;  ///< rows and columns of the kernel in front of the output
+    const std::vector<int> m_padding;  ///< rows and columns of the kernel before the output's first pixel
     const kernels::Activation m_activation;
     const bool m_followsEncoder;
     std::optional<cpu::LeftRows>
-        m_rows;                ///< of the weight, in the precision of the backbone before the layer, or f32
-    kernels::Buffer m_memory;  ///< of m_rows
+        m_rows;                ///< rows of the weight, in the precision of the backbone before, or f32
+    kernels::Buffer m_memory;  ///< memory of m_rows
     std::vector<cpu::ConvWeights> m_phases;  ///< by pixel of the window
-    Precision m_precision = Precision::F32;  ///< that was wanted
+    Precision m_precision = Precision::F32;  ///< as requested for the weights
     int m_depth = 0;
-    cv::Mat m_packed;  ///< what the weights were packed from
+    cv::Mat m_packed;  ///< the matrix that the weights were packed from
 };
 
 class ShareLayer : public SmallLayer {
@@ -134,7 +134,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// The index of the data among the operands: a constant follows the runtime input.
+    /// Returns the index of the data among the operands: constants follow runtime inputs.
     static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 
@@ -148,12 +148,12 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Value, offsets, logits, reference.
+    /// `operands`: value, offsets, logits, reference.
     decoder::DeformableShape checkedShape(const std::vector<Sizes>& operands) const;
 
     int m_heads, m_points;
     std::vector<cv::Size> m_levels;
-    int m_positions = 0;  ///< of all levels
+    int m_positions = 0;  ///< sum over all levels
 };
 
 class MaskLabelsLayer : public SmallLayer {
@@ -183,7 +183,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    bool m_reversed;  ///< the second operand is the left one
+    bool m_reversed;  ///< the second operand is the left matrix
 };
 
 }  // namespace mpm::dnn

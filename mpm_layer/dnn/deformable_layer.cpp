@@ -7,7 +7,7 @@
 namespace mpm::dnn {
 namespace {
 
-// More than any model has, and few enough for a thread's tile.
+// Limits: no model has more, and a thread's tile has room for them.
 constexpr int kMostHeads = 65535, kMostPoints = 1024;
 constexpr size_t kMostLevels = 64;
 
@@ -75,7 +75,7 @@ std::vector<Sizes> DeformableLayer::outputSizes(const std::vector<Sizes>& operan
     return {{operands[0][0], operands[2][1], operands[0][2]}};
 }
 
-// Four corners of each sample.
+// Counts 2 operations for each of the four corners of a sample.
 int64 DeformableLayer::operations(const std::vector<Sizes>&, const Sizes& output) const {
     return checkedProduct<int64>(2, 4, checkedTotal<int64>(output), m_levels.size(), m_points);
 }

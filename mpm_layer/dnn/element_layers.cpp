@@ -38,7 +38,7 @@ const std::map<std::string, float (*)(float)>& functions() {
     return all;
 }
 
-// Those that products apply too.
+// Functions that products can apply as activations.
 const std::map<std::string, kernels::Activation>& activations() {
     using kernels::Activation;
     static const std::map<std::string, Activation> all{
@@ -47,7 +47,7 @@ const std::map<std::string, kernels::Activation>& activations() {
 }
 
 std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
-    // A number without axes counts as a row of one.
+    // A number without axes counts as a row of one element.
     std::vector<int> shape(std::max<size_t>({a.size(), b.size(), 1}), 1);
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
@@ -131,7 +131,7 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
     if (m_operation == "div") combine(o, to, [](float x, float y) { return x / y; });
     if (m_operation == "pow")
         combine(o, to, [](float x, float y) { return y == 2 ? x * x : std::pow(x, y); });
-    // NaN of either operand stays.
+    // If either operand is NaN, the result is NaN.
     if (m_operation == "min") combine(o, to, [](float x, float y) { return x < y || std::isnan(x) ? x : y; });
     if (m_operation == "max") combine(o, to, [](float x, float y) { return x > y || std::isnan(x) ? x : y; });
 }
@@ -185,7 +185,7 @@ namespace {
 
 constexpr int kRowsPerTask = 16;
 
-// A row of one class between two source rows.
+// Interpolates a row of a class between two source rows.
 void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
     const float* low = plane + static_cast<size_t>(tap.index) * width;
     const float* high = plane + static_cast<size_t>(tap.next) * width;

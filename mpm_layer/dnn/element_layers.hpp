@@ -1,5 +1,5 @@
-// MpmArithmetic and MpmFunction: element by element, with numpy's broadcasting. MpmTranspose: in another
-// order.
+// MpmArithmetic and MpmFunction work element by element, with numpy's broadcasting. MpmTranspose reorders
+// axes. MpmResize enlarges images.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    float (*m_function)(float) = nullptr;  ///< null: the activation
+    float (*m_function)(float) = nullptr;  ///< null: m_activation is used
     kernels::Activation m_activation = kernels::Activation::None;
 };
 
@@ -58,8 +58,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    int m_rows, m_columns;          ///< the whole is enlarged to
-    int m_cropRows, m_cropColumns;  ///< rows and columns of it, from the corner, that are the output
+    int m_rows, m_columns;          ///< size of the enlarged image
+    int m_cropRows, m_cropColumns;  ///< size of the output, its upper left part
     bool m_alignCorners;
     bool m_argmax;
 };

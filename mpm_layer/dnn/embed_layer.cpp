@@ -14,7 +14,8 @@
 namespace mpm::dnn {
 namespace {
 
-// Channels first, as a convolution leaves them: a strided read of each token, written once.
+// Adds tokens with channels first (a convolution's output): reads each token with strides, and writes it
+// once.
 void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end, float* to) {
     for (int t = begin; t < end; ++t) {
         for (int c = 0; c < dim; ++c)
@@ -33,7 +34,7 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// The same for every image.
+// Copies the table to every image.
 void layTable(const cv::Mat& table, cv::Mat& out) {
     for (int b = 0; b < out.size[0]; ++b)
         parallelCopy(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
@@ -59,21 +60,21 @@ public:
     int tokens() const { return m_tokens; }
     int columns() const { return m_columns; }
 
-    /// Channel by channel, row by row, the order of the weights of a convolution.
+    /// Copies a patch channel by channel, row by row: the order of a convolution's weights.
     void gather(int image, int token, float* to) const {
         eachRow(image, token, [&](const float* from) {
             to = std::copy_n(from, m_patch.width, to);
             return true;
         });
     }
-    /// Whether a token has the same bits in `other` images of the same size.
+    /// Whether a patch has the same bits in `other`, whose images have the same size.
     bool samePatch(const PatchGrid& other, int image, int token) const {
         return eachRow(image, token, [&](const float* row) {
             const float* const others = other.m_images.ptr<float>() + (row - m_images.ptr<float>());
             return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
-    /// Whether tokens first..end-1, whole rows of patches, have the same bits.
+    /// Whether patches first..end-1, which are whole rows of patches, have the same bits.
     bool sameRows(const PatchGrid& other, int image, int first, int end) const {
         return eachBand(image, first, end, [&](size_t at, size_t count) {
             return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
@@ -88,7 +89,7 @@ public:
     }
 
 private:
-    /// Stops where visit(pixels) of a row of a patch returns false.
+    /// Calls visit(pixels) for each row of a patch; stops if it returns false.
     template <class Visit>
     bool eachRow(int image, int token, const Visit& visit) const {
         const int top = token / m_columns * m_patch.height;  // fits: a row of the image
@@ -100,11 +101,11 @@ private:
         }
         return true;
     }
-    /// visit(offset, count) for the pixels of each channel.
+    /// Calls visit(offset, count) for the pixels of each channel; stops if it returns false.
     template <class Visit>
     bool eachBand(int image, int first, int end, const Visit& visit) const {
         const int top = first / m_columns * m_patch.height;             // fits: a row of the image
-        const int height = (end - first) / m_columns * m_patch.height;  // fits: as many of its rows
+        const int height = (end - first) / m_columns * m_patch.height;  // fits: rows of the image
         for (int c = 0; c < m_images.size[1]; ++c) {
             const float* const pixels = m_images.ptr<float>(image, c, top);
             if (!visit(pixels - m_images.ptr<float>(), static_cast<size_t>(height) * m_images.size[3]))
@@ -141,7 +142,7 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
     return {{x[0], table[0], dim}};
 }
 
-// The model's number of patches, if it is known, so that a smaller image is rejected.
+// Whether the patches fit the table. Throws if the model requires another number: a smaller image would fit.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,
@@ -195,7 +196,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // Without a norm before the scores, as in DEIMv2, an error here is as large as the largest token.
+    // Networks that select stay in f32: without a norm before the scores, as in DEIMv2, an error in bf16 is
+    // as large as the largest token.
     const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
@@ -209,7 +211,7 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
     return true;
 }
 
-// visit(image, first, end) for tokens of whole rows of patches, in parallel.
+// Calls visit(image, first, end) for tokens of whole rows of patches, in parallel.
 template <class Visit>
 void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
     if (grid.tokens() == 0) return;
@@ -222,7 +224,7 @@ void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit
     });
 }
 
-// The patches of some tokens, multiplied and added to the table's rows.
+// Multiplies the patches of some tokens, and adds the table's rows.
 void EmbedLayer::project(const PatchGrid& grid, int image, const std::vector<int>& tokens,
                          const cv::Mat& table, cv::Mat& out) const {
     static thread_local kernels::Buffer memory, scratch;
@@ -245,7 +247,7 @@ void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Ma
         m_tokens.create(out.dims, out.size.p, CV_32F);
         layTable(table, m_tokens);
     }
-    cv::Mat tokens = std::exchange(m_tokens, {});  // if this fails, no tokens are known
+    cv::Mat tokens = std::exchange(m_tokens, {});  // if a product fails, no tokens are known
     const PatchGrid grid(input, m_patch);
     PatchGrid before(m_images, m_patch);
     eachRowOfPatches(grid, input.size[0], [&](int image, int first, int end) {

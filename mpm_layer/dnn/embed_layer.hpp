@@ -1,4 +1,4 @@
-// MpmEmbed: patches, or an image, to the tokens that enter an encoder.
+// MpmEmbed turns patches, or an image, into the tokens that enter an encoder.
 #pragma once
 
 #include <vector>
@@ -26,21 +26,21 @@ private:
     void eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const;
     void project(const PatchGrid& grid, int image, const std::vector<int>& tokens, const cv::Mat& table,
                  cv::Mat& out) const;
-    /// Where an encoder reuses `out`: patches of the same bits are not multiplied again.
+    /// If an encoder that reuses reads `out`: projects, but multiplies only patches whose bits changed.
     void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
-    /// The weights of the next products. False if they are those of the forward before.
+    /// Packs the weights of the next products. Returns false if they are already packed.
     bool pack(const cv::Mat& weight, bool constant);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 
     bool fits(int tokens, int rows) const;
 
     int m_first;                 ///< row of the first patch
-    int m_patches;               ///< how many there must be; negative where the model leaves it open
-    cv::Size m_patch;            ///< of an image; empty if the input is patches
-    cpu::Linear m_weights;       ///< in the precision of the backbone behind the layer
-    int m_depth = 0;             ///< of the weights
-    cv::Mat m_packed;            ///< what the weights were packed from
-    cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty if there are none
+    int m_patches;               ///< required number of patches; negative if the model leaves it open
+    cv::Size m_patch;            ///< in pixels; empty if the input is patches
+    cpu::Linear m_weights;       ///< bf16 if the backbone after the layer has it, unless a layer selects
+    int m_depth = 0;             ///< rows of the weights
+    cv::Mat m_packed;            ///< the matrix that m_weights was packed from
+    cv::Mat m_images, m_tokens;  ///< of the forward before, for projectAgain(); empty if not known
 };
 
 }  // namespace mpm::dnn

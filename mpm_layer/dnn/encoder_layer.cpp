@@ -67,7 +67,7 @@ EncoderInputs readInputs(const cv::dnn::LayerParams& params) {
 }
 
 void readChain(const cv::dnn::LayerParams& params, EncoderConfig& config) {
-    if (!config.merges) return;  // a decoder is in no chain
+    if (!config.merges) return;  // a decoder is never in a chain
     config.chain = textAttribute(params, "chain", "");
     if (params.has("chain_blocks"))
         config.chainBlocks = wholeAttribute(params, "chain_blocks", 0, 1, kMostBlocks + 1);
@@ -142,8 +142,8 @@ int EncoderLayer::outputType(int index) const {
 }
 
 int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>&) const {
-    // Counts the products of all tokens: 2 operations for each weight and token, and the two products
-    // of attention.
+    // Counts the products of all tokens, without merging: 2 operations for each weight and token, and the two
+    // products of attention.
     if (in.empty() || in[0].size() != 3) return 0;
     const auto tokens = checkedProduct<int64>(in[0][0], in[0][1]);
     int64 weights = 0;
@@ -156,7 +156,7 @@ int64 EncoderLayer::getFLOPS(const std::vector<Shape>& in, const std::vector<Sha
 }
 
 std::vector<MergeMap> EncoderLayer::readMaps(const cv::Mat& given, const cv::Mat& tokens) const {
-    if (tokens.dims != 3) return {};  // which the runner rejects
+    if (tokens.dims != 3) return {};  // the runner rejects such tokens
     const int images = tokens.size[0], count = imageTokens(tokens.size[1]);
     if (given.dims != 2 || given.size[0] != images || given.size[1] != count) {
         CV_Error(cv::Error::StsUnmatchedSizes,
@@ -179,7 +179,7 @@ void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
                  cv::format("mpm: MpmEncoder names %d inputs but has %d; weights are missing or named twice",
                             static_cast<int>(names.size()), static_cast<int>(in.size() + blobs.size())));
     }
-    // OpenCV 4.x keeps constants in `blobs`, the 5.x engine among the inputs.
+    // OpenCV 4.x keeps constants in `blobs`, the new engine of 5.x among the inputs.
     const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
     if (!m_runner->hasWeights()) {
         NamedWeights weights;

@@ -13,7 +13,7 @@ namespace mpm::dnn {
 /// The operator's inputs: runtime inputs first, then weights.
 struct EncoderInputs {
     std::vector<std::string> names;
-    size_t map = 0, keyBias = 0;  ///< where they are among the inputs; 0 if they are absent
+    size_t map = 0, keyBias = 0;  ///< index among the inputs; 0 if absent
     size_t firstWeight = 1;
 };
 
@@ -35,7 +35,7 @@ private:
 
     EncoderInputs m_inputs;
     EncoderConfig m_config;
-    std::shared_ptr<EncoderControl> m_control;  ///< of the chain
+    std::shared_ptr<EncoderControl> m_control;  ///< shared by the chain
     std::shared_ptr<EncoderRunner> m_runner;
 };
 

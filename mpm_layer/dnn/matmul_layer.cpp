@@ -12,10 +12,10 @@
 namespace mpm::dnn {
 namespace {
 
-// The leading axes of both operands, and how to walk over them.
+// The leading axes of both operands, and the steps from matrix to matrix along each axis.
 struct Batches {
     std::vector<int> lead;
-    std::vector<size_t> stepsA, stepsB;  // in matrices
+    std::vector<size_t> stepsA, stepsB;  // counted in matrices
     size_t matricesA = 1, matricesB = 1;
 
     Batches(const Sizes& a, const Sizes& b) {
@@ -43,7 +43,7 @@ struct Batches {
 
     size_t count() const { return checkedTotal<size_t>(lead); }
 
-    // An operand with fewer matrices along an axis is repeated.
+    // Returns the matrices of a product. An operand with fewer matrices along an axis is repeated.
     std::pair<size_t, size_t> at(size_t index) const {
         size_t a = 0, b = 0;
         for (size_t k = lead.size(); k-- > 0;) {
@@ -59,7 +59,7 @@ private:
     std::vector<int> m_extentA, m_extentB;
 };
 
-// Few rows with many columns, such as masks of queries with pixels: threads divide the columns.
+// Multiplies few rows with many columns, such as masks of queries with pixels: threads divide the columns.
 void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
     const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
     kernels::Buffer memory;
@@ -119,7 +119,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         return;
     }
     parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {
-        kernels::Buffer left(padded);  // whole row groups are read
+        kernels::Buffer left(padded);  // the product reads whole groups of rows
         std::fill_n(left.data(), padded, 0.f);
         for (int k = range.start; k < range.end; ++k) {
             const auto [ia, ib] = batches.at(k);

@@ -14,8 +14,8 @@ int specialTokens(const cv::dnn::LayerParams& params) {
     return wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens);
 }
 
-// These layers have no handle: the process and the environment choose, and a device that is not there is an
-// error.
+// Returns the backend that the C interface or the environment names, since these layers have no handle. A
+// missing device is an error.
 std::shared_ptr<const Backend> chosenBackend() {
     Settings settings = processSettings();
     settings.deviceFromEnvironment();
@@ -35,7 +35,7 @@ void checkFloats(const cv::Mat& tokens, const char* layer) {
         CV_Error(cv::Error::StsBadArg, std::string("mpm: ") + layer + " takes tokens as f32 only");
 }
 
-// Special rows in front, zeros behind the merged ones. Returns the places of the merged ones.
+// Copies the special rows, and writes zeros after the merged rows. Returns the place of the merged rows.
 float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
                    float* out) {
     std::copy_n(from, special * dim, out);
@@ -65,7 +65,8 @@ void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
                    [&](const std::vector<MergeMap>& maps) { return place(tokens, maps, out); });
 }
 
-// All but the merged rows is written here: how large the outputs are, the maps decide.
+// Resizes the outputs, whose sizes depend on the maps, and writes all values except the merged rows. Returns
+// the places of the merged rows.
 std::vector<float*> MergeLayer::place(const cv::Mat& tokens, const std::vector<MergeMap>& maps,
                                       std::vector<cv::Mat>& out) const {
     const int images = tokens.size[0], count = tokens.size[1] - m_special, dim = tokens.size[2];

@@ -1,4 +1,5 @@
-// Only in the shared library: a program that merely loads it (LD_PRELOAD, ctypes) has the operators.
+// Registers the operators when the shared library is loaded: with LD_PRELOAD or ctypes, nothing else is
+// called.
 #include <mpm/mpm.hpp>
 
 namespace {

@@ -1,6 +1,6 @@
-// Everything that differs between the versions of OpenCV's dnn module and their engines. CMake tests for
-// features (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; nothing here asks for a version. Folders
-// outside mpm_layer may include it, so it needs no code of the library.
+// The differences between the versions of OpenCV's dnn module and their engines. CMake tests for features
+// (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; this file never tests the version. Folders outside
+// mpm_layer may include this file, so it needs no code of the library.
 #pragma once
 
 #include <string>
@@ -19,20 +19,20 @@ using Shape = cv::dnn::MatShape;
 #ifdef MPM_OPENCV_INT64
 constexpr int kInteger = CV_64S;
 #else
-constexpr int kInteger = CV_32F;  // every blob is f32 there
+constexpr int kInteger = CV_32F;  // OpenCV 4 stores every blob as f32
 #endif
 constexpr bool kHasInt64 = kInteger != CV_32F;
 
-/// Whether there is an engine with shapes that depend on data.
+/// Whether this OpenCV has an engine with shapes that depend on data.
 #ifdef MPM_OPENCV_DYNAMIC
 constexpr bool kHasDynamicShapes = true;
 #else
 constexpr bool kHasDynamicShapes = false;
 #endif
 
-/// cv::dnn::Layer with the same functions to override in every version. A layer keeps nothing of
-/// getMemoryShapes(), getTypes(), finalize() and reshapeLayer(): forward() reads all sizes from its inputs.
-/// So the order of these calls does not matter.
+/// cv::dnn::Layer with the same functions to override in every version. A layer keeps no sizes from
+/// getMemoryShapes(), getTypes(), finalize() and reshapeLayer(): forward() reads all sizes from its inputs,
+/// so the order of these calls does not matter.
 class VersionedLayer : public cv::dnn::Layer {
 public:
     explicit VersionedLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
@@ -77,13 +77,13 @@ protected:
     virtual int outputType(int /*index*/) const {
         return CV_32F;
     }
-    /// Output shapes may depend on values, if the engine supports that.
+    /// Whether output shapes depend on values, if the engine supports that.
     virtual bool shapesDependOnData() const {
         return false;
     }
     virtual void run(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
-    /// The place at which an engine keeps its pointer to the network of the layer; null if none does.
+    /// Returns the address where an engine keeps its pointer to the layer's network; null if no engine does.
     const void* const* networkPointer() {
 #ifdef MPM_OPENCV_NETWORK_POINTER
         netimpl = nullptr;  // only the new engine sets it
@@ -92,8 +92,7 @@ protected:
         return nullptr;
 #endif
     }
-    /// Whether the engine has constants among the inputs, outputs of any size, and only the outputs that are
-    /// connected.
+    /// Whether the engine passes constants as inputs, and only connected outputs, which may have any size.
     bool hasDynamicEngine() const {
 #ifdef MPM_OPENCV_DYNAMIC
         return !this->inputs.empty();  // only that engine names a layer's inputs
@@ -101,7 +100,7 @@ protected:
         return false;
 #endif
     }
-    /// Whether the engine has a constant at this input. If in doubt, it has none.
+    /// Whether the engine passes a constant at this input; false if in doubt.
     bool isConstantInput([[maybe_unused]] size_t index) const {
 #ifdef MPM_OPENCV_CONSTANTS
         struct Network : cv::dnn::Net {
@@ -114,7 +113,7 @@ protected:
         return false;
 #endif
     }
-    /// True if run() must give each output its shape itself, by resize().
+    /// Whether run() must set the shape of each output, by resize().
     bool canResize() const {
         return shapesDependOnData() && hasDynamicEngine();
     }
@@ -127,16 +126,17 @@ protected:
     }
 };
 
-/// Winograd's convolutions lose two digits. The large ones of a network with our encoder are ours.
+/// Disables Winograd's convolutions, which lose two digits. In a network with our encoder, the large
+/// convolutions are ours anyway.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
 #endif
 }
 
-/// To call before an input of the same shape as the last. If the number of tokens changes, the engine with
-/// dynamic shapes may keep the old inner sizes, and its results are wrong (OpenCV 5.0). An input of another
-/// shape in between makes it update the sizes.
+/// To call before an input of the same shape as the last input. If the number of tokens changes, the engine
+/// with dynamic shapes may keep the old inner sizes, and its results are wrong (OpenCV 5.0). An input of
+/// another shape in between makes it update the sizes.
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC
@@ -145,10 +145,10 @@ inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] cons
 #endif
 }
 
-/// What a layer reads and writes: numbers that the engine with dynamic shapes gives; none in other engines.
+/// Inputs and outputs of a layer, numbered by the engine with dynamic shapes; empty in other engines.
 struct LayerValues {
     std::vector<int> inputs, outputs;
-    bool readsImage = false;  ///< an input of the network
+    bool readsImage = false;  ///< an input of the layer is an input of the network
 };
 
 inline LayerValues valuesOf([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] int layer) {
@@ -167,7 +167,7 @@ inline LayerValues valuesOf([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]]
 
 inline cv::dnn::Net readOnnx(const std::string& path) {
 #ifdef MPM_OPENCV_ENGINE_AUTO
-    // The new engine, which `--form layers` needs; the classic one where the new one lacks an operator.
+    // The new engine, which `--form layers` needs; the classic engine if the new engine lacks an operator.
     return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
 #else
     return cv::dnn::readNetFromONNX(path);

@@ -9,7 +9,7 @@
 namespace mpm::dnn {
 namespace {
 
-// In a shape of any version of OpenCV.
+// Iterates over a shape of any version of OpenCV.
 struct SizesOf {
     const Shape& shape;
 
@@ -58,7 +58,7 @@ std::vector<int> readIntegers(const cv::Mat& from, const char* what) {
     std::vector<int> values(whole.total());
     const auto convert = [&](const auto* data) {
         for (size_t i = 0; i < values.size(); ++i) {
-            // Outside of int, NaN and fractions become -1, which no map may hold.
+            // Values out of range, NaN and fractions become -1, which is invalid in every map.
             const double v = static_cast<double>(data[i]);
             values[i] = v >= 0 && v < 2147483647.0 ? static_cast<int>(data[i]) : -1;
             if (static_cast<double>(values[i]) != v) values[i] = -1;
@@ -90,7 +90,7 @@ bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, 
     out = outputShapes(in);
     for (const Shape& shape : out)
         checkShape(SizesOf{shape}, "mpm: the output of " + printable(type, 80));
-    // The new engine expects exactly the outputs of the node; the others expect all of them.
+    // The new engine expects only the outputs of the node; the other engines expect all of the operator.
     if (hasDynamicEngine() && required > 0 && static_cast<size_t>(required) < out.size())
         out.resize(required);
     return false;
@@ -105,8 +105,8 @@ void PortableLayer::checkShapes(const std::vector<Shape>& in) const {
             rejectShape(SizesOf{shapeOf(m)}, "mpm: a constant of " + printable(type, 80));
 }
 
-// OpenCV 4.x turns vectors into columns on the way: an operator may then see other shapes than those that its
-// outputs were allocated by.
+// Checks shapes again before computing: OpenCV 4.x turns vectors into columns, so an operator may get other
+// shapes than when its outputs were allocated.
 void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<cv::Mat>& out) const {
     const std::vector<Shape> shapes = shapesOf(in);
     checkShapes(shapes);

@@ -1,4 +1,4 @@
-// What all layers have in common: checked shapes, and one call that computes.
+// The base class of all layers: checks shapes, and has a single function that computes.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,10 @@ Shape shapeOf(const cv::Mat& m);
 std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats);
 std::string textOf(const Shape& shape);
 
-/// Writes count integers as the engine has them (f32 or int64) and reads them back, whatever the type.
+/// Write integers in the engine's type (f32 or int64), and read integers of either type or of int32.
 void writeIntegers(const int* values, int count, cv::Mat& to, size_t offset);
 std::vector<int> readIntegers(const cv::Mat& from, const char* what);
 
-/// A layer that knows shapes in and out, and one call that computes.
 class PortableLayer : public VersionedLayer {
 public:
     explicit PortableLayer(const cv::dnn::LayerParams& params);
@@ -27,11 +26,11 @@ public:
     void finalize(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out) override;
 
 protected:
-    /// All outputs of the operator, as large as they can be. Inputs and constants have passed checkShape: the
-    /// product of any sizes of one of them fits an int. Outputs are checked too.
+    /// Returns the largest possible shapes of all outputs. Inputs and constants have passed checkShape(): any
+    /// product of the sizes of a shape fits an int. The caller checks the outputs as well.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
-    /// Outputs are allocated unless canResize(); fewer than outputShapes() where the rest is not connected.
-    /// The shapes are checked as those of outputShapes() are, and each output has its elements.
+    /// Computes the outputs, which are allocated unless canResize(). Unconnected outputs at the end are
+    /// absent. Inputs are checked as for outputShapes(), and each output has the right number of elements.
     virtual void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
     const std::shared_ptr<NetworkPlace>& network() const { return m_network; }

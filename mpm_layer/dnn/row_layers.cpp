@@ -11,7 +11,7 @@
 namespace mpm::dnn {
 namespace {
 
-// A vector has lost its rank on OpenCV 4.x, never its length.
+// Returns the length of a vector. On OpenCV 4.x a vector may be a column, but its length is the same.
 size_t lengthOf(const Sizes& sizes) {
     return checkedTotal<size_t>(sizes);
 }
@@ -62,7 +62,7 @@ void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat
 
 void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, const float* bias,
                                      cv::Mat& out) const {
-    constexpr int kTile = 256;  // pixels that are worth a turn of a thread
+    constexpr int kTile = 256;  // pixels of a task
     const int channels = x.size[1], pixels = checkedProduct<int>(x.size[2], x.size[3]),
               tiles = (pixels + kTile - 1) / kTile;
     parallelFor(checkedProduct<int>(x.size[0], tiles), [&](int t) {
@@ -113,7 +113,7 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
                               results);
         if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
     } catch (...) {
-        m_memory.clear();  // its rows have no results
+        m_memory.clear();  // its new rows have no results
         throw;
     }
 }

@@ -1,5 +1,5 @@
-// MpmLayerNorm and MpmLinear: work on the rows of the last axis, for any number of other axes; a norm also on
-// the channels of images.
+// MpmLayerNorm and MpmLinear work on the rows of the last axis, for any number of other axes; MpmLayerNorm
+// also on the channels of images.
 #pragma once
 
 #include "base/norm_rule.hpp"
@@ -21,7 +21,7 @@ private:
     void normalisePixels(const cv::Mat& x, const float* weight, const float* bias, cv::Mat& out) const;
 
     NormRule m_rule;
-    bool m_channelsFirst;  ///< over the channels of images, not over the last axis
+    bool m_channelsFirst;  ///< normalises the channels of images, not the last axis
 };
 
 class LinearLayer : public SmallLayer {
@@ -35,9 +35,9 @@ protected:
 
 private:
     kernels::PackedWeights m_weights;
-    cv::Mat m_packed;  ///< what the weights were packed from
+    cv::Mat m_packed;  ///< the matrix that m_weights was packed from
     std::vector<float> m_bias;
-    RowMemory m_memory;  ///< if an encoder of the network reuses
+    RowMemory m_memory;  ///< used if an encoder of the network reuses
 };
 
 }  // namespace mpm::dnn

@@ -1,5 +1,5 @@
-// The interface between the encoder and a device. Weights are packed once into an opaque handle; a session is
-// one forward.
+// The interface between the encoder and a device. An opaque handle has packed weights; a session is a
+// forward.
 #pragma once
 
 #include <functional>
@@ -15,40 +15,40 @@
 
 namespace mpm {
 
-/// Weights in a device's own form. Immutable, shared between networks.
+/// Weights in the layout of a device; immutable, and shared between networks.
 class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// Layers that would lose too much in int8 and are computed in f32, where int8 was asked for.
+    /// With int8: layers that would lose too much in int8, and are computed in f32.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
-/// A reduction of the whole batch.
+/// A merge of the whole batch.
 struct StageRequest {
     const Reducer* reducer = nullptr;                ///< decides, unless maps are imposed
-    const std::vector<MergeMap>* imposed = nullptr;  ///< one map for each image, or one for all
+    const std::vector<MergeMap>* imposed = nullptr;  ///< a map for each image, or a single map for all
     int stage = 0;
     int block = 0;
 
-    /// One for each of `images`. Throws if there are neither as many nor one.
+    /// Returns a map for each of `images`. Throws if there is neither a single map nor one for each image.
     std::vector<MergeMap> imposedMaps(int images) const;
 };
 
-/// A batch of images on its way through the blocks: one packed run of rows, no padding.
+/// A forward of a batch: the rows of all images follow each other without padding.
 class Session {
 public:
     virtual ~Session() = default;
     virtual void reduce(const StageRequest& request) = 0;
-    virtual void attend(int block) = 0;  ///< x += attention; blocks count from 0 here
-    virtual void runMlp(int block) = 0;  ///< x += MLP; attend() has done it where they are parallel
-    /// Tokens of the whole image in raster order, [B, E+N+T, D] as the input was. `output` may be written as
-    /// late as by finish() and must stay where it is until then.
+    virtual void attend(int block) = 0;  ///< x += attention; here blocks are counted from 0
+    virtual void runMlp(int block) = 0;  ///< x += MLP; nothing if attend() ran the MLP in parallel
+    /// Outputs the tokens of the whole image in raster order: [B, E+N+T, D], the shape of the input. `output`
+    /// must stay in place until finish(), which may be the first to write it.
     virtual void emit(bool norm, cv::Mat& output) = 0;
-    /// Waits for all of the above; the functions below may be called only then.
+    /// Waits for all functions above; the functions below may be called only after that.
     virtual void finish() = 0;
 
-    virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; `tokens` is the encoder's
+    virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; the encoder adds `tokens`
     virtual double mergeMs() const = 0;
     virtual double restoreMs() const = 0;
 };
@@ -57,13 +57,13 @@ public:
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
-    /// Clusters of the image tokens at entry, one map for each image; empty if there are none. The rows of
-    /// an image follow each other as its clusters are numbered.
+    /// A map for each image: the clusters of the image tokens at entry; empty without input maps. Rows of an
+    /// image have the order of its cluster ids.
     std::vector<MergeMap> maps;
-    const Reducer* reducer = nullptr;  ///< for the data that it needs
-    bool batchIndependent = false;     ///< no image's bits may depend on the others
-    /// Tokens and the outputs of emit() are headers of memory on the device; `stream` is where tokens come
-    /// from.
+    const Reducer* reducer = nullptr;  ///< names the data that stages will need
+    bool batchIndependent = false;     ///< the bits of an image must not depend on the other images
+    /// True: `tokens` and the outputs of emit() are headers of memory on the device, and earlier work in
+    /// `stream` writes the tokens.
     bool onDevice = false;
     void* stream = nullptr;
 };
@@ -72,24 +72,25 @@ struct SessionInput {
 class StreamMemory {
 public:
     virtual ~StreamMemory() = default;
-    /// All rows of the output of a tap, as they were computed last.
+    /// Copies all rows of a tap's output, each as it was last computed.
     virtual void recall(int tap, float* to) const = 0;
 };
 
-/// An image whose rows are computed as its plan says, among those its stream remembers.
+/// An image of which only the rows in its plan are computed; the memory of its stream has the other rows.
 struct RememberedImage {
     StreamMemory* memory = nullptr;
     const FramePlan* plan = nullptr;
 };
 
-/// Told each image's map, says where its merged rows go: map.clusters rows of D, without the special ones.
+/// Gets the map of each image, and returns the address of its merged rows: map.clusters rows of D values,
+/// without special rows.
 using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
 
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual Device device() const = 0;
-    /// The precision that runs for `wanted`; throws if the device cannot compute in it.
+    /// Returns the precision that runs for `wanted`; throws if the device does not support it.
     virtual Precision resolve(Precision wanted) const = 0;
     virtual std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config,
                                                       const NamedWeights& weights,
@@ -98,29 +99,29 @@ public:
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
 
-    /// Room for a stream of `rows` rows. Throws if the device cannot reuse.
+    /// Creates the memory for a stream of `rows` rows. Throws if the device does not support reuse.
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;
-    /// A forward of the rows that are computed again; emit() hands out all rows, those of the memory too.
+    /// Begins a forward of the rows that are computed again. emit() outputs all rows, remembered rows too.
     virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
                                                 std::shared_ptr<const PackedEncoder> weights,
                                                 const SessionInput& input,
                                                 const std::vector<RememberedImage>& images) const = 0;
 
-    /// A merge by mutual pairs of each image of f32 [B, special+N, D], continuous.
+    /// Merges mutual pairs of each image. `tokens`: f32 [B, special+N, D], continuous.
     virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;
-    /// The way back, special rows included: merged [B, special+M, D] to `out` [B, special+N, D], both
-    /// continuous. The maps fit.
+    /// Restores rows, special rows included: `merged` [B, special+M, D] to `out` [B, special+N, D], both
+    /// continuous. The maps must fit.
     virtual void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
                          cv::Mat& out) const = 0;
 };
 
-/// The only switch over devices. Cuda without a usable GPU throws; for Auto, Backend::device() returns the
-/// selected one.
+/// Returns the backend of a device: the only switch over devices. Cuda without a usable GPU throws; for Auto,
+/// Backend::device() returns the selected device.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
-/// Windows and rows behind the image tokens have no kernels on a GPU: Auto takes the CPU.
+/// Selects the CPU for Auto if there are windows or rows after the image tokens, which have no GPU kernels.
 inline Device deviceFor(const EncoderConfig& config, Device wanted) {
     const bool onProcessor = config.trailingTokens > 0 || config.windowed();
     return wanted == Device::Auto && onProcessor ? Device::Cpu : wanted;

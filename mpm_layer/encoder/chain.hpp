@@ -1,5 +1,5 @@
-// Chains: where a network does something between two groups of an encoder's blocks, each group is an
-// MpmEncoder of its own, a segment. All segments share one control, so one schedule and one report.
+// Chains: if a network does something between two groups of an encoder's blocks, each group is a separate
+// MpmEncoder, a segment. All segments share a control, so they have a common schedule and report.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace mpm {
 
-/// Which blocks of a chain are there. An encoder that is in no chain is its only segment.
+/// The segments of a chain that were read so far. An encoder outside of any chain is a single segment.
 class Segments {
 public:
     explicit Segments(const EncoderConfig& first);
 
-    /// Whether a segment that is read next belongs to this chain, not to one of the same name in another
-    /// network: a network has its segments in the order of their blocks.
+    /// Whether the next segment belongs to this chain, not to a chain of the same name in another network: a
+    /// network has its segments in the order of their blocks.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
 
     int count() const { return static_cast<int>(m_ranges.size()); }
-    /// Of all segments.
+    /// Returns the schedules of all segments together.
     const std::vector<int>& schedule() const { return m_schedule; }
     const std::string& method() const { return m_methods.front(); }
     /// Throws if the segments do not cover the chain, overlap, or differ in method or windows.
@@ -35,19 +35,19 @@ private:
 
     std::string m_chain;
     int m_chainBlocks;
-    std::vector<Range> m_ranges;  ///< by their first blocks
+    std::vector<Range> m_ranges;  ///< blocks of each segment, in the order of the first blocks
     std::vector<int> m_schedule;
     std::vector<std::string> m_methods;
     cv::Size m_window, m_grid;
     bool m_sameWindows = true;
 };
 
-/// Ids by representative, from left to right, in every stage. The rows of algm's clusters and of imposed maps
-/// have another order.
+/// Renumbers the clusters of every stage by representative, from left to right: the rows of ALGM's clusters
+/// and of imposed maps have another order.
 void numberByRepresentative(ImageReport& image);
 
-/// Adds the report of a segment to that of the segments before it. Its map is a stage of its own only if it
-/// is not their result.
+/// Adds the report of a segment to that of the segments before it. The segment's input map is an additional
+/// stage only if it differs from their composed map.
 void extendReport(Report& whole, const EncoderConfig& segment, Report part);
 
 }  // namespace mpm

@@ -80,7 +80,7 @@ void checkChain(const EncoderConfig& config) {
     }
 }
 
-// Padding takes memory without any input data for it, so it is limited.
+// Padding takes memory that the size of the input does not limit.
 constexpr int kMostTokensOfPaddedWindow = 16384;
 
 void checkWindows(const EncoderConfig& config) {
@@ -203,7 +203,7 @@ bool ofAllBlocks(const std::string& name) {
     return name == "norm.weight" || name == "norm.bias" || name == "rope.cos" || name == "rope.sin";
 }
 
-// "12.fc1.bias" of an encoder that has block 12: numbers are written without leading zeros.
+// Accepts "12.fc1.bias" if the encoder has block 12. Numbers have no leading zeros.
 bool ofOneBlock(const std::string& name, const EncoderConfig& config) {
     const size_t dot = name.find('.');
     const std::string digits = name.substr(0, dot);
@@ -219,7 +219,7 @@ void require(const std::set<std::string>& given, const std::string& name, const 
     CV_Error(cv::Error::StsObjectNotFound, "mpm: weight " + name + " is missing" + why);
 }
 
-// Names that need each other.
+// Throws if a name is missing that another name needs.
 void requirePairs(const std::set<std::string>& given, const std::string& prefix) {
     const auto pair = [&](const char* one, const char* other) {
         if (given.count(prefix + one) != 0) require(given, prefix + other, "; " + prefix + one + " needs it");

@@ -1,4 +1,4 @@
-// The description of a transformer encoder: its dimensions, its options and its weights by name. See
+// The description of a transformer encoder: dimensions, options and weights by name. See
 // docs/reference/operators.md.
 #pragma once
 
@@ -20,14 +20,14 @@ struct EncoderConfig {
     int firstBlock = 0;
     int heads = 0;
     int specialTokens = 1;
-    int trailingTokens = 0;  ///< behind the image tokens; never merged either
-    int dim = 0;             ///< 0 until the weights are seen
+    int trailingTokens = 0;  ///< after the image tokens; never merged either
+    int dim = 0;             ///< the attribute; 0: as the weights have it
     std::vector<int> schedule;
-    std::string method = "mpm";  ///< as Encoder::setMethod takes it
-    std::vector<int> taps;       ///< blocks after which tokens are handed out
-    std::vector<int> tapNorm;    ///< per tap: with the final norm
-    NormRule norm;               ///< before attention and MLP
-    NormRule innerNorm;          ///< within them
+    std::string method = "mpm";  ///< a text for Encoder::setMethod
+    std::vector<int> taps;       ///< blocks after which tokens are output
+    std::vector<int> tapNorm;    ///< for each tap: 1 applies the final norm
+    NormRule norm;               ///< norms before attention and MLP
+    NormRule innerNorm;          ///< norms within attention and MLP
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     bool parallel = false;  ///< attention and MLP of a block read the same tokens
@@ -35,34 +35,32 @@ struct EncoderConfig {
     Rotary rotary = Rotary::Interleaved;
     bool merges = true;  ///< false: a decoder's blocks
     cv::Size grid;
-    cv::Size window;                ///< of tokens; empty: attention and merging run over the whole image
+    cv::Size window;                ///< in tokens; empty: attention and merging run over the whole image
     bool padding = false;           ///< windows at the edge of the grid are filled up with rows of zeros
-    std::vector<int> globalBlocks;  ///< with windows, those that attend over the whole image
-    bool takesMap = false;          ///< clusters of image tokens come in with the tokens
+    std::vector<int> globalBlocks;  ///< with windows: blocks that attend over the whole image
+    bool takesMap = false;          ///< clusters of image tokens are an input
     bool mapOutput = false;         ///< the composed map is the last output
     std::string chain;
-    int chainBlocks = 0;  ///< of the chain that this encoder is a segment of; 0: of none
+    int chainBlocks = 0;  ///< blocks of the whole chain; 0: the encoder is not a segment
 
     int lastBlock() const { return firstBlock + blocks - 1; }
     bool windowed() const { return !window.empty(); }
-    /// Whether the clusters of reports and imposed maps have the order of their representatives, not of the
-    /// rows.
+    /// Whether reports and imposed maps have clusters in the order of their representatives, not of the rows.
     bool numbersByRepresentative() const { return takesMap || chainBlocks > 0 || windowed(); }
-    int windows() const;  ///< of an image; 1 without windows
-    /// In front of the image tokens: the special tokens of all windows.
+    int windows() const;  ///< number of windows of an image; 1 without windows
+    /// Number of rows in front of the image tokens: the special tokens of all windows.
     int specialRows() const;
-    /// Whether all rows of an image attend to each other in the block of this number.
+    /// Whether all rows of an image attend to each other in this block.
     bool isGlobal(int block) const;
     int outputs() const { return static_cast<int>(taps.size()) + (mapOutput ? 1 : 0); }
-    /// A segment behind another one: its map numbers clusters as that one left them.
+    /// Whether the encoder is a later segment of a chain, with clusters as the segment before numbered them.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
     int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
-    /// The whole chain as one encoder, which a schedule refers to.
+    /// Returns the whole chain as a single encoder, which a schedule refers to.
     EncoderConfig ofChain() const;
 };
 
-/// Throws with the name of the setting, and of who set it, where blocks are not strictly increasing within
-/// the encoder.
+/// Throws if blocks are not in the encoder or do not strictly increase. `origin`: the schedule's source.
 void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config,
                    const std::string& origin = "");
 void checkConfig(const EncoderConfig& config);
@@ -75,12 +73,12 @@ public:
     void add(const std::string& name, const cv::Mat& value);
     bool has(const std::string& name) const { return m_values.count(name) != 0; }
 
-    /// A vector of `size` floats; empty if the name is absent.
+    /// Returns a vector of `size` floats; empty if the name is absent.
     std::vector<float> vector(const std::string& name, int size) const;
     std::vector<float> requiredVector(const std::string& name, int size) const;
-    /// A matrix with `rows` rows; a `columns` of 0 takes any number. Throws if absent or of another shape.
+    /// Returns a matrix; throws if it is absent or has another shape. `columns`: 0 accepts any number.
     cv::Mat matrix(const std::string& name, int rows, int columns) const;
-    /// As it came, for those who know the shape; throws if absent.
+    /// Returns the weight without a check of its shape; throws if the weight is absent.
     const cv::Mat& raw(const std::string& name) const;
     const std::map<std::string, cv::Mat>& all() const { return m_values; }
 
@@ -88,8 +86,8 @@ private:
     std::map<std::string, cv::Mat> m_values;
 };
 
-/// Throws with the name that is unknown, given twice or missing. A weight under a wrong name would be passed
-/// over, and the encoder would compute something else without a word.
+/// Throws if a name is unknown, occurs twice or is missing. Otherwise a weight with a wrong name would be
+/// ignored, and the encoder would silently compute something else.
 void checkWeightNames(const std::vector<std::string>& names, const EncoderConfig& config);
 
 }  // namespace mpm

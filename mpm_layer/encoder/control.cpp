@@ -21,13 +21,12 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
-// Maps that a caller may write into. An empty one has nothing to share, and a clone of it would lose its
-// type.
+// Copies a map, so that a caller may write into it. The clone of an empty map would lose the type.
 cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
 
-// Reads a variable if it is needed and set; an error in its value is reported with its name.
+// Reads a variable if `value` is absent and the variable is set. An error message contains its name.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
     const std::string text = environment(name), own = "mpm: ";
@@ -147,7 +146,7 @@ bool switchFrom(const std::string& name, const std::string& text) {
 std::vector<int> scheduleFrom(const std::string& text) {
     std::vector<int> blocks;
     if (text == "none") return blocks;
-    std::istringstream parts(text + ",");  // so that the last one, too, ends with a comma
+    std::istringstream parts(text + ",");  // so that the last part also ends with a comma
     for (std::string part; std::getline(parts, part, ',');) {
         const bool number =
             !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
@@ -228,7 +227,7 @@ std::string EncoderControl::method() const {
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, read(m_reuseOfFile));
-    // An empty schedule runs all tokens, with reducers that ignore the schedule, too.
+    // An empty schedule runs all tokens, even with reducers that ignore the schedule.
     if (settings.schedule && settings.schedule->empty()) settings.method = "none";
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;

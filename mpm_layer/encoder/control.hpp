@@ -1,4 +1,4 @@
-// Settings and last report of an encoder. The handle, the C interface and the environment set them.
+// Settings of an encoder, which the handle, the C interface and the environment change, and its last report.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,24 @@
 
 namespace mpm {
 
-/// The settings of a level; absent entries are taken from the next level.
+/// The settings of a level, such as the handle; absent entries are taken from the next level.
 struct Settings {
     std::optional<std::vector<int>> schedule;
-    std::string scheduleOrigin;  ///< its setter in the process, for later error messages; else empty
+    std::string scheduleOrigin;  ///< for error messages: the function or variable of the schedule; else empty
     std::optional<std::string> method;
     std::optional<Device> device;
     int deviceIndex = 0;
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
-    std::optional<std::optional<Reuse>> reuse;     ///< set to nothing: off
-    std::optional<std::string> reuseText;          ///< as text; values it leaves out are the model file's
-    std::vector<int> streams;                      ///< of each image of a batch; empty: the image's index
-    std::map<int, std::vector<MergeMap>> imposed;  ///< by stage
+    std::optional<std::optional<Reuse>> reuse;     ///< std::nullopt inside: reuse is off
+    std::optional<std::string> reuseText;          ///< options that are absent in the text: the model file's
+    std::vector<int> streams;                      ///< stream of each image; empty: the image's index
+    std::map<int, std::vector<MergeMap>> imposed;  ///< maps by stage
 
     /// Fills absent entries from `lower`.
     void fallBackTo(const Settings& lower);
-    /// The same from the environment, read anew each time, so that a host may change it. A variable is read
-    /// only if its entry is absent here: others may have any value.
+    /// Fills absent entries from the environment, read again each time, since a host may change it. Variables
+    /// of other entries are not read, and may have any value.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void methodFromEnvironment();
@@ -56,14 +56,14 @@ std::string methodFrom(const std::string& text);                    ///< "none" 
 
 class EncoderRunner;
 
-/// Shared by the layers of a chain, mostly one, and their handles.
+/// Settings and report that the layers of a chain, mostly a single layer, share with their handles.
 class EncoderControl {
 public:
     explicit EncoderControl(const EncoderConfig& segment);
 
-    /// Of the whole chain, but for the schedule.
+    /// Returns the configuration of the whole chain, but with schedule and taps of its first segment.
     const EncoderConfig& config() const { return m_config; }
-    /// False if the segment belongs to another chain.
+    /// Returns false if the segment belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
     int segments() const;
     /// Throws if segments are missing or overlap.
@@ -76,29 +76,29 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Values from the model file. Text that turns reuse on starts from them.
+    /// Sets the options of reuse in the model file. Text that turns reuse on starts from them.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
-    /// The settings of the handle.
+    /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
-    /// The handle's own settings over the process's over the environment's over the model's. A decoder has no
-    /// handle: its device and precision are those of the handle of `backbone`, if that is not null.
+    /// Returns the settings in force: the handle's override the process's, then the environment's, then the
+    /// model's. A decoder has no handle: device and precision are those of `backbone`'s handle, if not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
-    std::vector<int> schedule() const;  ///< of effective(), without asking for the rest
-    std::string method() const;         ///< likewise
+    std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
+    std::string method() const;         ///< the method of effective(); reads no other settings
 
-    /// The runner of this encoder, so that the handle can start a forward.
+    /// Sets the runner of this encoder, so that the handle can start a forward.
     void setRunner(std::weak_ptr<EncoderRunner> runner) { write(m_runner, std::move(runner)); }
     std::shared_ptr<EncoderRunner> runner() const { return read(m_runner).lock(); }
 
-    /// Of one segment; the first one of a chain begins the report anew. The listener gets each report of a
-    /// backbone, in the thread of the forward.
+    /// Sets or extends the report by that of a segment: the first segment of a chain replaces the report. The
+    /// listener gets each report of a backbone, in the thread of the forward.
     void setReport(const EncoderConfig& segment, Report report);
     void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
     void keepOutput(bool keep);
-    void setOutput(const cv::Mat& tokens);  ///< of one segment; the last one of a chain overwrites the others
+    void setOutput(const cv::Mat& tokens);  ///< the output of a segment; later segments overwrite it
     cv::Mat output() const { return read(m_output); }
-    /// A layer behind the encoder stays in f32, or not.
+    /// Notes whether a layer after the encoder stays in f32.
     void noteF32(const std::string& layer, bool stays);
 
 private:
@@ -125,7 +125,7 @@ private:
     Report m_report;
     bool m_keepsOutput = false;
     cv::Mat m_output;
-    std::set<std::string> m_f32Behind;  ///< layers behind the encoder that stay in f32
+    std::set<std::string> m_f32Behind;  ///< layers after the encoder that stay in f32
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;
     std::function<void(const Report&)> m_listener;

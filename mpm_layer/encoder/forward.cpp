@@ -7,8 +7,8 @@
 namespace mpm {
 namespace {
 
-// The order of a forward: merge, attend, merge, MLP, and hand out tokens at the taps.
-// reduceAt(moment, block) merges where a stage is due. Outputs are allocated, one for each tap.
+// Runs all blocks: merge, attend, merge, MLP, and output tokens at the taps. reduceAt(moment, block) merges
+// if a stage is due. Outputs are allocated, one for each tap.
 template <class ReduceAt>
 void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Mat>& outputs,
                const ReduceAt& reduceAt) {
@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// The stages of a forward of a whole chain: numbers of the blocks, and maps imposed there.
+// The stages of a forward, numbered over the whole chain: block numbers and imposed maps.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -60,10 +60,10 @@ public:
         session.reduce(request);
     }
 
-    /// Image tokens entering each block: the result of a stage is known only after the forward.
+    /// Counts the image tokens that entered each block, after the forward: the results of stages come late.
     std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
         std::vector<int> tokens;
-        size_t stage = config.takesMap ? 1 : 0;  // the map that came in, before the first block
+        size_t stage = config.takesMap ? 1 : 0;  // stage 0 is the input map, before the first block
         int now = stage > 0 ? image.stages[0].tokens : static_cast<int>(image.map.total());
         const int delay = m_reducer && m_reducer->moment() == Moment::AfterAttention ? 1 : 0;
         for (int block = config.firstBlock; block <= config.lastBlock(); ++block) {
@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    // Imposed maps are ignored if the schedule is empty. If it is not, each must have its stage.
+    // Imposed maps are ignored if the schedule is empty. Otherwise each map must have a stage.
     void checkImposed() const {
         const int stages = static_cast<int>(m_schedule.size());
         if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
@@ -98,7 +98,7 @@ cv::Mat imagesOf(const cv::Mat& batch, const std::vector<int>& images) {
     return some;
 }
 
-// Some images of a batch as a batch of their own, and the way back.
+// Copies some images of a batch to a separate batch, and its outputs back.
 class SubBatch {
 public:
     SubBatch(const SessionInput& input, std::vector<cv::Mat>& outputs, std::vector<int> images)
@@ -162,12 +162,12 @@ void describe(const FramePlan& plan, int tokens, int blocks, ImageReport& report
     report.reuse.ages = cv::Mat(plan.ages, true).reshape(1, 1);
 }
 
-// The images of a batch by the way in which they run.
+// The images of a batch, grouped by how they run.
 struct Groups {
     std::vector<int> merged, whole, remembered;
 };
 
-// What is known already needs no run.
+// Groups the images. The outputs of idle frames are copied from memory: these images do not run.
 Groups groupsOf(const ReusePlan& plan, std::vector<cv::Mat>& outputs) {
     Groups groups;
     for (int i = 0; i < static_cast<int>(plan.frames.size()); ++i) {

@@ -1,4 +1,4 @@
-// Runs a batch through the blocks of an encoder, as settings and plan say.
+// Runs a batch through the blocks of an encoder, with given settings and a plan.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace mpm {
 
-/// Without memory. Outputs are allocated, one for each tap. Adds to `times`.
+/// Runs without reuse. `outputs` are allocated, one for each tap. Adds to `times`.
 std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings& settings, bool merging,
                                   std::vector<cv::Mat>& outputs, Times& times);
 
-/// The same for images of streams.
+/// Runs the images of streams by a plan; outputs and times as in runPlain().
 std::vector<ImageReport> runPlanned(const EncoderForward& forward, const Settings& settings,
                                     const ReusePlan& plan, std::vector<cv::Mat>& outputs, Times& times);
 

@@ -53,7 +53,7 @@ void Encoder::setDevice(Device device, int index) {
 
 void Encoder::setPrecision(Precision precision) {
     const Settings own = control().own();
-    // A device that the process names may still be overruled by setDevice: then only the forward can tell.
+    // setDevice may still override a device that the process names: then only the forward can check.
     if (own.device || !processNamesDevice())
         makeBackend(deviceFor(control().config(), own.device.value_or(Device::Auto)), own.deviceIndex)
             ->resolve(precision);
@@ -126,7 +126,7 @@ std::vector<int> Encoder::tokens(int image) const {
 }
 
 std::vector<std::vector<int>> Encoder::tokensByWindow(int image) const {
-    tokens(image);  // throws if there is none
+    tokens(image);  // throws if there is no such image
     return mpm::tokensByWindow(control().config(), report().images[image]);
 }
 

@@ -41,7 +41,7 @@ void NetworkState::endReading() {
 }
 
 bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
-    const bool known = engineOf(a) || engineOf(b);  // the new engine allocates each layer for itself
+    const bool known = engineOf(a) || engineOf(b);  // the new engine allocates each layer separately
     return known ? engineOf(a) == engineOf(b) : a.allocation == b.allocation;
 }
 
@@ -50,8 +50,8 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
 }
 
 // OpenCV 4 and the classic engine of 5 allocate all layers of a network before the first of them runs, in the
-// thread that runs them. A network whose allocation failed may leave one open: a layer, or its name, that
-// comes twice begins the next.
+// thread that runs them. If an allocation fails, it may stay open: the next allocation begins when a layer,
+// or a layer of the same name, occurs again.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {
@@ -62,7 +62,8 @@ void NetworkState::allocate(NetworkLayer& layer) {
     layer.allocation = open;
 }
 
-// A segment has its chain's first one. A decoder has the only chain of the network, if that is before it.
+// The leader of a segment is the first segment of its chain. The leader of a decoder is the first segment of
+// the network's only chain, if it is before the decoder.
 NetworkLayer* NetworkState::leaderOf(const NetworkLayer& layer) {
     const std::shared_ptr<EncoderControl> control = layer.control.lock();
     NetworkLayer* found = nullptr;
@@ -102,7 +103,7 @@ std::shared_ptr<EncoderControl> NetworkPlace::join(const EncoderConfig& config) 
         const std::shared_ptr<EncoderControl> known = other->merges ? other->control.lock() : nullptr;
         if (!known || known->config().chain != config.chain || known->config().chainBlocks == 0) continue;
         if (known->addSegment(config)) control = known;
-        break;  // a segment that does not continue the last chain of this name begins another one
+        break;  // a segment that does not continue the last chain of this name begins another chain
     }
     if (!control) control = std::make_shared<EncoderControl>(config);
     m_layer->control = control;
@@ -162,13 +163,13 @@ bool NetworkPlace::selects() const {
 void NetworkPlace::noteF32(bool stays) const {
     const std::shared_ptr<EncoderControl> backbone = backboneBefore();
     if (!backbone) return;
-    const std::string& name = m_layer->name;  // OpenCV begins it with "onnx_node!"
+    const std::string& name = m_layer->name;  // OpenCV puts "onnx_node!" in front
     backbone->noteF32(name.substr(name.rfind('!') + 1), stays && precisionOf(backbone) == Precision::I8);
 }
 
 void NetworkPlace::beginLead(const void* tokens) {
     const Lock lock(m_network->m_guard);
-    m_layer->frame = nullptr;  // encoders behind follow only if this forward succeeds
+    m_layer->frame = nullptr;  // later encoders follow only if this forward succeeds
     m_layer->watched = tokens;
 }
 
@@ -190,7 +191,7 @@ int NetworkPlace::blocksBehind() const {
 std::shared_ptr<const LeadFrame> NetworkPlace::follow(int blocks) {
     const Lock lock(m_network->m_guard);
     const NetworkLayer* const leader = m_network->leaderOf(*m_layer);
-    // A frame that the layer has followed is of an earlier forward.
+    // A frame that the layer has already followed belongs to an earlier forward.
     if (!leader || leader->frame == m_layer->frame) return nullptr;
     m_layer->frame = leader->frame;
     if (m_layer->frame) m_layer->blocksFollowing = blocks;

@@ -1,7 +1,7 @@
-// What the layers of a network share. OpenCV creates layers one by one and does not say to which network a
-// layer belongs, so the layers that one thread creates in a row are candidates. Which of them belong together
-// is known when OpenCV allocates the network, before the first forward. If in doubt, a layer does not follow
-// another one: that is slower, never wrong.
+// The state that the layers of a network share. OpenCV creates layers one by one, without naming their
+// network: layers that a thread creates in a row are candidates for the same network. The network of a layer
+// is certain when OpenCV allocates it, before the first forward. If in doubt, a layer does not follow another
+// layer: that is slower, but never wrong.
 #pragma once
 
 #include <list>
@@ -21,33 +21,33 @@ namespace mpm {
 
 class EncoderControl;
 
-/// What the encoder that decides tells the encoders behind it, in a forward.
+/// The decisions of the encoder that decides in a forward, for the encoders after it.
 struct LeadFrame {
-    std::vector<int> streams;      ///< of each image
-    std::vector<FramePlan> plans;  ///< of each image
+    std::vector<int> streams;      ///< the stream of each image
+    std::vector<FramePlan> plans;  ///< the plan of each image
 };
 
-/// A layer as its network knows it.
+/// A layer of a network.
 struct NetworkLayer {
     std::string name;                        ///< empty if unknown
     const void* const* engine = nullptr;     ///< where OpenCV 5's new engine keeps its pointer to the network
-    unsigned allocation = 0;                 ///< by the other engines, counted from 1; 0: not yet
+    unsigned allocation = 0;                 ///< number of the other engines' allocation, from 1; 0: not yet
     std::weak_ptr<EncoderControl> control;   ///< of an encoder
-    bool merges = false;                     ///< an encoder that is no decoder
-    bool leads = false;                      ///< the first segment of its chain
+    bool merges = false;                     ///< is an encoder, but not a decoder
+    bool leads = false;                      ///< is the first segment of its chain
     bool selects = false;                    ///< chooses places by their scores
-    std::shared_ptr<const LeadFrame> frame;  ///< of the last forward that decided, or that was followed
-    const void* watched = nullptr;           ///< where the tokens of the last forward were, if it reused
-    int blocksFollowing = 0;                 ///< of an encoder that follows another one
+    std::shared_ptr<const LeadFrame> frame;  ///< the last that this encoder decided or followed
+    const void* watched = nullptr;           ///< if the last forward reused: the address of its tokens
+    int blocksFollowing = 0;                 ///< blocks of an encoder that follows another encoder
 };
 
 class NetworkState {
 public:
-    /// @param marked the calls beginReading() and endReading() enclose the layers of a network
+    /// @param marked whether beginReading() and endReading() enclose the layers of a network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
-    /// Of a layer that the calling thread creates now: of the network between the marks; without marks of the
-    /// layers created since the last forward of one of them.
+    /// Returns the state for a layer that the calling thread creates now: that of the network between the
+    /// marks; without marks that of the layers created since one of them last ran.
     static std::shared_ptr<NetworkState> ofNextLayer();
     static void beginReading();
     static void endReading();
@@ -59,7 +59,7 @@ private:
     bool together(const NetworkLayer& a, const NetworkLayer& b) const;
     bool certain(const NetworkLayer& layer) const;
     void allocate(NetworkLayer& layer);
-    /// The encoder that decides for a layer; null if there is none, or more than one.
+    /// Finds the encoder that decides for a layer; null if there is none, or more than one.
     NetworkLayer* leaderOf(const NetworkLayer& layer);
 
     mutable std::mutex m_guard;
@@ -67,7 +67,7 @@ private:
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
     unsigned m_allocations = 0;
-    std::map<std::thread::id, unsigned> m_open;  ///< allocations without a forward since, by thread
+    std::map<std::thread::id, unsigned> m_open;  ///< by thread: allocation without a forward since
 };
 
 /// Marks begin and end of a network for the layers that the calling thread creates.
@@ -79,7 +79,7 @@ public:
     ReadingNetwork& operator=(const ReadingNetwork&) = delete;
 };
 
-/// A layer's hold on the state of its network.
+/// A layer's place in the state of its network.
 class NetworkPlace {
 public:
     explicit NetworkPlace(const std::string& layer = "", const void* const* engine = nullptr);
@@ -87,38 +87,38 @@ public:
     NetworkPlace(const NetworkPlace&) = delete;
     NetworkPlace& operator=(const NetworkPlace&) = delete;
 
-    /// The layer is this encoder. Its control is that of the chain it continues, or a new one.
+    /// Registers the layer as this encoder. Returns the control of its chain, or a new control.
     std::shared_ptr<EncoderControl> join(const EncoderConfig& config);
 
-    void allocate();  ///< OpenCV allocates the layer, with all others of its network
-    void run();       ///< a forward of the layer begins
+    void allocate();  ///< to call when OpenCV allocates the network of the layer
+    void run();       ///< to call when a forward of the layer begins
 
-    /// The backbone nearest to the layer, before or behind it; null if there is none.
+    /// Return the backbone nearest to the layer, before or after it; null if there is none.
     std::shared_ptr<EncoderControl> backboneBefore() const;
     std::shared_ptr<EncoderControl> backboneBehind() const;
-    /// The precision of products in the same network as that backbone: F32 without it, or if it does not run
-    /// on the processor.
+    /// Return the precision of products in the network of that backbone: F32 if there is no backbone, or if
+    /// it does not run on the CPU.
     Precision precisionBefore() const;
     Precision precisionBehind() const;
-    /// The precision of a convolution behind that backbone. It is never int8 in a network that selects: a
-    /// token 1000 times as large as the rest would take all steps of the pixels around it.
+    /// Returns the precision of a convolution after the backbone: never int8 if a layer of the network
+    /// selects. A token 1,000 times as large as the others would use up the steps of the pixels around it.
     Precision precisionOfHead() const;
-    /// Notes in that backbone's report whether the layer stays in f32 though the backbone is in int8.
+    /// Notes in the report of the backbone before whether the layer stays in f32 despite its int8.
     void noteF32(bool stays) const;
     bool selects() const;  ///< whether a layer of the network chooses places by their scores
-    void select() { m_layer->selects = true; }  ///< the layer chooses places by their scores
+    void select() { m_layer->selects = true; }  ///< notes that the layer chooses places by their scores
 
-    /// For the encoder that decides. `tokens`: where it reads them; null if it does not reuse.
+    /// Begins a forward of the encoder that decides. `tokens`: the address that it reads; null without reuse.
     void beginLead(const void* tokens);
     void lead(std::shared_ptr<const LeadFrame> frame);
-    /// Blocks of the encoders that follow.
+    /// Counts the blocks of the encoders that follow.
     int blocksBehind() const;
-    /// For an encoder of `blocks` that follows: the frame of this forward; null if it has none to follow.
+    /// Returns the frame that an encoder of `blocks` blocks follows in this forward; null if there is none.
     std::shared_ptr<const LeadFrame> follow(int blocks);
 
     /// Whether an encoder of the network reused in its last forward.
     bool reuses() const;
-    /// Whether it read its tokens there.
+    /// Whether an encoder of the network reused in its last forward, and read its tokens at this address.
     bool watches(const void* tokens) const;
 
 private:

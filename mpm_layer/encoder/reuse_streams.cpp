@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostStreams = 64;
 
-// The key biases of an image, however they came.
+// Returns the key biases of an image, which may be given for each image or for all.
 std::vector<float> keyBiasOf(const SessionInput& input, int image) {
     if (input.keyBias.empty()) return {};
     const size_t row = input.tokens.size[1];

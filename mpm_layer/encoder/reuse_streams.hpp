@@ -19,17 +19,17 @@ struct EncoderForward {
     std::shared_ptr<const PackedEncoder> weights;
     SessionInput input;
 
-    /// The rows of an image.
+    /// Returns the rows of an image.
     FrameRows frame(int image) const;
 };
 
 struct ReuseStream {
     int id = 0;
-    std::int64_t firstFrame = 0;  ///< no number of another stream of that id
+    std::int64_t firstFrame = 0;  ///< added to frame numbers: an earlier stream of this id has other numbers
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
-    std::shared_ptr<const PackedEncoder> weights;  ///< that the memory was computed with
+    std::shared_ptr<const PackedEncoder> weights;  ///< the weights that computed the memory
     int rows = 0;
     std::vector<float> keyBias;
 };
@@ -43,13 +43,13 @@ struct ReusePlan {
 
 class ReuseStreams {
 public:
-    /// The streams of a batch: `ids`, or the numbers of the images if that is empty. Throws if there are too
-    /// many images, or not one id for each.
+    /// Returns the streams of a batch: `ids`, or the indices of the images if `ids` is empty. Throws if there
+    /// are too many images, or if the number of ids is not that of the images.
     static std::vector<int> idsOf(std::vector<int> ids, int images);
 
-    /// Decides which rows are computed, before `blocksBehind` blocks of other encoders.
+    /// Decides which rows are computed, in this encoder and in `blocksBehind` blocks of encoders after it.
     ReusePlan lead(const EncoderForward& forward, const Reuse& reuse, std::vector<int> ids, int blocksBehind);
-    /// Follows an encoder that decided.
+    /// Plans to follow an encoder that decided.
     ReusePlan follow(const EncoderForward& forward, const LeadFrame& lead);
 
     void forget() { m_streams.clear(); }
@@ -57,10 +57,10 @@ public:
 
 private:
     ReuseStream& streamOf(int id);
-    /// The stream of an image. It forgets rows of other weights, of another size or with another bias.
+    /// Returns the stream of an image, emptied if weights, number of rows or key biases have changed.
     ReuseStream& matchedStream(int id, const EncoderForward& forward, int image);
 
-    std::list<ReuseStream> m_streams;  ///< the one used last in front
+    std::list<ReuseStream> m_streams;  ///< the most recently used stream is in front
     std::int64_t m_begun = 0;
     Reuse m_options;
 };

@@ -145,7 +145,7 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     prepare(settings);
     const int sizes[] = {images, rows, m_packed->dim()};
     checkShape(sizes, "mpm: tokens of a forward on device memory");
-    // Headers only: nothing on the processor looks behind them.
+    // Headers only: the CPU never reads the memory that they point to.
     const auto header = [&](const float* data) {
         return cv::Mat(3, sizes, CV_32F, const_cast<float*>(data));
     };
@@ -193,8 +193,8 @@ EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, co
     return plan;
 }
 
-// The rows to compute were decided before. Images that are computed with memory are never merged, so nothing
-// in the network has a map for them.
+// An encoder before has decided the rows to compute. Images that are computed with memory never merge, so no
+// layer of the network has a map for them.
 EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
     const SessionInput& input = forward.input;
     const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;
@@ -249,7 +249,7 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     check(given, settings, outputs.size());
     EncoderForward forward{m_config, *m_choice.backend, m_packed, given};
     forward.input.batchIndependent = *settings.batchIndependent;
-    // A map from outside may number clusters in any order, a segment's are in the order of its rows.
+    // A map from outside may number clusters in any order; a segment's clusters are in the order of its rows.
     for (MergeMap& map : forward.input.maps)
         if (!m_config.continues()) renumber(map, representativeOrder(map));
     std::vector<cv::Mat> taps(outputs.begin(), outputs.begin() + m_config.taps.size());
@@ -258,7 +258,7 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     try {
         images = execute(forward, settings, plan(forward, settings), taps, times);
     } catch (...) {
-        m_streams.forget();  // what was planned did not run
+        m_streams.forget();  // the plan did not run
         throw;
     }
     times.whole = watch.milliseconds();

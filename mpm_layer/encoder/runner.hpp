@@ -1,4 +1,4 @@
-// Runs a batch through the blocks: merges, attention, MLP, outputs at the taps. For any backend.
+// Runs a batch through the blocks of any backend: merges, attention, MLP, outputs at the taps.
 #pragma once
 
 #include <memory>
@@ -15,26 +15,25 @@ class EncoderRunner {
 public:
     explicit EncoderRunner(std::shared_ptr<EncoderControl> control)
         : EncoderRunner(control, control->config()) {}
-    /// Of one segment of a chain. Without a place it has no other encoders around it.
+    /// A runner for a segment of a chain. Without a place, it has no other layers around it.
     EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment,
                   std::shared_ptr<NetworkPlace> place = nullptr)
         : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
-    /// Constants of the operator; packed at the first forward and again when device or precision change.
+    /// Sets the operator's constants, packed at the first forward, and again if device or precision change.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
-    /// tokens [B, E+N+T, D]; one output a tap, each of that shape, already allocated. Adds to the control's
-    /// report. Returns the composed map of each image, with clusters in the order of their rows, so that the
-    /// next segment goes on with the same rows.
+    /// Runs tokens [B, E+N+T, D]. `outputs` are allocated: one of this shape for each tap. Adds to the
+    /// control's report. Returns the composed map of each image, with clusters in the order of their rows, so
+    /// that the next segment continues with the same rows.
     std::vector<cv::Mat> run(const SessionInput& input, std::vector<cv::Mat>& outputs);
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
-    /// The same over memory of the device that the settings name: tokens [images, rows, dim], one output of
-    /// that shape for each tap.
+    /// Runs on memory of the settings' GPU: tokens [images, rows, dim], an output of this shape for each tap.
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
-    /// As the settings are now; F32 if the encoder runs elsewhere.
+    /// Returns the precision that the present settings give; F32 if the encoder does not run on the CPU.
     Precision precisionOnProcessor() const;
 
     void forget() { m_streams.forget(); }
@@ -43,7 +42,7 @@ public:
 private:
     struct Choice {
         std::shared_ptr<const Backend> backend;
-        Device device = Device::Auto;  ///< that was wanted
+        Device device = Device::Auto;  ///< as requested
         int index = 0;
     };
     struct Plan {
@@ -52,7 +51,7 @@ private:
     };
 
     Settings settings() const;
-    /// The present backend, if the settings ask for the same one.
+    /// Returns the present backend if it fits the settings, else a new backend.
     Choice choiceFor(const Settings& settings) const;
     void check(const SessionInput& input, const Settings& settings, size_t outputs) const;
     std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,
@@ -67,7 +66,7 @@ private:
                                      std::vector<cv::Mat>& outputs, Times& times) const;
     std::vector<cv::Mat> report(std::vector<ImageReport> images, const Times& times);
 
-    /// A decoder, or a segment behind the first one: the rows to compute again are decided before it.
+    /// Whether an encoder before decides the rows to compute again: for a decoder or a later segment.
     bool follows() const { return !m_config.merges || m_config.continues(); }
 
     std::shared_ptr<EncoderControl> m_control;

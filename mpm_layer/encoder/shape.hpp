@@ -1,5 +1,4 @@
-// The dimensions of an encoder as its weights give them, checked against each other: the same on every
-// device.
+// Reads the dimensions of an encoder from its weights, and checks them against each other, for all devices.
 #pragma once
 
 #include <string>
@@ -17,10 +16,10 @@ struct EncoderShape {
 
 EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights);
 
-/// Rotary tables of a block: the tables of the block if it has some, else those of all blocks.
+/// The rotary tables of a block: its own tables if it has any, else the tables of all blocks.
 struct RotaryShape {
-    std::string name;  ///< weights name + "cos" and name + "sin"
-    int tables = 0;    ///< 0 if there are none, else 1 or one for each head
+    std::string name;  ///< the names of the weights are name + "cos" and name + "sin"
+    int tables = 0;    ///< 0 if there are none; else 1, or one for each head
     int positions = 0;
 };
 
@@ -28,8 +27,8 @@ RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, 
 
 /// Throws if tables for `positions` tokens (0: no tables) do not fit an image of `imageTokens`.
 void checkRotary(int positions, int imageTokens);
-/// Whether the rotary tables of a block have a row for each token of a window, not of the image. Throws if
-/// they have neither, or if they would have to be for padding but are not.
+/// Returns whether the rotary tables of a block have a row for each token of a window, not of the image.
+/// Throws if they have neither, or if padding needs tables of a window but there are none.
 bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens);
 
 }  // namespace mpm

@@ -9,8 +9,7 @@
 namespace mpm {
 namespace {
 
-// Two independent 64-bit mixes: equal digests of different weights are not to be expected in the life of the
-// universe.
+// A digest of 128 bits from two independent mixes: different weights practically never have equal digests.
 class Digest {
 public:
     void add(const void* data, size_t bytes) {
@@ -40,7 +39,7 @@ private:
     std::uint64_t m_first = 0x243F6A8885A308D3u, m_second = 0x13198A2E03707344u;
 };
 
-// All that packing looks at. Schedule, taps and special tokens do not matter to weights.
+// Digests all that packing reads. Schedule, taps and special tokens do not affect packed weights.
 Digest digestOf(const Backend& backend, int deviceIndex, const EncoderConfig& config,
                 const NamedWeights& weights, Precision precision) {
     Digest digest;

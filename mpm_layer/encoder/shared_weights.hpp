@@ -1,4 +1,4 @@
-// Networks of the same model share one packed copy of its weights, found by content.
+// Shares a packed copy of weights between all networks of the same model. The copy is found by content.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// The result of `backend.pack`, or an earlier one of equal weights that is still in use.
+/// Packs weights by `backend.pack`, or returns an earlier packed copy of equal weights that is still in use.
 std::shared_ptr<const PackedEncoder> packShared(const Backend& backend, int deviceIndex,
                                                 const EncoderConfig& config, const NamedWeights& weights,
                                                 Precision precision);

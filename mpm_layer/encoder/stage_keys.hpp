@@ -1,4 +1,4 @@
-// The keys that a block would compute from the tokens that enter it, as reducers compare them.
+// Computes the keys of a block from the tokens that enter it, for reducers that compare keys.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,17 @@
 
 namespace mpm {
 
-/// The mean of `heads` groups of `size` neighbours.
+/// Computes the mean of `heads` groups of `size` neighbours.
 void meanOverHeads(const float* from, int heads, int size, float* to);
 
 class StageKeys {
 public:
-    /// @param block by its number in the weights' names
+    /// @param block the number in the names of the weights
     StageKeys(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape, int block);
 
     int width() const { return m_size; }
-    /// The mean over heads of each row's key, before rotation: [rows.count][width()]. In f32 for every
-    /// precision of the encoder.
+    /// Computes the mean over heads of each row's key, before rotation: [rows.count][width()]. Always in f32,
+    /// whatever the precision of the encoder.
     void compute(const RowsView& rows, float* out) const;
 
 private:
@@ -31,7 +31,7 @@ private:
     int m_heads = 1, m_size = 0;
     bool m_hasNorm = false, m_hasKeyNorm = false;
     std::vector<float> m_normWeight, m_normBias, m_keyNormWeight, m_keyNormBias, m_bias;
-    kernels::PackedWeights m_weight;  ///< of the mean key; of all heads' keys if these are normalised
+    kernels::PackedWeights m_weight;  ///< for the mean key; for the keys of all heads if these are normalised
 };
 
 }  // namespace mpm

@@ -49,11 +49,11 @@ std::vector<int> Windows::padding(int window) const {
 
 std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const ImageReport& image) {
     const Windows windows(config, static_cast<int>(image.map.total()));
-    std::vector<int> whole(image.map.total());  // the window of each token
+    std::vector<int> whole(image.map.total());  // window of each token
     for (int w = 0; w < windows.count(); ++w)
         for (int t = 0; t < windows.tokens(w); ++t)
             whole[windows.positions(w)[t]] = w;
-    std::vector<int> owners = whole;  // of each cluster
+    std::vector<int> owners = whole;  // window of each cluster
     const auto merge = [&](const Stage& stage) {
         if (stage.map.total() != owners.size()) owners = whole;  // in a segment that starts unmerged
         CV_Assert(stage.map.total() == owners.size());
@@ -69,7 +69,7 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (; stage != image.stages.end() && stage->block < block; ++stage)
             merge(*stage);
         if (owners.size() < entering) owners = whole;
-        // Some methods merge behind the attention of the block: its tokens entered before.
+        // Some methods merge after the attention of the block: tokens enter the block before that merge.
         for (; stage != image.stages.end() && stage->block == block &&
                (owners.size() != entering || owners.size() != stage->map.total());
              ++stage)

@@ -1,4 +1,4 @@
-// Windows: the parts of an image that merge, and attend in most blocks, each by itself.
+// Windows: parts of an image, each of which merges, and in most blocks attends, by itself.
 #pragma once
 
 #include <vector>
@@ -9,24 +9,24 @@
 
 namespace mpm {
 
-/// The windows of an image, in raster order. Without windows the whole image is one.
+/// The windows of an image, in raster order. Without windows the whole image is a single window.
 class Windows {
 public:
-    /// The grid fits the tokens: see checkTokens().
+    /// The grid must fit the tokens: see checkTokens().
     Windows(const EncoderConfig& config, int tokens);
 
     int count() const { return static_cast<int>(m_first.size()) - 1; }
     int tokens(int window) const { return m_first[window + 1] - m_first[window]; }
-    /// Positions in the image of a window's tokens, row by row.
+    /// Returns the positions in the image of a window's tokens, row by row.
     const int* positions(int window) const { return m_positions.data() + m_first[window]; }
-    /// Rows and columns of a window's tokens; empty if unknown.
+    /// Returns rows and columns of a window's tokens; empty if unknown.
     cv::Size grid(int window) const;
 
-    /// Tokens of a whole window; 0 without windows.
+    /// Returns the number of tokens of a whole window; 0 without windows.
     int wholeWindow() const { return m_window.area(); }
-    /// The place of a token in its window, whole windows being filled row by row.
+    /// Returns the place of a token in its whole window, counted row by row.
     int place(int position) const;
-    /// The places in a window that have no token.
+    /// Returns the places in a window that have no token.
     std::vector<int> padding(int window) const;
 
 private:
@@ -36,7 +36,7 @@ private:
     std::vector<int> m_positions, m_first;
 };
 
-/// Image tokens of each window that entered each block: [block][window].
+/// Counts the image tokens of each window that entered each block: [block][window].
 std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const ImageReport& image);
 
 }  // namespace mpm

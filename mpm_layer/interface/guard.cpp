@@ -50,7 +50,7 @@ cv::Mat matrixOf(const mpm_array* array, const char* name) {
     const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
     if (!array->data && !empty) CV_Error(cv::Error::StsNullPtr, cv::format("mpm: %s has no data", name));
     const int type = array->type == MPM_F32 ? CV_32F : CV_32S;
-    static float nothing = 0;  // OpenCV takes a null pointer for a matrix without sizes
+    static float nothing = 0;  // with a null pointer, OpenCV treats the matrix as if it had no sizes
     return {static_cast<int>(sizes.size()), sizes.data(), type, array->data ? array->data : &nothing};
 }
 

@@ -1,4 +1,4 @@
-// The border of the C interface: exceptions end here, since the caller may not be C++.
+// The border of the C interface: exceptions are caught here, since the caller may not be a C++ program.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace mpm {
 
-/// Keeps the text for mpm_last_error(). Never throws, even without memory for it.
+/// Keeps the text for mpm_last_error(). Never throws, even if there is no memory for the text.
 void keepError(const char* text) noexcept;
 
-/// Keeps a copy of a report for mpm_report_*(), and gives the report that the calling thread kept last.
+/// Keep a copy of a report for mpm_report_*(), and return the report that the calling thread kept last.
 void keepReport(const Report& report);
 const Report& keptReport();
 
-/// The result of `body`, or `failed` after an exception.
+/// Returns the result of `body`, or `failed` after an exception.
 template <class Body, class Result>
 Result guarded(const Body& body, Result failed) {
     try {
@@ -36,15 +36,15 @@ int guarded(const Body& body) {
     return guarded(body, -1);
 }
 
-/// The sizes of `array`. Throws if they are not possible; `name` begins the message.
+/// Returns the sizes of `array`. Throws if they are not possible; the message begins with `name`.
 std::vector<int> sizesOf(const mpm_array* array, const char* name);
 
-/// The numbers of `array`. Throws if they are null or of no known type.
+/// Returns the numbers of `array`. Throws if they are null or of an unknown type.
 cv::Mat matrixOf(const mpm_array* array, const char* name);
 
 std::vector<cv::Mat> matricesOf(const mpm_array* arrays, int count, const char* name);
 
-/// The reverse. Throws if the matrix has gaps or another type.
+/// Describes a matrix as an array. Throws if the matrix has gaps or another type.
 mpm_array arrayOf(const cv::Mat& matrix);
 
 }  // namespace mpm

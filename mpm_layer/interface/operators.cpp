@@ -1,5 +1,5 @@
-// Single operators in the C interface: an OpenCV that is linked into another library (as in pip's cv2) cannot
-// register our C++ layers, but can call these from Python layers.
+// Single operators in the C interface: an OpenCV that is linked into another library (such as pip's cv2)
+// cannot register our C++ layers, but its Python layers can call these operators.
 #include <algorithm>
 #include <memory>
 
@@ -37,7 +37,7 @@ cv::dnn::Layer& builtLayer(mpm_operator* op) {
     return *op->layer;
 }
 
-/// The attribute `name` becomes `value()`, of `count` values.
+/// Sets the attribute `name` to `value()`, which has `count` values.
 template <class Value, class Make>
 int setList(mpm_operator* op, const char* name, const Value* values, int count, const Make& value) {
     return guarded([&] {
@@ -94,7 +94,7 @@ mpm_operator* mpm_operator_new(const char* type) {
             if (std::string(type) != entry.type) continue;
             auto op = std::make_unique<mpm_operator>();
             op->entry = &entry;
-            op->params.type = type;  // without a name: those of a network would all have the same
+            op->params.type = type;  // without a name: all operators of a network would have the same name
             return op.release();
         }
         CV_Error(cv::Error::StsBadArg, "mpm: there is no operator '" + mpm::printable(type, 80) + "'");
@@ -158,7 +158,7 @@ int mpm_operator_run(mpm_operator* op, const mpm_array* inputs, int count, const
                                                       static_cast<int>(shapes.size())));
         }
         for (size_t i = 0; i < out.size(); ++i) {
-            // Not those of the matrix: OpenCV 4.x turns vectors into columns.
+            // Compares the sizes of the array, not of the matrix: OpenCV 4.x turns vectors into columns.
             if (mpm::sizesOf(outputs + i, "outputs") == mpm::dnn::sizesOf(shapes[i]) &&
                 out[i].type() == CV_32F)
                 continue;

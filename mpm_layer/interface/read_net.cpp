@@ -12,8 +12,8 @@ namespace {
 
 namespace logging = cv::utils::logging;
 
-/// OpenCV prints a warning for each operator of an unknown domain, though ours are registered. Errors are
-/// still printed. The level belongs to the process: the last of several readers restores it.
+/// Suppresses OpenCV's warnings about operators of unknown domains, since ours are registered. Errors are
+/// still printed. The log level belongs to the process: the last of several readers restores it.
 class Quiet {
 public:
     Quiet() {
@@ -45,7 +45,7 @@ cv::dnn::Net readQuietly(const std::string& path) {
 
 cv::dnn::Net readNet(const std::string& path) {
     registerLayers();
-    readOnnxMetadata(path);  // rejects a file of a later version, which OpenCV does not
+    readOnnxMetadata(path);  // rejects a file of a later version; OpenCV does not
     cv::dnn::Net net = readQuietly(path);
     for (const cv::String& name : net.getLayerNames()) {
         const cv::Ptr<cv::dnn::Layer> layer = net.getLayer(net.getLayerId(name));

@@ -1,4 +1,4 @@
-// Makes the operators known to OpenCV, and finds the encoder of a network and its token sharing.
+// Registers the operators with OpenCV, and finds the encoder of a network and its token sharing.
 #include <mutex>
 #include <type_traits>
 
@@ -27,8 +27,8 @@ cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params) {
     return layer;
 }
 
-/// The engine of 5.0 looks for "X" and hides exceptions of a constructor: there the error waits in the
-/// network.
+/// For the engine of OpenCV 5.0, which hides exceptions of a constructor: the layer that it gets instead
+/// throws the exception later.
 template <class AnyLayer>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {
@@ -79,7 +79,7 @@ void registerLayers() {
     std::call_once(once, [&] {
         for (const dnn::Operator& known : dnn::operators()) {
             add(std::string("mpm.") + known.type, known.create);  // OpenCV 4.x and the classic engine
-            add(known.type, known.createOrRefuse);
+            add(known.type, known.createOrRefuse);                // the new engine of OpenCV 5
         }
     });
 }

@@ -37,7 +37,7 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
     return std::isfinite(sum) ? sum / 6 : -2.0;
 }
 
-// Most similar window first. Rows or columns past the last whole window stay single.
+// Returns the windows, the most similar first. Rows or columns past the last whole window stay single.
 std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     const int across = grid.width / 2, down = grid.height / 2;
     std::vector<Window> windows(static_cast<size_t>(across) * down);
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    // Its authors let the image with the fewest decide for the whole batch.
+    // The authors of ALGM let the image with the lowest count decide for the whole batch.
     void levelOut(std::vector<int>& counts) const {
         if (m_perBatch)
             std::fill(counts.begin(), counts.end(), *std::min_element(counts.begin(), counts.end()));
@@ -139,7 +139,7 @@ private:
         return maps;
     }
 
-    /// Of the sources that have a match: those with NaN have none.
+    /// Returns the cosines of sources that have a match; sources with NaN have none.
     static std::vector<double> cosinesOf(const Matching& matching) {
         std::vector<double> cosines;
         for (size_t i = 0; i < matching.similarity.size(); ++i)
@@ -170,7 +170,7 @@ ReducerEntry algmEntry() {
         "Adaptive Local-then-Global Merging: similar 2x2 windows, later similar pairs",
         {Parameter::number("tau", 0.88, -1, 1), Parameter::word("batch", {"each", "least"})},
         [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
-        // Every even token against every odd one; the windows of the first stage are negligible.
+        // Every even token is compared with every odd one; the windows of the first stage are negligible.
         [](const Arguments&, const MatchingSize& size) {
             const double half = size.tokens / 2;
             return 2 * half * half * size.width;

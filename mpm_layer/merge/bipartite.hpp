@@ -7,17 +7,17 @@
 
 namespace mpm {
 
-/// Every other token (the sources) with its most similar token of the rest (the targets). Positions count
-/// special tokens in front, as the published methods do: even positions are sources.
+/// Every second token (a source) with its most similar token among the rest (the targets). Sources are at
+/// even positions. As in the published methods, positions count special tokens in front.
 struct Matching {
     std::vector<int> sources, targets;  ///< image tokens, ascending
-    std::vector<double> similarity;     ///< per source; below any cosine where there is none
+    std::vector<double> similarity;     ///< per source; below any cosine if there is none
     std::vector<int> target;            ///< per source: index into targets
 
-    /// Sources by falling similarity, the lower one first on ties.
+    /// Returns the sources by falling similarity, the lower index first on ties.
     std::vector<int> ranking() const;
-    /// The `edges` best sources join their targets. Unmerged sources come first, then targets, each in order:
-    /// the next stage divides rows into even and odd by it.
+    /// Merges the `edges` best sources with their targets. Unmerged sources come first, then targets, each in
+    /// order: the next stage divides rows into even and odd in this order.
     MergeMap join(int edges) const;
 };
 

@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-// Where each row's representative, its first token of the image, lies in the grid.
+// Returns the place in the grid of the representative of each row, its first token of the image.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {
@@ -28,7 +28,7 @@ std::vector<cv::Point> placesOf(const StageContext& image) {
     return places;
 }
 
-// Rows by the line of the grid they lie in, from left to right.
+// The rows in each line of the grid, from left to right.
 class Lines {
 public:
     Lines(const std::vector<cv::Point>& places, const UnitRows& rows, cv::Size grid)
@@ -42,8 +42,8 @@ public:
 
     const cv::Point& placeOf(int row) const { return m_places[m_rows.original(row)]; }
 
-    // All rows but `row` at most `window` lines and columns away, ascending, so that the first of equals
-    // wins.
+    // Finds all other rows at most `window` lines and columns away, in ascending order, so that the first of
+    // equals wins.
     void around(int row, int window, std::vector<int>& found) const {
         const cv::Point at = placeOf(row);
         const int last = std::min(static_cast<int>(m_lines.size()) - 1, at.y + window);
@@ -107,7 +107,8 @@ ReducerEntry localPairsEntry() {
             "mutual pairs among tokens at most `window` rows and columns apart",
             {Parameter::integer("window", 8, 1, 100000)},
             [](const Arguments& a) { return std::make_shared<LocalPairs>(a.integer("window")); },
-            // Each token with all its neighbours; at the image's border, and after a merge, there are fewer.
+            // Each token is compared with all neighbours; at the border of the image, and after a merge,
+            // there are fewer.
             [](const Arguments& a, const MatchingSize& size) {
                 const double side = 2.0 * a.integer("window") + 1;
                 return size.tokens * std::min(size.tokens - 1, side * side - 1) * size.width;

@@ -1,5 +1,4 @@
-// Which cluster each token went to: the one data structure every reducer answers with and everything else
-// reads.
+// The cluster of each token: the data structure that every reducer returns and everything else reads.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace mpm {
 
-/// ids[i] is the cluster of token i; ids are 0..clusters-1 and every one is used.
+/// ids[i] is the cluster of token i; ids are 0..clusters-1, and every id is used.
 struct MergeMap {
     std::vector<int> ids;
     int clusters = 0;
@@ -20,18 +19,18 @@ struct MergeMap {
 
 MergeMap identityMap(int tokens);
 
-/// i -> second(first(i)). Throws if second does not take first's clusters.
+/// Returns i -> second(first(i)). Throws if the tokens of `second` are not the clusters of `first`.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
-/// New number of each cluster: by representative, its lowest member, from left to right.
+/// Returns the new number of each cluster: in the order of representatives, the lowest members.
 std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
-/// Throws if a Mat is no map by its type and shape: CV_32S 1xN (or Nx1), without elements for N = 0. A Mat
+/// Throws if a Mat does not have the type and shape of a map: CV_32S 1xN (or Nx1), empty if N is 0. A Mat
 /// without type is not a map: it was never filled.
 void checkMapForm(const cv::Mat& map, const char* what);
 
-/// From a Mat of that form; throws also if an id is out of range or one is left out.
+/// Converts a Mat of this form; also throws if an id is out of range or not used.
 MergeMap toMergeMap(const cv::Mat& map, const char* what);
 cv::Mat toMat(const MergeMap& map);
 
@@ -57,12 +56,12 @@ struct RowsView {
     const float* row(int i) const { return data + static_cast<size_t>(i) * stride; }
 };
 
-/// out row c = mean of cluster c's members, weighted by `sizes` where given. Exact where a cluster has one
-/// member. Only clusters in `range` are written.
+/// Row c of `out` is the mean of the members of cluster c, weighted by `sizes` unless it is null. A single
+/// member is copied exactly. Writes only the clusters in `range`.
 void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, const float* sizes,
                  float* out, size_t outStride);
 
-/// out row i = rows row map.ids[i]. A pure copy.
+/// Copies row map.ids[i] of `rows` to row i of `out`.
 void restoreRows(const RowsView& rows, const MergeMap& map, float* out, size_t outStride);
 
 }  // namespace mpm

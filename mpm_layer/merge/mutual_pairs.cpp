@@ -16,7 +16,7 @@ struct PairRule {
     bool weighted = false, proportional = false;
 };
 
-// In f64: the cosine of a row and a multiple of it is exactly 1, so that such pairs are equally similar.
+// In f64, the cosine of a row and a multiple of it is exactly 1, so such pairs are equally similar.
 double cosine(const float* a, const float* b, int width) {
     double ab = 0, aa = 0, bb = 0;
     for (int k = 0; k < width; ++k) {
@@ -56,8 +56,8 @@ ReducerEntry entryOf(const char* name, const char* description, std::vector<Para
                      PairRule (*ruleOf)(const Arguments&)) {
     return {name, description, std::move(parameters),
             [ruleOf](const Arguments& a) { return std::make_shared<MutualPairs>(ruleOf(a)); },
-            // One similarity for each unordered pair; keys of this block are one product, by their mean over
-            // heads.
+            // A similarity for each unordered pair. Keys of this block also cost a product, which gives their
+            // mean over heads.
             [ruleOf](const Arguments& a, const MatchingSize& size) {
                 const Metric by = ruleOf(a).by;
                 const double n = size.tokens, width = by == Metric::Tokens ? size.width : size.keyWidth;
@@ -90,7 +90,7 @@ void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>&
         nearest[pairs[p].second] = -1;
 }
 
-// Everything but the defaults is beyond the paper's method.
+// Only the defaults are the method of the paper.
 ReducerEntry mutualPairsEntry() {
     return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
                    {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),

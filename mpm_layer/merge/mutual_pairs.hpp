@@ -12,8 +12,8 @@ namespace mpm {
 /// right.
 MergeMap pairUp(const std::vector<int>& nearest);
 
-/// Dissolves all mutual pairs of `nearest` but the most similar ones; of equal similarities, the pair with
-/// the lower index is kept first.
+/// Keeps only the most similar mutual pairs of `nearest`; if similarities are equal, the pair with the lower
+/// index first.
 void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest);
 
 }  // namespace mpm

@@ -15,13 +15,14 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Rows of a task: the more, the less is done twice where tasks meet; few enough to share the work out.
+/// Returns the number of rows of a task: many rows, since work is done twice where tasks meet, but few enough
+/// to divide the work among threads.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
 }
 
-/// screen(image, its rows, first, count, leads) for all tasks; what it finds is merged into the leads.
+/// Calls screen(image, first, rows, leads) for all tasks, and merges the leads that it finds.
 template <class Screen>
 void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads,
                const Screen& screen) {
@@ -47,7 +48,7 @@ void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Lea
         1);
 }
 
-/// Near rows first, which tend to be the most similar; then the far rows that may be more similar.
+/// Compares near rows first, which tend to be the most similar, then the far rows that may be more similar.
 std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     std::vector<kernels::Leads> leads;
     for (const ScreenedRows& image : images)
@@ -73,7 +74,7 @@ struct Doubt {
     std::vector<float> least;
 };
 
-/// Decides where two columns are left. Returns the rows with more, in parts of an image.
+/// Decides rows for which two columns are left. Returns rows with more columns, in parts of an image.
 std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
                                     std::vector<kernels::Leads>& leads) {
     constexpr int kRows = 64;
@@ -91,7 +92,7 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
         int decided = 0;
         for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
             const kernels::Leads::Row lead = own.row(row);
-            if (lead.index < 0) continue;  // it has no other, or is not finite
+            if (lead.index < 0) continue;  // the row is alone or not finite
             const float surely = image.bar(row);
             if (surely > std::max(lead.second, lead.rest)) continue;
             ++decided;
@@ -122,7 +123,7 @@ std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
     return tasks;
 }
 
-/// The leads of doubtful rows are replaced by what cosines in f64 say.
+/// Replaces the leads of doubtful rows with the results of cosines in f64.
 void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
     parallelParts(static_cast<int>(images.size()), [&](int i) { images[i].setBars(leads[i]); });
     const std::vector<Doubt> parts = decideBetweenTwo(images, leads);

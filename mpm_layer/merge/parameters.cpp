@@ -12,7 +12,8 @@
 namespace mpm {
 namespace {
 
-// By neither strtod nor printf: both write 0,5 where the host's language does, as every program with Qt may.
+// Not by strtod or printf: both use a decimal comma if the locale does, and any program with Qt may set such
+// a locale.
 bool readNumber(const std::string& text, double& value) {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
     const char *first = text.data() + (plus ? 1 : 0), *last = text.data() + text.size();
@@ -111,7 +112,7 @@ MethodText::MethodText(const std::string& text) {
     const size_t colon = text.find(':');
     name = text.substr(0, colon);
     if (colon == std::string::npos) return;
-    std::istringstream parts(text.substr(colon + 1) + ",");  // the last one, too, ends with a comma
+    std::istringstream parts(text.substr(colon + 1) + ",");  // so that the last part also ends with a comma
     for (std::string part; std::getline(parts, part, ',');) {
         const size_t equals = part.find('=');
         if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {

@@ -1,4 +1,4 @@
-// Parameters of reducers: how they are declared, and "NAME:KEY=VALUE,KEY=VALUE" read against the declaration.
+// Parameters of reducers: their declaration, and reading "NAME:KEY=VALUE,KEY=VALUE" against it.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// How many of the pairs merge: a share of them, at most a count. By default all.
+/// How many of the pairs merge: a share of them, limited to a count. The default is all.
 struct Amount {
     double share = 1;
     int most = std::numeric_limits<int>::max();
@@ -30,13 +30,13 @@ struct Parameter {
     std::string values() const;    ///< "0..100000" or "plain, weighted"
 
     std::string key;
-    double value = 0, lowest = 0, highest = 0;  ///< value: the default; all unused where there are words
+    double value = 0, lowest = 0, highest = 0;  ///< value: the default; all unused if there are words
     bool whole = false;
     std::vector<std::string> words;
     bool isAmount = false;
 };
 
-/// A method's text in its parts. Throws if it has another form.
+/// The parts of the text of a method. Throws if the text has another form.
 struct MethodText {
     explicit MethodText(const std::string& text);
 

@@ -1,4 +1,4 @@
-// Baselines that look at no token: pairs drawn at random, and pooling of the grid.
+// Baselines that do not read the tokens: pairs drawn at random, and pooling of the grid.
 
 #include <algorithm>
 #include <numeric>
@@ -48,7 +48,7 @@ private:
     int m_seed;
 };
 
-// The first stage pools windows of the image's grid; later ones have no grid left to pool.
+// The first stage pools windows of the image's grid; later stages have no grid left to pool.
 class GridPooling : public Reducer {
 public:
     explicit GridPooling(int size) : m_size(size) {}

@@ -17,15 +17,15 @@ enum class Moment { BeforeBlock, AfterAttention };
 /// rotation.
 enum class Metric {
     Tokens,
-    Keys,     ///< of the stage's block; after attention, as attention used them
+    Keys,     ///< of the stage's block; after attention: the keys that it used
     LastKeys  ///< of the block before, which cost no product; `Keys` if this encoder has not computed them
 };
 
-/// An image at one stage. Rows are image tokens only, in their present order.
+/// An image at one stage. Rows are image tokens only, in their current order.
 struct StageContext {
     RowsView tokens;
     RowsView metric;                     ///< the rows that Reducer::metric() names
-    const float* sizes = nullptr;        ///< image tokens at the input that each row represents
+    const float* sizes = nullptr;        ///< number of input tokens that each row represents
     cv::Size grid;                       ///< of the image's tokens; empty if unknown
     const MergeMap* composed = nullptr;  ///< from image tokens at the input to these rows
     int special = 0;                     ///< tokens in front; not among the rows
@@ -43,18 +43,18 @@ public:
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
     virtual Metric metric() const { return Metric::Tokens; }
-    /// Decides by mutual pairs of the tokens alone, which a backend may compute itself.
+    /// Whether the reducer decides by mutual pairs of the tokens alone; a backend may compute these itself.
     virtual bool isMutualPairs() const { return false; }
-    /// Means are weighted by the number of tokens that each row represents.
+    /// Whether means are weighted by the number of tokens that each row represents.
     virtual bool weighsBySize() const { return false; }
-    /// Attention logits get the logarithm of a key's size.
+    /// Whether the logarithm of the size of a key is added to its attention logits.
     virtual bool biasesBySize() const { return false; }
-    /// Its blocks if there is no schedule; mutual pairs have none of their own.
+    /// The blocks of a reducer that ignores the schedule; empty for others, such as mutual pairs.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 
-/// "mpm", or another method with its parameters, "NAME:KEY=VALUE,...". Throws on an unknown name or
-/// parameter.
+/// Makes the reducer of a method: "mpm", or another with its parameters, "NAME:KEY=VALUE,...". Throws on an
+/// unknown name or parameter.
 std::shared_ptr<const Reducer> makeReducer(const std::string& method);
 
 }  // namespace mpm

@@ -19,9 +19,9 @@ struct ReducerEntry {
     std::string description;  ///< one line
     std::vector<Parameter> parameters;
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
-    /// Operations of a stage that decide which tokens merge.
+    /// The number of operations of a stage that decide which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
-    /// Blocks of an encoder before which it merges without a schedule; absent: none.
+    /// The blocks before which it merges without a schedule; null: Reducer::ownSchedule().
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 

@@ -84,7 +84,7 @@ int ScreenedRows::rowsOf(int panel) const {
     return std::min(columns, m_count - panel * columns);
 }
 
-/// Returns the largest reach and error. A panel's rows are packed while they are near.
+/// Centres and packs the rows of a panel while they are in the cache. Returns the largest reach and error.
 kernels::CentredRow ScreenedRows::centrePanel(const std::vector<kernels::PlacedRow>& placed,
                                               const kernels::ScreenBasis& basis, int panel) {
     const int first = panel * kernels::panelColumns(), present = rowsOf(panel);
@@ -114,7 +114,7 @@ kernels::Screen ScreenedRows::screen() const {
 }
 
 void ScreenedRows::setBars(const kernels::Leads& leads) {
-    constexpr int kGrain = 64;  // less would take longer to share out than to do
+    constexpr int kGrain = 64;  // dividing fewer panels would take longer than the work
     m_bars.resize(m_steps.size());
     const kernels::Screen rows = screen();
     parallelFor(
@@ -165,8 +165,8 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows from all over the image, one from each of kSampledRows parts. Where in its part varies: else a
-/// grid of tokens would give rows of few columns.
+/// Unit rows from the whole image, one from each of kSampledRows parts. The place within a part varies:
+/// otherwise, the rows would come from few columns of a grid.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
         for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {
@@ -174,7 +174,7 @@ struct Basis::Sample {
             const double at =
                 (n + std::fmod(n * kGolden, 1.0)) * rows.count / std::min(kSampledRows, rows.count);
             if (!kernels::unitRow(rows.row(static_cast<int>(at)), rows.width, to)) continue;
-            // Rows of zeros are no reason to move the origin away from all others.
+            // Rows of zeros must not move the origin away from all other rows.
             count += std::any_of(to, to + rows.width, [](float v) { return v != 0; });
         }
     }
@@ -203,7 +203,7 @@ kernels::ScreenBasis Basis::view() const {
     return basis;
 }
 
-/// The sample's mean is the origin; what remains of its rows is their distance from it.
+/// Sets the origin to the mean of the sample, and subtracts it from the rows of the sample.
 void Basis::centre(Sample& sample) {
     float* origin = m_data.data();
     for (int i = 0; i < sample.count; ++i)
@@ -212,8 +212,8 @@ void Basis::centre(Sample& sample) {
         kernels::addScaledRow(-1, origin, m_width, sample.row(i));
 }
 
-/// A direction after the other: near the one in which the sample is widest, by one step of the power method
-/// from the row which is furthest from all before.
+/// Finds the directions one after another. Each is near the direction in which the sample is widest, found by
+/// a step of the power method from the row that is furthest from all earlier directions.
 void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);
     for (int i = 0; i < sample.count; ++i)
@@ -228,7 +228,7 @@ void Basis::turn(Sample& sample) {
             const float along = kernels::dotRows(sample.row(i), start, m_width) / *furthest;
             kernels::addScaledRow(along, sample.row(i), m_width, to);
         }
-        // What is left of a row is not quite at right angles to the directions before.
+        // The rest of a row is not exactly at right angles to the earlier directions.
         for (int before = 0; before < l; ++before) {
             const float along = kernels::dotRows(to, direction(before), m_width) / (kScale * kScale);
             kernels::addScaledRow(-along, direction(before), m_width, to);
@@ -243,8 +243,8 @@ void Basis::turn(Sample& sample) {
     }
 }
 
-/// Whether the directions are as long, and as much at right angles, as the screen's bound takes for granted:
-/// a'B'Ba / 2 differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
+/// Whether the directions have the lengths and right angles that the bound of the screen assumes: a'B'Ba / 2
+/// differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
 bool Basis::isTrue() const {
     double off = 0;
     for (int l = 0; l < kernels::kDirections; ++l) {

@@ -11,7 +11,7 @@
 
 namespace mpm {
 
-/// Found from some of the rows. Any basis gives right results; a good one leaves little to decide.
+/// A basis, found from some of the rows. Any basis gives correct results; a good one leaves little to decide.
 class Basis {
 public:
     explicit Basis(const RowsView& rows);
@@ -40,19 +40,19 @@ public:
     int token(int row) const { return m_tokens[row]; }
     kernels::Screen screen() const;
 
-    /// Takes what the leads so far surely have as bars for other rows.
+    /// Sets the bar of each row from its leads so far.
     void setBars(const kernels::Leads& leads);
     float bar(int row) const { return m_bars[row]; }
-    /// Of the bars, for screenFar.
+    /// Sets the extents of all panels, for screenFar.
     void setExtents();
     kernels::FarBars farBars() const { return {m_bars.data(), m_extents.data()}; }
 
-    /// The most similar column of each row among those whose U is not below the row's `least`.
+    /// Finds the most similar column of each row, among columns whose U is not below the `least` of the row.
     void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
                     std::vector<int>& nearest) const;
-    /// The more similar one of two columns.
+    /// Returns the more similar of two columns.
     int nearer(int row, int one, int other) const;
-    /// Pays where many rows are decided.
+    /// Normalises all rows. Worthwhile if many rows need exact cosines.
     void normaliseAll();
 
 private:
@@ -69,11 +69,11 @@ private:
     size_t m_stride, m_unitStride = 0;
     std::vector<int> m_tokens;
     kernels::Buffer m_cells, m_panels;
-    // Of whole panels.
+    // Arrays for whole panels.
     std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
     std::vector<kernels::Extent> m_extents;  // of each panel
-    kernels::Buffer m_unit;                  // by token, only where it pays
-    std::vector<double> m_lengths;           // theirs
+    kernels::Buffer m_unit;                  // unit rows by token, after normaliseAll()
+    std::vector<double> m_lengths;           // of the unit rows
     float m_margin = 0;
 };
 

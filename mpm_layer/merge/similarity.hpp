@@ -17,7 +17,7 @@ public:
 
     int count() const { return static_cast<int>(m_original.size()); }
     int width() const { return m_width; }
-    /// Index in the view of the i-th row kept.
+    /// The index in the view of the i-th kept row.
     int original(int i) const { return m_original[i]; }
     const float* rows() const { return m_rows.data(); }
     const float* row(int i) const { return m_rows.data() + i * m_stride; }
@@ -32,11 +32,11 @@ private:
     std::vector<int> m_original;
 };
 
-/// Rows as columns of panels.
+/// Packs rows as the columns of panels.
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
-/// Rows of a task: enough to read each panel from the cache several times, few enough to share the work
-/// out.
+/// The number of rows of a task: enough to read each panel from the cache several times, few enough to divide
+/// the work among threads.
 int similarityChunk();
 
 }  // namespace mpm

@@ -28,7 +28,7 @@ public:
     std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
         std::vector<MergeMap> maps;
         for (const StageContext& image : batch) {
-            // At most half of the tokens that may merge can leave.
+            // At most half of the image tokens can join others.
             const int edges = std::min(edgesAt(image.stage, image.blocks), image.tokens.count / 2);
             maps.push_back(matchAlternating(image.metric, image.special).join(edges));
         }
@@ -57,7 +57,7 @@ ReducerEntry tomeEntry() {
                 return std::make_shared<Tome>(a.integer("r"), a.is("schedule", "falling"),
                                               a.is("attention", "proportional"));
             },
-            // Every even token against every odd one, on the keys' mean over heads.
+            // Every even token is compared with every odd one, by the mean of the keys over heads.
             [](const Arguments&, const MatchingSize& size) {
                 const double half = size.tokens / 2;
                 return 2 * half * half * size.keyWidth;

@@ -1,4 +1,4 @@
-// The outputs of a detector as objects in the original image.
+// Converts the outputs of a detector to objects in the original image.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,17 +23,17 @@ std::string shapeText(const cv::Mat& mat) {
     return text;
 }
 
-/// An image of an output, as f32.
+/// The part of an output that belongs to one image, as f32.
 class Output {
 public:
-    /// @param tail number of dimensions behind the images
+    /// @param tail number of dimensions after that of the images
     Output(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names,
            const std::string& name, int image, int tail)
         : m_name(printable(name, 60)) {
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) refuse("names has no \"" + m_name + "\", which info.detections names");
         const cv::Mat& all = outputs[static_cast<size_t>(at - names.begin())];
-        // OpenCV 4 has no dimension for a list: [1, boxes] and [boxes] are both a matrix.
+        // OpenCV 4 has no arrays of one dimension: [1, boxes] and [boxes] are both matrices.
         if (all.empty() || all.channels() != 1 || all.dims < tail || all.dims > tail + 1)
             fail(all, "images and " + std::to_string(tail) + " more dimensions");
         const bool batched = all.dims == tail + 1;
@@ -82,7 +82,7 @@ float sigmoid(float logit) {
     return logit >= 0 ? 1 / (1 + std::exp(-logit)) : std::exp(logit) / (1 + std::exp(logit));
 }
 
-/// The best class of a row other than the background; NaN if a logit is NaN.
+/// Finds the best class of a row other than the background. The score is NaN if a logit is NaN.
 Candidate softmaxOf(const float* logits, int classes, int background, int box) {
     float largest = -std::numeric_limits<float>::infinity();
     for (int c = 0; c < classes; ++c)
@@ -147,8 +147,8 @@ public:
 private:
     int boxes() const { return m_boxes.sizes[0]; }
 
-    /// Dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images, boxes]. One image's
-    /// [images, boxes] looks like [boxes, classes]; the number of boxes decides.
+    /// Returns the dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images, boxes].
+    /// The number of boxes tells [images, boxes] from [boxes, classes] of a single image.
     int scoreDims(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names) const {
         const auto at = std::find(names.begin(), names.end(), m_settings.scores);
         if (at == names.end()) return 2;
@@ -206,7 +206,7 @@ private:
                 static_cast<float>(corners[2] - corners[0]), static_cast<float>(corners[3] - corners[1])};
     }
 
-    /// Objects of one box share their mask.
+    /// Cuts the mask of a box once: objects with the same box share it.
     cv::Mat maskAt(int index, const cv::Rect2f& box) {
         if (!m_masks) return {};
         cv::Mat& mask = m_cut[index];

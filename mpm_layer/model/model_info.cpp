@@ -18,10 +18,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
-// No value is nested deeper: "[[r, g, b], ..." is a list of lists.
+// The deepest value is a list of lists: "[[r, g, b], ...".
 constexpr int kDeepest = 2;
 
-// A value of another kind than the key requires. The caller knows the key and the expected kind.
+// Thrown if a value has another kind than the key requires. The caller adds the key and the expected kind.
 struct Unfit {};
 
 double number(const json& value) {
@@ -45,7 +45,7 @@ cv::Scalar toScalar(const json& value) {
     return {number(value[0]), number(value[1]), number(value[2])};
 }
 
-// The largest size that an image is stretched to: a blob takes 12 bytes per pixel.
+// Limits the size that an image is stretched to: a blob takes 12 bytes for each pixel.
 bool isImageSize(cv::Size size) {
     const auto within = [](int side) { return side >= 1 && side <= kLargestSide; };
     return within(size.width) && within(size.height) &&
@@ -73,7 +73,7 @@ void readDeviation(const json& value, ModelInfo& info) {
 void readSchedule(const json& value, ModelInfo& info) {
     std::vector<int> schedule;
     for (const json& block : listOf(value, value.size())) {
-        // In rising order.
+        // Block numbers must increase.
         schedule.push_back(wholeNumber(block, schedule.empty() ? 0 : schedule.back() + 1, kLargestBlock));
     }
     info.schedule = schedule;

@@ -24,24 +24,24 @@ constexpr int kTypeTensor = 1, kTensorType = 1, kTensorShape = 2, kShapeDim = 1,
 constexpr int kEntryKey = 1, kEntryValue = 2;
 }  // namespace field
 
-// ONNX's number of the type int64.
+// ONNX's number for the type int64.
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::uint64_t kLatestDomainVersion = 3;
-// More than any input has.
+// No input has more dimensions.
 constexpr size_t kMostDims = 16;
 
-// Protobuf's wire format over a range of a file.
+// Reads Protobuf's wire format from a range of a file.
 class Message {
 public:
     Message(std::istream& stream, const std::string& path, std::uint64_t end)
         : m_stream(stream), m_path(path), m_end(end) {}
 
-    /// The next field; false at the end of the range.
+    /// Reads the next field; returns false at the end of the range.
     bool next() {
         if (position() >= m_end) return false;
         const std::uint64_t key = varint();
-        // There is no field 0: a file of nothing but zeros, which may be huge, ends here.
+        // Field numbers begin with 1: this rejects a file of zeros, which may be huge, at its first byte.
         if (key >> 3 == 0 || key >> 3 > kLastField) fail();
         m_field = static_cast<int>(key >> 3);
         switch (key & 7) {
@@ -117,7 +117,7 @@ private:
     bool m_isBytes = false;
 };
 
-/// Calls body(message) at each field that holds bytes; the rest of the field is skipped.
+/// Calls body(message) at each field that holds bytes, and skips the bytes that `body` did not read.
 template <class Body>
 void forEachBytes(Message message, const Body& body) {
     while (message.next()) {
@@ -195,7 +195,7 @@ void readGraph(const Message& graph, OnnxMetadata& metadata) {
     metadata.inputShape = image->shape;
 }
 
-// The version, if the domain is ours.
+// Returns the version if the domain is `mpm`, else 0.
 std::uint64_t readOpset(Message opset) {
     std::string domain;
     std::uint64_t version = 0;
@@ -213,7 +213,7 @@ std::uint64_t readOpset(Message opset) {
 }  // namespace
 
 OnnxMetadata readOnnxMetadata(const std::string& path) {
-    // A pipe would keep the reader waiting, a device never end.
+    // A pipe could block the reader, and a device could be endless.
     std::error_code unknown;
     if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
         CV_Error(cv::Error::StsBadArg, "mpm: " + printable(path) + " is not a file; expected an ONNX model");
@@ -258,7 +258,7 @@ using nlohmann::json;
 
 constexpr int kLargestClass = 1'000'000;
 
-/// Reads the members of one object; remembers whether all were as expected.
+/// Reads the members of an object, and records whether all are as expected.
 class Members {
 public:
     explicit Members(const json& object) : m_object(object) {}
@@ -294,7 +294,7 @@ public:
     bool fit() const { return m_fits; }
 
 private:
-    /// Null stands for a member that is absent.
+    /// Returns null if the member is absent or null.
     const json* find(const char* key) const {
         const auto at = m_object.find(key);
         return at == m_object.end() || at->is_null() ? nullptr : &*at;
@@ -322,7 +322,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
                     {"none", ScoreActivation::None}},
                    outputs.activation);
     members.index("background", outputs.background);
-    // A name, or an object of name and order.
+    // `size_input` is a name, or an object with a name and an order.
     const auto size = value.find("size_input");
     const bool isObject = size != value.end() && size->is_object();
     Members input(isObject ? *size : value);
@@ -330,7 +330,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
     input.choice(isObject ? "order" : "size_order", {{"wh", SizeOrder::Wh}, {"hw", SizeOrder::Hw}},
                  outputs.sizeOrder);
     const bool named = !outputs.boxes.empty() && !outputs.scores.empty() && outputs.boxes != outputs.scores;
-    // Labels belong to scores that the network has already chosen.
+    // If the network outputs labels, it has already chosen the scores, without an activation after that.
     const bool chosen = outputs.labels.empty() || outputs.activation == ScoreActivation::None;
     if (!members.fit() || !input.fit() || !named || !chosen) return std::nullopt;
     return outputs;

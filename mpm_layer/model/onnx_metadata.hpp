@@ -1,5 +1,5 @@
-// The few fields of an ONNX file that the layer needs, read by a small, bounded reader: no protobuf, and
-// weights are skipped, not loaded.
+// Reads the few fields of an ONNX file that the library needs, without Protobuf and in bounded memory:
+// weights are skipped.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace mpm {
 
 struct OnnxMetadata {
-    std::map<std::string, std::string> properties;  ///< those of domain `mpm`
-    std::string input;                              ///< name of the graph's first input that is no weight
-    std::vector<int> inputShape;                    ///< of `input`; 0 for a dynamic dimension
-    std::set<std::string> int64Inputs;              ///< names; weights may be among them
+    std::map<std::string, std::string> properties;  ///< with keys "mpm.*"
+    std::string input;                              ///< name of the graph's first input that is not a weight
+    std::vector<int> inputShape;                    ///< shape of `input`; 0 for a dynamic dimension
+    std::set<std::string> int64Inputs;              ///< names of inputs; weights may be among them
 };
 
-/// Throws if the file is missing, cut short or no ONNX model, or has a later version of the domain `mpm`.
+/// Throws if the file is missing, incomplete or not an ONNX model, or if its version of `mpm` is too new.
 OnnxMetadata readOnnxMetadata(const std::string& path);
 
 constexpr const char* kDetectionsForm =
@@ -28,7 +28,7 @@ constexpr const char* kDetectionsForm =
     "format (cxcywh, xyxy), scale (unit, pixels), activation (sigmoid, softmax, none), background (an index) "
     "and size_order (wh, hw)";
 
-/// Null if the value is not as kDetectionsForm describes.
+/// Returns std::nullopt if the value is not as kDetectionsForm describes.
 std::optional<DetectionOutputs> detectionOutputsFrom(const nlohmann::json& value);
 
 }  // namespace mpm

@@ -1,7 +1,7 @@
 #!/bin/sh
 # make.sh SOURCE FOLDER VERSION: writes the module for OpenCV's build to FOLDER/modules/mpm, from this folder and the library's own
-# sources, so that nothing is kept twice: `cmake --install` calls it. FOLDER/mpm leads to it, because OpenCV looks for modules one
-# folder deep.
+# sources, so that no source is kept twice. `cmake --install` calls this script. FOLDER/mpm is a link to the module, because OpenCV
+# looks for modules one folder deep.
 set -eu
 source=$(cd "$1" && pwd) folder=$2 version=$3
 rm -rf "$folder"
@@ -16,7 +16,7 @@ cp "$source/LICENSE" "$module/"
 echo "$version" >"$module/VERSION"
 cp "$source"/base/*.hpp "$module/src/base/"
 cp "$layer"/include/mpm/* "$module/include/opencv2/mpm/"
-# The sources that CMakeLists.txt names, and every header but those of the GPU's library.
+# Copies the sources that CMakeLists.txt names, and all headers except those of libmpm_cuda.
 {
     sed -n 's/^  \([a-z_/0-9]*\.cpp\)).*/\1/p; s/^  \([a-z_/0-9]*\.cpp\)$/\1/p' "$layer/CMakeLists.txt"
     (cd "$layer" && find . \( -name '*.hpp' -o -name '*.h' \) ! -path './include/*' ! -path './opencv_module/*' \

@@ -1,4 +1,4 @@
-// Checks every call and every launch; a failure throws an exception with the name of the call.
+// Checks calls and launches; a failure throws an exception with the name of the call.
 #pragma once
 
 #include <cublasLt.h>
@@ -19,7 +19,7 @@ private:
     bool m_outOfMemory;
 };
 
-/// The device or library does not support a request, in contrast to a failure.
+/// Thrown if the device or library does not support a request, in contrast to a failure.
 class Unsupported : public std::runtime_error {
 public:
     using runtime_error::runtime_error;

@@ -3,8 +3,8 @@
 namespace mpm::cuda {
 namespace {
 
-// The error itself is not needed: the caller queues the work without a graph, and the error occurs again if
-// it has another cause than the graph.
+// Whether a call succeeded; clears the error. The caller then queues the work without a graph, and the error
+// occurs again if the graph is not its cause.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;
@@ -23,7 +23,7 @@ bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
         queued = false;
     }
     // A stream must never stay in the state of recording.
-    Handle<cudaGraph_t, cudaGraphDestroy> plain;  // before it is made executable
+    Handle<cudaGraph_t, cudaGraphDestroy> plain;  // the graph that is not yet executable
     const bool ended = succeeded(cudaStreamEndCapture(stream, plain.address()));
     if (!queued || !ended || !plain) return false;
     if (succeeded(cudaGraphInstantiateWithFlags(address(), plain, 0))) return true;

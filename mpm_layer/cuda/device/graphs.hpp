@@ -14,8 +14,8 @@ namespace mpm::cuda {
 class Graph : public Handle<cudaGraphExec_t, cudaGraphExecDestroy> {
 public:
     bool recorded() const { return *this != nullptr; }
-    /// Records the work that `body` queues on the stream, without running it. False, and empty, if that
-    /// fails.
+    /// Records the work that `body` queues on the stream, without running it. Returns false if that fails;
+    /// the graph is then empty.
     bool record(cudaStream_t stream, const std::function<void()>& body);
     void launch(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaGraphLaunch(*this, stream)); }
 };
@@ -25,8 +25,8 @@ using GraphKey = std::vector<std::uint64_t>;
 
 class Graphs {
 public:
-    /// Queues the work of `body`: by calling it if `key` is new, which reserves all memory and plans all
-    /// products; by a graph from then on. If a recording fails, always by calling it.
+    /// Queues the work of `body`. If `key` is new, calls `body`, which also reserves all memory and plans all
+    /// products; later uses of `key` launch a graph. After a failed recording always calls `body`.
     void run(const GraphKey& key, cudaStream_t stream, const std::function<void()>& body);
 
 private:

@@ -33,7 +33,7 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// The same kernel for any number of rows, so that the result of a row does not depend on the number.
+    /// True: the same kernel for any number of rows, so that a row's result does not depend on this number.
     bool fixed = false;
 };
 
@@ -44,7 +44,7 @@ public:
     Products(const Products&) = delete;
     Products& operator=(const Products&) = delete;
 
-    /// False if cuBLASLt has no kernel for it.
+    /// Returns false if cuBLASLt has no kernel for the product.
     bool has(const Product& product) { return planFor(product) != nullptr; }
     void run(const Product& product, cudaStream_t stream);
 
@@ -57,7 +57,7 @@ private:
     bool choose(Plan& plan, cublasLtReductionScheme_t reductions);
     bool take(Plan& plan, const Plan& other);
 
-    Handle<cublasLtHandle_t, cublasLtDestroy> m_handle;  ///< in use by the plans
+    Handle<cublasLtHandle_t, cublasLtDestroy> m_handle;  ///< used by the plans
     DeviceBuffer<unsigned char> m_workspace;
     std::map<Shape, std::unique_ptr<Plan>> m_plans;
 };

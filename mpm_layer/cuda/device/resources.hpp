@@ -122,7 +122,7 @@ public:
     Event() { MPM_CUDA_CHECK(cudaEventCreate(address())); }
     void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(*this, stream)); }
     void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(*this)); }
-    /// Work that is queued on the stream later waits for the event.
+    /// Makes work that is queued on the stream later wait for the event.
     void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, *this, 0)); }
     double millisecondsSince(const Event& start) const {
         float ms = 0;

@@ -1,5 +1,5 @@
-/* The functions of libmpm_cuda for the library that loads it: plain C, so that both may be built by different
- * compilers. Any change of layout or meaning here increases MPM_CUDA_ENTRY_VERSION. */
+/* The functions of libmpm_cuda for the library that loads it, in plain C, so that different compilers may
+ * build the two libraries. A change of layout or meaning here must increase MPM_CUDA_ENTRY_VERSION. */
 #ifndef MPM_CUDA_ENTRY_H
 #define MPM_CUDA_ENTRY_H
 
@@ -75,12 +75,12 @@ typedef struct MpmCudaOptions {
     MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;
 
-/* How a forward is queued: kernel by kernel, or as CUDA graphs that were recorded for the same shape
- * before. MPM_CUDA_GRAPHS_AUTO: graphs if the work of a kernel is small compared with its launch. */
+/* How a forward is queued: kernel by kernel, or as CUDA graphs, recorded in an earlier forward of the same
+ * shape. MPM_CUDA_GRAPHS_AUTO: graphs if the work of a kernel is small compared with its launch. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
-/* Where similarities are multiplied: in f32 by chains of fused multiply-adds, or on tensor cores in terms of
- * bf16 that carry as much as an f32 does. */
+/* How similarities are multiplied: in f32 by chains of fused multiply-adds, or on tensor cores in terms of
+ * bf16 that together are as precise as f32. */
 enum { MPM_CUDA_NEAREST_PLAIN = 0, MPM_CUDA_NEAREST_TENSOR = 1 };
 
 typedef struct MpmCudaInput {
@@ -89,9 +89,9 @@ typedef struct MpmCudaInput {
     int32_t tokens_on_device;
     void* stream; /* cudaStream_t that writes tokens on the device; null is the legacy default stream */
     int32_t images, rows_per_image; /* special tokens included */
-    const float* key_bias;          /* on the host; null, or rows_per_image values for each of: */
-    int32_t key_bias_images;        /* 1 (for all) or `images` */
-    int32_t proportional;           /* logits get the logarithm of a key's size */
+    const float* key_bias;          /* on the host, rows_per_image values for each image; may be null */
+    int32_t key_bias_images;        /* images that have a key_bias: 1 (the same for all) or `images` */
+    int32_t proportional;           /* 1: the logarithm of a key's size is added to its logits */
     /* 1: the CPU reads the number of rows after each merge, and products shrink to it.
      * 0: it never waits, and products keep the number of rows of the input. */
     int32_t read_counts;
@@ -100,8 +100,8 @@ typedef struct MpmCudaInput {
     MpmCudaParallel parallel;
 } MpmCudaInput;
 
-/* One reduction of the batch: by mutual pairs if `ids` is null, else by maps. Maps follow one another, each
- * with one id per present token of its image. */
+/* A merge of the batch: by mutual pairs if `ids` is null, else by maps. Maps follow one another; each has an
+ * id for each present token of its image. */
 typedef struct MpmCudaStage {
     const int32_t* ids;
     const int32_t* clusters; /* of each image */
@@ -129,10 +129,10 @@ typedef struct MpmCudaDevice {
 } MpmCudaDevice;
 
 typedef struct MpmCudaEncoder MpmCudaEncoder; /* weights on a device, for any number of sessions */
-typedef struct MpmCudaSession MpmCudaSession; /* one forward; belongs to one thread */
+typedef struct MpmCudaSession MpmCudaSession; /* a forward; belongs to a single thread */
 
 typedef struct MpmCudaEntry {
-    uint32_t version, size; /* of this structure: libraries with other values are rejected */
+    uint32_t version, size; /* of this structure; libraries with other values are rejected */
 
     int (*device_count)(int32_t* count, MpmCudaError* error);
     int (*device_info)(int32_t index, MpmCudaDevice* device, MpmCudaError* error);
@@ -154,16 +154,16 @@ typedef struct MpmCudaEntry {
     /* Waits for all that was queued. */
     int (*finish)(MpmCudaSession* session, MpmCudaTimes* times, MpmCudaError* error);
 
-    /* After finish(): image tokens left by a stage, and its map (as many ids as tokens entered it). */
+    /* After finish(): image tokens after a stage, and its map (an id for each token that entered). */
     int (*stage_tokens)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* tokens,
                         MpmCudaError* error);
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For reductions decided elsewhere, and for merges without blocks: waits, then copies the present
-     * state. counts: image tokens of each image. rows: [sum of counts, dim] without special tokens; keys: the
-     * keys' mean over heads of the last attend(), [.., head size]; sizes: image tokens of each row. Null
-     * parts are skipped. */
+    /* For merges that the CPU decides, and for merges without blocks: wait, then copy the present state.
+     * counts: image tokens of each image. rows: [sum of counts, dim], without special tokens. keys: mean over
+     * heads of the last attend()'s keys, [sum of counts, head size]. sizes: image tokens that each row
+     * represents. Null parts are skipped. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 
@@ -172,7 +172,7 @@ typedef struct MpmCudaEntry {
     int (*restore)(int32_t device, const MpmCudaRestore* request, MpmCudaError* error);
 } MpmCudaEntry;
 
-/* Null if the library does not have this version. */
+/* Returns null if the library does not have this version. */
 typedef const MpmCudaEntry* (*MpmCudaEntryFunction)(uint32_t version);
 
 #ifdef __cplusplus

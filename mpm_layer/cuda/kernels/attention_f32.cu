@@ -1,4 +1,4 @@
-// Attention in plain f32: scores of a single tile of keys at a time, with a running softmax.
+// Attention in plain f32: one tile of keys at a time, with a running softmax.
 #include "mpm_layer/cuda/kernels/element.cuh"
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/rows.hpp"
@@ -25,7 +25,7 @@ struct Layout {
     float weights[kQueries][kWeightPitch];
 };
 
-// `count` rows of a head; beyond them or beyond the head's size the values are zero.
+// Copies `count` rows of a head; values beyond these rows or beyond the head's size are zero.
 template <int D>
 __device__ void loadRows(const float* from, size_t stride, int rows, int count, int headSize,
                          float (*to)[Layout<D>::kPitch]) {

@@ -10,13 +10,12 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;
-/// The last tile is as short as this if it has no more keys: image tokens are often a multiple of 64, and a
-/// class token follows.
+/// Length of a last tile without more keys: there are often a multiple of 64 image tokens and a class token.
 constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
 
-/// Queries of a block. A warp has `Parts` times 16: with two, an operand that is read from shared memory
-/// serves two products.
+/// Queries of a block; a warp has 16 * `Parts` queries. With two parts, an operand that is read from shared
+/// memory is used for two products.
 template <int Parts>
 constexpr int kQueries = 16 * kWarps* Parts;
 
@@ -29,7 +28,7 @@ struct Layout {
     T values[2][kKeys][kPitch];
 };
 
-// This thread's share of the copies: 16 bytes in each of several rows of a head.
+// A thread's share of the copies: 16 bytes in each of several rows of a head.
 template <int D>
 struct Share {
     static constexpr int kThreadsOfRow = D <= 32 ? 4 : D <= 64 ? 8 : 16;
@@ -37,8 +36,8 @@ struct Share {
     int row = threadIdx.x / kThreadsOfRow, column = threadIdx.x % kThreadsOfRow * 8;
 };
 
-// `count` rows of a head; beyond them or the head's size the values are zero. Rows and heads start on 16
-// bytes. `step`: elements from a row of this thread to its next.
+// Copies `count` rows of a head; values beyond these rows or beyond the head's size are zero. Rows and heads
+// must be aligned to 16 bytes. `step`: elements from a row of this thread to its next row.
 template <class T, int D, int Rows>
 __device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int headSize, const Share<D>& share,
                          T (*to)[D + 8]) {
@@ -52,7 +51,7 @@ __device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int head
     }
 }
 
-// The same for rows that start anywhere; returns when they are there.
+// Copies rows that start anywhere, and returns when they are complete.
 template <class T, int D, int Rows>
 __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int headSize, T (*to)[D + 8]) {
     for (int at = threadIdx.x; at < Rows * D; at += kThreads) {
@@ -61,9 +60,9 @@ __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int he
     }
 }
 
-// The address of this thread for four matrices of 16 x 16 elements (ldmatrix): from top to bottom first, as
-// the first operand of a product and turned values need them, or from left to right first: a register pair
-// then holds a key's two halves.
+// Row and column of this thread's address in 16 x 16 elements, which ldmatrix loads as four matrices. upper()
+// and left(): top to bottom first, for the first operand of a product and for transposed values. keyRow() and
+// keyColumn(): left to right first, so that a register pair holds both halves of a key.
 __device__ int upper() {
     return threadIdx.x % 16;
 }
@@ -77,14 +76,13 @@ __device__ int keyColumn() {
     return threadIdx.x % 16 / 8 * 8;
 }
 
-/// What a thread holds of 16 queries, two rows of them, 8 apart: the operands, the running softmax and the
-/// sums.
+/// A thread's part of 16 queries, two rows that are 8 apart: operands, running softmax and sums.
 template <class T, int D>
 struct Queries {
     std::uint32_t operands[D / 16][4];
     float highest[2] = {-INFINITY, -INFINITY};
     float sums[D / 8][4] = {};
-    float totals[4] = {};  // the same in all columns
+    float totals[4] = {};  // sums of weights: the same in all columns
 
     __device__ void load(const T (*rows)[D + 8]) {
 #pragma unroll
@@ -105,7 +103,7 @@ __device__ const float* logitsOf(const AttentionView<T>& view, int row) {
     return view.logits ? view.logits + row : nullptr;
 }
 
-// Products of 16 queries with the keys of a tile, and then their weights.
+// Products of 16 queries with the keys of a tile; later the weights of the keys.
 template <int Keys>
 using Scores = float[Keys / 8][4];
 
@@ -114,8 +112,7 @@ __device__ float quadMax(float v) {
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-// use(i, operand) for each product; load(i, operand) runs some products before it, since shared memory takes
-// time.
+// Calls use(i, operand) for each product, and load(i, operand) earlier, since shared memory takes time.
 template <int Products, class Load, class Use>
 __device__ void multiplyAhead(const Load& load, const Use& use) {
     constexpr int kAhead = 2, kRing = kAhead + 1;
@@ -176,7 +173,7 @@ __device__ void multiplyValues(const Scores<Keys> (&weights)[Parts], const T (*v
     });
 }
 
-// Products with keys become logits for exp2: scaled, with their biases, -inf beyond the last key.
+// Turns products with keys into logits for exp2: scaled, with biases, -inf beyond the last key.
 template <int Keys>
 __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys, float scale) {
 #pragma unroll
@@ -190,7 +187,7 @@ __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys,
     }
 }
 
-// Scores, times `scale`, become weights; the sums so far are scaled down if a highest score has risen.
+// Turns scores, times `scale`, into weights. Scales down the sums so far if a highest score has risen.
 template <int Keys, class T, int D>
 __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries) {
     float peak[2] = {-INFINITY, -INFINITY};
@@ -227,8 +224,8 @@ __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries)
         queries.totals[e] *= fade[e / 2];
 }
 
-// The next keys of an image. `Plain`: as many as `Keys`, without logits, and the scale is positive; then the
-// highest product is the highest score.
+// Attends to the next keys of an image. `Plain`: there are `Keys` keys without logits, and the scale is
+// positive, so the highest product is also the highest score.
 template <int Keys, bool Plain, class T, int D, int Parts>
 __device__ void attendTile(const T (*keysOf)[D + 8], const T (*values)[D + 8], const float* logits, int keys,
                            float scale, Queries<T, D> (&queries)[Parts]) {
@@ -302,7 +299,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
     const bool works = query + row < count;  // other warps only load tiles
     const float scale = view.scale * kLog2E;
     Queries<T, D> queries[Parts];
-    // Every tile but the last has all of the keys.
+    // Every tile except the last has kKeys keys.
     for (int tile = 0; tile + 1 < tiles; ++tile) {
         loadTile(tile + 1);
         closeCopies();
@@ -345,7 +342,7 @@ void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t s
                  stream, batch, view);
 }
 
-// Small batches need more blocks to occupy a device; a row's bits are the same in both.
+// Uses smaller blocks for small batches, to occupy the device. A row's bits are the same in both cases.
 template <class T, int D>
 void launchFor(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     constexpr int kEnoughBlocks = 256;
@@ -359,7 +356,7 @@ void attendHalf(const BatchView& batch, const AttentionView<T>& view, cudaStream
     if (batch.longest == 0) return;
     if (view.headSize <= 32) return launchFor<T, 32>(batch, view, stream);
     if (view.headSize <= 64) return launchFor<T, 64>(batch, view, stream);
-    // Larger heads have no registers for 32 queries.
+    // For larger heads, the registers do not suffice for 32 queries.
     if (view.headSize <= 96) return launch<T, 96, 1>(batch, view, stream);
     launch<T, 128, 1>(batch, view, stream);
 }

@@ -49,7 +49,7 @@ __device__ inline void storePack(T* to, const Pack<T, Count>& pack) {
 
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-/// The same bits in every lane: both sides of each exchange add the same two numbers.
+/// Returns the same bits in every lane: both sides of each exchange add the same two numbers.
 __device__ inline float warpSum(float v) {
     for (int step = 16; step > 0; step /= 2)
         v += __shfl_xor_sync(kWholeWarp, v, step);

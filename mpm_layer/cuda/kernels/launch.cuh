@@ -12,14 +12,14 @@ unsigned char* sharedMemory();
 
 namespace mpm::cuda {
 
-/// Blocks, threads of each and bytes of dynamic shared memory.
+/// Blocks, threads of each block, and bytes of dynamic shared memory.
 struct LaunchShape {
     dim3 grid, block;
     size_t sharedBytes = 0;
 };
 
-/// Queues kernel(arguments...). Throws CudaFailure, with the name, if the launch is rejected; errors while
-/// the kernel runs appear at the next wait.
+/// Queues kernel(arguments...). Throws CudaFailure with the name if the launch is rejected; errors while the
+/// kernel runs appear at the next wait.
 template <class... Parameters, class... Arguments>
 void launchKernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
                   cudaStream_t stream, const Arguments&... arguments) {
@@ -36,7 +36,7 @@ void launchKernel(const char* name, void (*kernel)(Parameters...), const LaunchS
     if (status != cudaSuccess) checkLaunch(status, name);
 }
 
-/// The dynamic shared memory of the block as a T.
+/// Returns the dynamic shared memory of the block as a T.
 template <class T>
 __device__ inline T& blockMemory() {
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// LayerNorm or RMSNorm of a row by a warp, V neighbours per lane.
+// LayerNorm or RMSNorm of a row by a warp; each lane has V neighbours at a time.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

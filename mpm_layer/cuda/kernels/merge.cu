@@ -14,7 +14,7 @@ dim3 warpARowOfImages(int rows, int images) {
     return dim3((rows + kWarps - 1) / kWarps, images);
 }
 
-// The sum over the threads up to and with this thread; `total` is the sum over all.
+// Returns the sum over all threads up to this thread, included; sets `total` to the sum over all threads.
 __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ClusterSum sum = term;
@@ -34,7 +34,7 @@ __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum&
     return before + sum;
 }
 
-// A block per image; tokens from left to right.
+// A block for each image, which numbers clusters from left to right.
 __global__ void __launch_bounds__(kScanThreads)
     numberKernel(BatchView batch, const Candidate* best, ClusterTables tables) {
     __shared__ ClusterSum ofWarps[kScanThreads / 32];
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kScanThreads)
     }
 }
 
-// A single warp: a batch has few images.
+// A single warp is enough: a batch has few images.
 __global__ void placeKernel(BatchView batch, ClusterTables tables, int* offsets, Extent* extent) {
     const int lane = threadIdx.x;
     int carried = 0, longest = 0;
@@ -94,7 +94,7 @@ __device__ void copySpecial(const BatchView& batch, const RowState& from, int fr
     if (to.bias) to.bias[toRow] = from.bias[fromRow];
 }
 
-// A warp per row of the shortened batch.
+// A warp for each row of the shortened batch.
 __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, ClusterTables tables,
                             bool weighted, RowState to) {
     const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
@@ -146,8 +146,8 @@ __global__ void startKernel(BatchView batch, int* offsets, RowState state, int* 
     if (token >= 0) composed[static_cast<size_t>(image) * (batch.longest - batch.special) + token] = token;
 }
 
-// A warp per token of the image. Includes the final norm: it is repeated for the tokens of a cluster, but no
-// normed copy of the batch is written and read.
+// A warp for each token of the image. The final norm is computed here, again for each token of a cluster:
+// that avoids writing and reading a normed copy of the batch.
 template <int V>
 __global__ void restoreKernel(BatchView batch, const float* rows, NormView norm, const int* composed,
                               int tokens, float* out) {

@@ -1,4 +1,4 @@
-// A merge on the device: nearest tokens, pairs, their numbers, their means; and restoring.
+// A merge on the device: nearest tokens, pairs, their numbers and means; and restoring.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,8 +11,8 @@
 
 namespace mpm::cuda {
 
-/// Rows of length 1, zero past the width, as f32 or as terms of bf16 (logic/split.hpp); rows with NaN or Inf
-/// are not `finite`. Indexed as the batch is.
+/// Rows scaled to length 1, as f32 or as terms of bf16 (SplitValue), with zeros beyond the width; rows with
+/// NaN or Inf are not `finite`. Indexed like the batch.
 struct UnitRows {
     float* data;           ///< for findNearest(), else null
     __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
@@ -25,11 +25,11 @@ struct UnitRows {
 constexpr int kUnitStep = 16;
 
 void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& unit, cudaStream_t stream);
-/// In plain f32.
+/// Finds nearest tokens in plain f32.
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
-/// Clusters of every image, images `pitch` (starts: pitch + 1) apart.
+/// Clusters of every image. From one image to the next: `pitch` entries; for `starts`, `pitch` + 1.
 struct ClusterTables {
     int* ids;
     int* starts;
@@ -45,11 +45,11 @@ struct ClusterTables {
 
 void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
                     cudaStream_t stream);
-/// The first row of each image after the merge.
+/// Computes the first row of each image after the merge, and the size of the merged batch.
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream);
 
-/// The rows of the batch, with size (image tokens), key bias and position of each row.
+/// The rows of the batch: for each row also size (in image tokens), key bias and position.
 struct RowState {
     float* rows;
     float* sizes;
@@ -57,18 +57,18 @@ struct RowState {
     int* positions;
 };
 
-/// `offsets`: from placeImages().
+/// Merges rows. `offsets`: from placeImages().
 void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
                bool weighted, const RowState& to, cudaStream_t stream);
 
-/// composed[image][token] = ids[image][composed[image][token]].
+/// Sets composed[image][token] = ids[image][composed[image][token]].
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream);
 
-/// The state of a batch before any merge, without rows and bias.
+/// Sets the state of a batch before any merge, except rows and bias.
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 
-/// out [images][special + tokens][dim]: a copy of each token's row, normed if `norm` is present.
+/// Writes to `out` [images][special + tokens][dim] a copy of each token's row, normed if `norm` is present.
 void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
                  int tokens, float* out, cudaStream_t stream);
 

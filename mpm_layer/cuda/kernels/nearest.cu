@@ -1,5 +1,5 @@
-// The most similar other token of every token, from a triangle of tiles: each product serves a row and a
-// column, and no matrix of similarities is ever written.
+// Finds the most similar other token of every token, from a triangle of tiles: each product is used for a row
+// and a column, and the matrix of similarities is never written.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/arithmetic.hpp"
@@ -11,10 +11,11 @@ constexpr int kWarps = 8;
 constexpr int kTile = 128;
 constexpr int kThreads = 256;
 constexpr int kSide = 8;           // each thread's share of a tile is kSide x kSide
-constexpr int kPitch = kTile + 4;  // four words off a power of two: columns start in different banks
-constexpr int kPacks = kTile * kUnitStep / 4 / kThreads;  // float4 a thread loads of each operand and step
+constexpr int kPitch = kTile + 4;  // four words more than a power of two: columns start in different banks
+constexpr int kPacks =
+    kTile * kUnitStep / 4 / kThreads;  // float4 that a thread loads of an operand in a step
 
-// An element of a row of length 1.
+// Stores an element of a row of length 1, in f32 or in terms of bf16.
 __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) {
     if (unit.data) {
         unit.data[row * unit.stride + i] = value;
@@ -27,7 +28,7 @@ __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) 
     to[splitPlace(i, 2)] = fromFloat<__nv_bfloat16>(terms.low);
 }
 
-// A warp per row.
+// A warp for each row.
 __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows unit) {
     const ImageRows image = imageRows(batch, blockIdx.y);
     const int token = blockIdx.x * kWarps + threadIdx.y;
@@ -66,7 +67,7 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// This thread's share of a step of the operand that starts at `row`; zeros for rows beyond the image.
+// Loads a thread's share of a step of the operand that starts at `row`; zeros for rows beyond the image.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -80,7 +81,7 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, 
     }
 }
 
-// Transposed, so that a thread's rows are neighbours.
+// Stores a step transposed, so that a thread's rows are neighbours.
 __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -93,7 +94,7 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// A thread's rows of a tile: four neighbours in each half.
+// Returns row `i` of a thread in a tile: a thread has four neighbours in each half.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }
@@ -110,8 +111,7 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum runs over k in order, in a single chain: the bits of a pair do not depend on its position in the
-// matrix.
+// Every sum runs over k in order, in a single chain, so the bits of a pair do not depend on its position.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
     const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
@@ -142,7 +142,7 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-// Two blocks per multiprocessor, so that multiplication and comparison overlap.
+// Two blocks on each multiprocessor, so that multiplication and comparison overlap.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
         Operands operands;

@@ -1,4 +1,4 @@
-// Shared by both kernels that find the nearest token.
+// Functions of both kernels that find nearest tokens.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

@@ -1,16 +1,16 @@
-// The nearest pass on tensor cores at f32 accuracy: rows of length 1 in three bf16 terms, six of their nine
-// products, the same triangle of tiles and the same candidates as the plain pass.
+// Finds nearest tokens on tensor cores with the accuracy of f32: values of rows of length 1 are split into
+// three bf16 terms, and six of their nine products are added. Tiles and candidates are those of nearest.cu.
 //
 // Accuracy. The terms hold every bit of a value. The three products that are left out would add less than
 // 2^-26 of |a||b|, at most 1.5e-8 to a similarity, since |a||b| sums to at most 1. Products of bf16 are exact
 // in f32. Tensor cores may truncate if f32 would round, so a sum stays in the tensor cores for a single step
-// of 16: that costs at most 2^-19 of the step's |a||b|, together 2e-6. Steps are then added in f32, with D /
-// 16 roundings of 2^-24: 3e-6 for D = 768. No similarity is off by more than 5e-6, and by some 1e-7 as a
-// rule; a plain chain's worst case is D roundings, 4.6e-5. If a token's two highest similarities differ by
-// more than 1e-5, both passes find the same nearest.
+// of 16: that costs at most 2^-19 of the step's |a||b|, together 2e-6. Steps are then added in f32, with
+// D / 16 roundings of 2^-24: 3e-6 for D = 768. So a similarity's error is at most 5e-6, and usually about
+// 1e-7. In nearest.cu it is at most D roundings, 4.6e-5. If a token's two highest similarities differ by more
+// than 1e-5, both kernels find the same nearest token.
 //
-// The bits of a pair do not depend on its position: swapping a and b swaps `ofRow` and `ofColumn`, and the
-// sum is the same.
+// The bits of a pair's similarity do not depend on the position of the pair: swapping a and b swaps `ofRow`
+// and `ofColumn`, and their sum is the same.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
@@ -25,7 +25,7 @@ constexpr int kWarpsAcross = 4, kWarpsDown = 2;
 constexpr int kRows = kTile / kWarpsDown / 16;      // 16-row products of a warp
 constexpr int kColumns = kTile / kWarpsAcross / 8;  // 8-column products of a warp
 constexpr int kStepWidth = kSplitTerms * kSplitStep;
-// 112 bytes per row: the eight rows of a matrix are in different banks.
+// 112 bytes for each row: the eight rows of a matrix are then in different banks.
 constexpr int kPitch = kStepWidth + 8;
 
 using Term = __nv_bfloat16;
@@ -61,8 +61,8 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// The address of this thread for four matrices of 16 x 16 elements (ldmatrix): from top to bottom first for
-// rows, from left to right first for columns: a register pair then holds a column's two halves.
+// Row and column of this thread's address in 16 x 16 elements, which ldmatrix loads as four matrices: top to
+// bottom first for rows; left to right first for columns, whose two halves are then in a register pair.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
@@ -77,7 +77,7 @@ __device__ int halfOfColumn() {
 }
 
 struct Place {
-    int row, column;  // of a warp's share within the tile
+    int row, column;  // first row and column of a warp's share of the tile
 };
 
 __device__ Place placeOfWarp() {
@@ -88,7 +88,7 @@ __device__ Place placeOfWarp() {
 using Sums = float[kRows][kColumns][4];
 
 __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sums) {
-    std::uint32_t b[kColumns / 2][kSplitTerms][4];  // of two products each
+    std::uint32_t b[kColumns / 2][kSplitTerms][4];  // operands of two products each
 #pragma unroll
     for (int j = 0; j < kColumns / 2; ++j) {
 #pragma unroll
@@ -107,7 +107,7 @@ __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sum
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
-            // Small terms first.
+            // Small terms are added first.
             float both[4] = {}, ofRow[4] = {}, ofColumn[4] = {};
             const auto multiply = [&](float(&sum)[4], int ofA, int ofB) {
                 multiplyAdd<Term>(sum, a[ofA], b[j / 2][ofB][j % 2 * 2], b[j / 2][ofB][j % 2 * 2 + 1]);
@@ -125,7 +125,7 @@ __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sum
     }
 }
 
-// Row and column within the tile of the element `e` of a thread's products.
+// Row and column in the tile of element `e` of a thread's products.
 __device__ int rowWithin(const Place& place, int i, int e) {
     return place.row + i * 16 + threadIdx.x % 32 / 4 + e / 2 * 8;
 }
@@ -133,7 +133,7 @@ __device__ int columnWithin(const Place& place, int j, int e) {
     return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
 }
 
-// The thread's rows and columns that are finite tokens: a bit each, by product and half.
+// A bit for each of the thread's rows and columns, by product and half: whether it is a finite token.
 struct Flags {
     unsigned rows = 0, columns = 0;
 };
@@ -152,7 +152,7 @@ __device__ Flags flagsOf(const UnitRows& unit, const ImageRows& image, const Til
     return flags;
 }
 
-// The best of a warp's share, by row and by column.
+// Finds the best candidate of each row and column in a warp's share.
 __device__ void compare(const Sums& sums, const Tile& tile, const Place& place, const Flags& flags,
                         Shared& shared) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -1,4 +1,4 @@
-// The functions of tensor_core.cuh as PTX instructions, which exist since sm_80.
+// The functions of tensor_core.cuh as PTX instructions, which need sm_80 or later.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"

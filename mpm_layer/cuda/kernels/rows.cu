@@ -51,7 +51,7 @@ __device__ float activated(float x, int32_t activation) {
     }
 }
 
-// 16 bytes a thread; the padding at a row's end is worked on too and never read.
+// Each thread computes 16 bytes at a time. The padding at a row's end is also computed, but never read.
 template <class T>
 __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate, int packs,
                                int32_t activation) {
@@ -75,7 +75,7 @@ __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate,
     }
 }
 
-// Element e of a head, rotated together with its partner; elements without a partner stay.
+// Returns element e of a head, rotated with its partner; an element without a partner stays.
 __device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
                          bool halves) {
     const int half = size / 2;
@@ -98,7 +98,7 @@ __global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view
     const NormView& norm = blockIdx.z == 0 ? view.queryNorm : view.keyNorm;
     for (int e = lane; e < size; e += 32)
         values[e] = toFloat(data[e]);
-    // Each lane reads only what it wrote.
+    // Each lane reads only its own values.
     if (norm.present)
         writeNormed<float, float, 1>(values, size, norm, scaleOf<float, 1>(values, size, norm), values);
     __syncwarp();

@@ -16,7 +16,7 @@ struct BatchView {
     int images;
     int special;  ///< rows in front of each image's tokens
     int dim;
-    int rows;     ///< upper bound of all rows
+    int rows;     ///< upper bound of the number of rows
     int longest;  ///< upper bound of the rows of an image
 };
 
@@ -38,12 +38,12 @@ struct RowsOf {
     size_t stride;
 };
 
-/// in [rows][width] -> out [rows][width], which may be the same.
+/// Normalises rows: in [rows][width] -> out [rows][width], which may be the same memory.
 template <class In, class Out>
 void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
                cudaStream_t stream);
 
-/// hidden = act(hidden), or hidden = hidden * act(gate) if there is a gate; both [rows][width].
+/// Computes hidden = act(hidden), or hidden = hidden * act(gate) if there is a gate; both [rows][width].
 template <class T>
 void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
               cudaStream_t stream);
@@ -57,18 +57,18 @@ struct HeadsView {
     bool halves;
 };
 
-/// Norms and rotation of queries and keys in qkv [rows][3][heads][head size], in place. `position` by row is
-/// -1 for special tokens.
+/// Normalises and rotates queries and keys in qkv [rows][3][heads][head size], in place. `position` of a row
+/// is -1 for special tokens.
 template <class T>
 void finishHeads(const BatchView& batch, RowsOf<T> qkv, const HeadsView& heads, const int* position,
                  cudaStream_t stream);
 
-/// The keys' mean over heads, [rows][head size].
+/// Computes the mean over heads of the keys: [rows][head size].
 template <class T>
 void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSize, float* mean,
               cudaStream_t stream);
 
-/// logits[r] = bias[r] + log(sizes[r]); a null part counts as 0.
+/// Computes logits[r] = bias[r] + log(sizes[r]); a null part counts as 0.
 void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
                cudaStream_t stream);
 
@@ -78,12 +78,13 @@ template <class T>
 struct AttentionView {
     RowsOf<const T> qkv;  ///< [rows][3][heads][head size]
     RowsOf<T> output;     ///< [rows][heads][head size]
-    const float* logits;  ///< added for each key; may be null
+    const float* logits;  ///< added to the logits of each key; may be null
     int heads, headSize;  ///< at most kLargestHeadSize
     float scale;
 };
 
-/// Softmax in f32. bf16 and f16 multiply on tensor cores with sums in f32, float in plain f32.
+/// Computes attention with softmax and sums in f32; bf16 and f16 multiply on tensor cores, float in plain
+/// f32.
 template <class T>
 void attend(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream);
 

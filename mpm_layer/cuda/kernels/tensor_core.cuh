@@ -1,4 +1,4 @@
-// The tensor cores' 16 x 8 x 16 product and the copies that feed it. nvcc takes the instructions from
+// The 16 x 8 x 16 product of tensor cores, and the copies for its operands. nvcc compiles the functions in
 // ptx.cuh; the tests run kernels on the CPU with other functions (tests/support/cuda).
 #pragma once
 
@@ -9,29 +9,29 @@
 
 namespace mpm::cuda {
 
-/// 16 bytes from global to shared memory, in the background; zeros if `exists` is false.
+/// Copies 16 bytes from global to shared memory, in the background; zeros if `exists` is false.
 __device__ void copyAsync(void* to, const void* from, bool exists);
 
 /// Ends a group of copies.
 __device__ void closeCopies();
 
-/// Waits until at most `Pending` groups of this thread's copies are not done.
+/// Waits until at most `Pending` groups of this thread's copies are unfinished.
 template <int Pending>
 __device__ void awaitCopies();
 
-/// Four 8 x 8 matrices of 16-bit elements; thread 8 m + r points at row r of matrix m.
+/// Loads four 8 x 8 matrices of 16-bit elements; thread 8 m + r points at row r of matrix m.
 __device__ void loadMatrices(std::uint32_t (&to)[4], const void* row);
-/// The same, each matrix transposed.
+/// Loads four matrices, each transposed.
 __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 
-/// sum += a b with a [16][16], b [16][8].
+/// Computes sum += a b, with a [16][16] and b [16][8].
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
-/// 2^v as the hardware computes it: within 2^-22 of the value, 0 if that is below 2^-126.
+/// Returns 2^v as the hardware computes it: with a relative error up to 2^-22; 0 if 2^v is below 2^-126.
 __device__ float powerOfTwo(float v);
 
-/// Two neighbours in a register, the first in the lower half.
+/// Packs two neighbours into a register, the first into the lower half.
 template <class T>
 __device__ inline std::uint32_t packed(float first, float second) {
     const Pack<T, 2> pair{{fromFloat<T>(first), fromFloat<T>(second)}};

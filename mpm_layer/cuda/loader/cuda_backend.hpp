@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// Throws if the library, the driver, a device or the device of that number is missing, and names it.
+/// Throws if the library, the driver or the device of this number is missing, with the name of that part.
 std::shared_ptr<const Backend> cudaBackend(int index);
 
 }  // namespace mpm

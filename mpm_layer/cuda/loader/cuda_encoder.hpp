@@ -1,4 +1,4 @@
-// An encoder's weights on a GPU, passed in the layout of the C entry.
+// An encoder's weights on a GPU, passed through the C interface.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace mpm::cuda {
 /// Throws cv::Exception if a call of the entry failed.
 void check(int status, const MpmCudaError& error);
 
-/// function(arguments..., error) of the entry, checked.
+/// Calls function(arguments..., error) of the entry, and checks the status.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
     MpmCudaError error{};
@@ -31,9 +31,9 @@ public:
 
     int dim() const override { return m_shape.dim; }
     int headSize() const { return m_shape.headSize; }
-    /// The keys of each block's stage, on the CPU.
+    /// Returns the computation of each block's keys on the CPU.
     const std::vector<StageKeys>& stageKeys() const { return m_stageKeys; }
-    /// Image tokens that the rotary tables of each block are for; 0 without tables.
+    /// Returns the number of image tokens in the rotary tables of each block; 0 without tables.
     const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }
     const MpmCudaEntry& entry() const { return m_library->entry(); }
     MpmCudaEncoder* handle() const { return m_handle; }

@@ -24,7 +24,7 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     return options;
 }
 
-// The environment sets options of the GPU's library: returns the index of the variable's value in `names`.
+// Returns the index in `names` of an environment variable's value: an option of libmpm_cuda.
 int32_t chosen(const char* variable, const std::vector<std::string>& names, int32_t otherwise) {
     const char* value = std::getenv(variable);
     if (!value || !*value) return otherwise;
@@ -151,7 +151,7 @@ bool CudaSession::readsKeys(const StageRequest& request) const {
              "mpm: by=last-keys with rotary positions runs on the CPU only; use by=keys, or device cpu");
 }
 
-// Methods without kernels run on the CPU: rows are downloaded, maps uploaded.
+// Runs methods without GPU kernels on the CPU: downloads rows; the caller uploads the maps.
 std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const int dim = m_weights->dim(), headSize = m_weights->headSize();
     const bool readsKeys = this->readsKeys(request);

@@ -1,4 +1,4 @@
-// A forward on a GPU: queues work, and reads back once, in finish().
+// A forward on a GPU: queues work, and reads the outputs back in finish().
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace mpm::cuda {
 
 /// Runs the library's loops on OpenCV's threads.
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
-/// The way to multiply similarities that the environment selects (MPM_CUDA_NEAREST).
+/// Returns how similarities are multiplied, as the environment selects it (MPM_CUDA_NEAREST).
 int32_t chosenNearest();
 
 /// See Backend::merge() and Backend::restore().
@@ -41,8 +41,7 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
-    /// Whether the keys of the last attention are those that the reducer compares; else the CPU computes
-    /// keys.
+    /// Whether the reducer compares the keys of the last attention; else the CPU computes the keys.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 
@@ -51,7 +50,7 @@ private:
     int m_images, m_inputTokens;
     const bool m_onDevice;
     std::vector<int> m_blockOfStage;
-    std::vector<MergeMap> m_composed;  ///< empty once a stage was decided on the device
+    std::vector<MergeMap> m_composed;  ///< empty after the device has decided a stage
     MpmCudaSession* m_handle = nullptr;
     MpmCudaTimes m_times{};
 };

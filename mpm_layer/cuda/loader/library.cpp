@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// The folders of this build's library: beside libmpm.so; or, if a program contains libmpm.a, beside the
-// program or in the folder of libraries installed with it.
+// Returns the folders of this build's library: the folder of libmpm.so; if a program contains libmpm.a, the
+// folder of the program and the folder of libraries installed with it.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -31,7 +31,7 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// The first file that exists, or the bare name, which the loader searches for.
+/// Returns the first file that exists, or the bare name, which the loader searches for.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -43,8 +43,8 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
-/// Most machines have no such library. Then dlerror() is not called: glibc 2.41 crashes if memory for the
-/// text runs out.
+/// Returns the reason. On most machines the library does not exist: then dlerror() is not called, since
+/// glibc 2.41 crashes if memory for the text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }
@@ -52,8 +52,8 @@ std::string whyNotLoaded(const std::string& path) {
 }  // namespace
 
 std::shared_ptr<const Library> Library::load() {
-    // A library that could not be loaded is tried again: the environment may have changed.
-    // Never destroyed: a network may outlive every static object of this file.
+    // A failed load is tried again, since the environment may have changed. The static objects are never
+    // destroyed, since a network may outlive them.
     static std::mutex& guard = *new std::mutex;
     static auto& loaded = *new std::shared_ptr<const Library>;
     static auto& loadedFrom = *new std::string;

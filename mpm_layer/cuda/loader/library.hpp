@@ -1,4 +1,4 @@
-// libmpm_cuda, found and checked at run time: the same program runs with and without a GPU.
+// Finds and checks libmpm_cuda at run time, so that the same program runs with and without a GPU.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace mpm::cuda {
 /// A loaded library of the version that this code was built for.
 class Library {
 public:
-    /// The library MPM_CUDA_LIBRARY, else libmpm_cuda.so beside this build or on the loader's search path.
-    /// Throws with the reason if none can be loaded.
+    /// Loads the file MPM_CUDA_LIBRARY, else libmpm_cuda.so next to this build or on the loader's search
+    /// path. Throws with the reason if that fails.
     static std::shared_ptr<const Library> load();
-    /// The file at `path`; load() does not return it later.
+    /// Loads the file at `path`; does not change the result of load().
     static std::shared_ptr<const Library> open(const std::string& path);
 
     ~Library();

@@ -1,4 +1,4 @@
-// The integer and float arithmetic of the kernels that merge, free of CUDA so that tests run it on the CPU.
+// The arithmetic of the kernels that merge, without CUDA, so that tests can run it on the CPU.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ using Candidate = unsigned long long;
 /// Less than every candidate.
 constexpr Candidate kNoCandidate = 0;
 
-/// Unsigned integers that compare as the floats do; both zeros are equal. Not for NaN.
+/// Returns an unsigned integer that compares like the float; both zeros are equal. Not for NaN.
 MPM_HOST_DEVICE inline std::uint32_t orderedBits(float value) {
     if (value == 0.0f) value = 0.0f;
     std::uint32_t bits;
@@ -31,20 +31,20 @@ MPM_HOST_DEVICE inline Candidate candidate(float similarity, int index) {
     return static_cast<Candidate>(orderedBits(similarity)) << 32 | static_cast<std::uint32_t>(~index);
 }
 
-/// -1 if there is no candidate.
+/// Returns -1 if there is no candidate.
 MPM_HOST_DEVICE inline int indexOf(Candidate c) {
     return c == kNoCandidate ? -1 : ~static_cast<int>(static_cast<std::uint32_t>(c));
 }
 
-/// The other member of token i's pair, -1 if i is alone. `best` and the indices in it count from the
+/// Returns the other member of token i's pair; -1 if i is alone. `best` and the indices in it count from the
 /// image's first token.
 MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     const int nearest = indexOf(best[i]);
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// A token's share of the running sums: a cluster and its members if it represents one, else nothing. Both
-/// sums are in the same integer, members in the lower half.
+/// A token's share of the running sums: a cluster and its members if the token is a representative, else
+/// nothing. Both sums are in the same integer, members in the lower half.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -67,8 +67,7 @@ struct ClusterLists {
     int* members;
 };
 
-/// Places a token whose predecessors sum to `before`. The id of a token that its pair does not keep is
-/// written by the representative.
+/// Places a token whose predecessors sum to `before`. A representative also places its partner.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);
@@ -80,7 +79,8 @@ MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int
     lists.members[start + 1] = partner;
 }
 
-/// `rows` points at the element in token 0's row. `weights`, by token, may be null.
+/// Returns an element of a cluster's mean. `rows`: the element in token 0's row. `weights`: by token, or
+/// null.
 MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const int* members, int count,
                                          const float* weights) {
     if (count == 1) return rows[members[0] * stride];
@@ -99,21 +99,21 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
     return static_cast<float>(sum / total);
 }
 
-/// Two factors, both exact: a single factor may leave the f32 range.
+/// Two factors, both powers of two: a single factor may be out of the f32 range.
 struct Scaling {
     float first, second;
 
     MPM_HOST_DEVICE float apply(float v) const { return v * first * second; }
 };
 
-/// For a finite `largest` above 0.
+/// Returns factors that scale `largest`, finite and above 0, to 0.5..1.
 MPM_HOST_DEVICE inline Scaling scalingFor(float largest) {
     int exponent = 0;
     frexpf(largest, &exponent);
     return {ldexpf(1.0f, -exponent / 2), ldexpf(1.0f, -exponent - (-exponent / 2))};
 }
 
-/// The nearest value with a significand of 8 bits, ties to even. For finite values.
+/// Rounds a finite value to a significand of 8 bits, ties to even.
 MPM_HOST_DEVICE inline float roundedToBf16(float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
@@ -123,14 +123,14 @@ MPM_HOST_DEVICE inline float roundedToBf16(float value) {
     return value;
 }
 
-/// high + middle + low is the value itself unless it is below 1e-33: each term takes 8 of 24 bits.
+/// high + middle + low is exactly the value, unless it is below 1e-33: each term holds 8 of its 24 bits.
 struct SplitValue {
     float high, middle, low;
 };
 
 MPM_HOST_DEVICE inline SplitValue split(float value) {
     const float high = roundedToBf16(value);
-    const float rest = value - high;  // exact, as is the next
+    const float rest = value - high;  // exact, like the difference below
     const float middle = roundedToBf16(rest);
     return {high, middle, roundedToBf16(rest - middle)};
 }
@@ -138,24 +138,24 @@ MPM_HOST_DEVICE inline SplitValue split(float value) {
 constexpr int kSplitTerms = 3;
 constexpr int kSplitStep = 16;  ///< the depth of a tensor core product
 
-/// The place of a term of element `i` in a split row: the terms of a step are neighbours.
+/// Returns the place of a term of element `i` in a split row: the terms of a step are neighbours.
 MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
     return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
 }
 
-/// Rows of activations start on 16 bytes in every element type.
+/// Rounds up the width of activations, so that rows are aligned to 16 bytes in every element type.
 MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
     return (width + 7) / 8 * 8;
 }
 
-/// Products are computed for whole groups of rows, so that few different shapes have to be planned. Rows of a
-/// product are independent: the values of rows beyond the last row are never used.
+/// Rounds up the rows of a product to whole groups, so that few different shapes have to be planned. Rows of
+/// a product are independent: values beyond the last row are never used.
 constexpr int roundedRows(int rows) {
     const int group = rows <= 2048 ? 64 : 256;
     return (rows + group - 1) / group * group;
 }
 
-/// Rounds the rows of the longest image: whole tiles of queries.
+/// Rounds up the rows of the longest image to whole tiles of queries.
 constexpr int roundedLength(int rows) {
     return (rows + 63) / 64 * 64;
 }
@@ -172,11 +172,11 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
     return side * (side + 1) / 2;
 }
 
-/// Tile number `index`. Column by column, for any side of the triangle: the tiles of a smaller
-/// triangle come first, so that with an upper bound, only the last blocks have no work.
+/// Returns tile number `index`, counted column by column, for any side of the triangle. The tiles of a
+/// smaller triangle come first: if the side is only an upper bound, the last blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
-    // The root is exact to a few units: step to the column that holds the index.
+    // The root may be off by a few columns: steps to the column that contains the index.
     while (triangleTiles(column) > index)
         --column;
     while (triangleTiles(column + 1) <= index)

@@ -1,4 +1,4 @@
-// The most recently used values by key; a value is created when its key is used for the second time.
+// The most recently used values by key.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,15 @@
 
 namespace mpm::cuda {
 
-/// The first use of a key only registers it; the second creates the value, later uses find the value.
+/// Values by key: the first use of a key only registers it; later uses return a value, for the caller to
+/// fill.
 template <class Key, class Value>
 class Recent {
 public:
     explicit Recent(size_t most) : m_most(most) {}
 
-    /// Null if the key is new: it is registered, and the least recently used key is removed if there are too
-    /// many.
+    /// Returns the value of a key. If the key is new, registers it, removes the least recently used key if
+    /// there are too many, and returns null.
     Value* meet(const Key& key) {
         const auto found =
             std::find_if(m_entries.begin(), m_entries.end(), [&](const auto& e) { return e.first == key; });

@@ -10,10 +10,10 @@
 namespace mpm {
 namespace {
 
-constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // of a class, for a quantile worth the name
+constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // tokens of a class for a reliable quantile
 constexpr double kQuantile = 0.3;
-constexpr float kRise = 1.02f;   // the most in a frame
-constexpr float kChance = 0.8f;  // bounds of pure noise vary by chance, down to this share of it
+constexpr float kRise = 1.02f;   // largest rise in a frame
+constexpr float kChance = 0.8f;  // by chance, bounds of pure noise fall to this share of the noise
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void NoiseEstimate::classify(const std::vector<float>& positions) {
         m_classes[m_order[rank]] = static_cast<int>(static_cast<long long>(rank) * classes / tokens);
 }
 
-// Over the tokens of these ranks.
+// Returns the quantile over the tokens of ranks first..end-1.
 float NoiseEstimate::quantileOf(const std::vector<float>& values, size_t first, size_t end) {
     m_sample.clear();
     for (size_t rank = first; rank < end; ++rank)
@@ -69,16 +69,16 @@ void NoiseEstimate::add(const std::vector<float>& positions, const NoiseEvidence
 
 namespace {
 
-constexpr int kSample = 256;                   // tokens that a frame teaches
-constexpr int kStepsAtFirst = 16, kSteps = 2;  // of conjugate gradients
-constexpr float kMoves = 2;                    // medians: a token that differs by more teaches nothing
-constexpr int kGrain = 64;                     // tokens of a thread
+constexpr int kSample = 256;                   // tokens of a frame to learn from
+constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of conjugate gradients
+constexpr float kMoves = 2;                    // in medians: tokens that differ by more are left out
+constexpr int kGrain = 64;                     // tokens of a task
 
-// Tokens around their mean, one a row.
+// Tokens and their squared differences, each less their mean.
 struct Sample {
     int dim = 0;
     std::vector<float> rows;
-    std::vector<float> wanted;  // squared differences around their mean; the median is one
+    std::vector<float> wanted;  // squared differences, in units of the squared median, less their mean
 
     int count() const { return static_cast<int>(wanted.size()); }
     const float* row(int i) const { return rows.data() + static_cast<size_t>(i) * dim; }
@@ -139,8 +139,8 @@ Sample sampleOf(const FrameRows& frame, const std::vector<float>& differences, i
     return sample;
 }
 
-// Least squares by conjugate gradients, from `axis` on. The change is damped by the mean variance of the
-// sample, so a single frame moves the axis only a little.
+// Solves least squares by conjugate gradients, starting from `axis`. The change is damped by the mean
+// variance of the sample, so a single frame changes the axis only a little.
 void improve(Sample& sample, int steps, std::vector<float>& axis) {
     const int dim = sample.dim, count = sample.count();
     std::vector<float>& rest = sample.wanted;
@@ -176,7 +176,7 @@ void improve(Sample& sample, int steps, std::vector<float>& axis) {
 
 }  // namespace
 
-// The scalar product, from |x|^2 + |a|^2 - |x - a|^2.
+// Returns twice the scalar product of token x and axis a, less |a|^2: it is |x|^2 - |x - a|^2.
 float NoiseAxis::positionOf(const float* token, float size) const {
     const int dim = static_cast<int>(m_axis.size());
     return size * size * static_cast<float>(dim) - kernels::squaredDistance(token, m_axis.data(), dim);

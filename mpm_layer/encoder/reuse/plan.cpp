@@ -95,7 +95,7 @@ std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others) {
     if (text == "off") return std::nullopt;
     Reuse reuse = others;
     if (text == "on") return reuse;
-    std::istringstream parts(text + ",");  // so that the last one, too, ends with a comma
+    std::istringstream parts(text + ",");  // so that the last part also ends with a comma
     for (std::string part; std::getline(parts, part, ',');)
         setValue(part, text, reuse);
     checkReuse(reuse);
@@ -104,9 +104,9 @@ std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others) {
 
 namespace {
 
-constexpr int kGrainOfFollowed = 64;  // rows of a thread
+constexpr int kGrainOfFollowed = 64;  // rows of a task
 
-// The size of each row is finite only where all its values are.
+// Whether all values are finite: the size of a row is finite only if all its values are.
 bool finite(const FrameRows& frame) {
     std::atomic<bool> all{true};
     parallelFor(

@@ -1,4 +1,4 @@
-// The rows that one frame of a stream computes again.
+// Plans the rows that a frame of a stream computes again.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace mpm {
 
-/// Throws with the name of a value that is out of its range.
+/// Throws with the name of the value if a value is out of range.
 void checkReuse(const Reuse& reuse);
 
-/// Of a model file: values, as in reuseFrom(), but neither on nor off. Throws on anything else.
+/// Reads the options of a model file: text as for reuseFrom(), but not "on" or "off". Throws if invalid.
 Reuse reuseOfFile(const std::string& text);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
 
-/// A frame's rows: special rows, image tokens, rows behind them.
+/// The rows of a frame: special rows, image tokens, trailing rows.
 struct FrameRows {
     const float* data = nullptr;
     int special = 0, tokens = 0, trailing = 0, dim = 0;
@@ -26,31 +26,30 @@ struct FrameRows {
     const float* token(int t) const { return row(special + t); }
 };
 
-/// The rows that one frame computes.
+/// The rows that a frame computes.
 struct FramePlan {
     ReuseState state = ReuseState::Full;
-    bool remembers =
-        true;  ///< false: the frame is computed beside the memory, which it neither uses nor changes
-    std::int64_t number = 0;  ///< counts the frames of the stream
-    bool idle = false;        ///< not even special rows are computed: all of it is known
-    std::vector<int> tokens;  ///< to compute, ascending
+    bool remembers = true;    ///< false: the frame is computed without using or changing the memory
+    std::int64_t number = 0;  ///< number of the frame in the stream
+    bool idle = false;        ///< no row is computed, not even special rows: all outputs are known
+    std::vector<int> tokens;  ///< image tokens to compute, ascending
     std::vector<ReuseReason> reasons;
-    std::vector<int> ages;  ///< only of the encoder that decides
+    std::vector<int> ages;  ///< only set for the encoder that decides
 };
 
 class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
-    /// In addition to the rows that `lead` computes: image tokens whose bits changed, and rows that `lead`
-    /// does not have. All rows if it did not follow the frame before.
+    /// Plans the rows that `lead` computes, image tokens whose bits changed, and tokens that `lead` does not
+    /// have; all rows if this encoder did not follow the frame before.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:
     FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
     bool changed(const FrameRows& frame, int row) const;
 
-    std::int64_t m_number = 0;      ///< of the frame of `lead` that it saw last
-    std::vector<float> m_previous;  ///< all rows of the frame before; empty if none is kept
+    std::int64_t m_number = 0;      ///< number of the last frame of `lead`
+    std::vector<float> m_previous;  ///< all rows of the frame before; empty if no frame is kept
 };
 
 }  // namespace mpm

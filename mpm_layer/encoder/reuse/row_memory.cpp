@@ -9,7 +9,7 @@
 namespace mpm {
 namespace {
 
-constexpr int kGrainOfRows = 64;  // rows of a thread
+constexpr int kGrainOfRows = 64;  // rows of a task
 constexpr int kBusyBeforeRest = 4, kShortestRest = 8, kLongestRest = 64;
 
 }  // namespace
@@ -52,7 +52,7 @@ std::vector<int> RowMemory::compare(const float* now, size_t rows) {
     return differ;
 }
 
-// The first frame after a rest decides whether another rest follows.
+// Decides whether the memory rests. After a rest, the first comparison decides whether another rest follows.
 bool RowMemory::restsAfter(size_t differ, size_t rows) {
     m_busy = 2 * differ > rows ? m_busy + 1 : 0;
     if (m_busy == 0) m_longestRest = 0;

@@ -1,4 +1,4 @@
-// The rows of a forward before: rows of the same bits have the same results.
+// Remembers rows and results of the last forward: rows with the same bits have the same results.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace mpm {
 
-/// For operators that compute each row by itself, behind an encoder that reuses. If most rows differ again
-/// and again, it is cheaper not to compare: the memory then rests, longer each time, and holds nothing.
+/// For operators after an encoder that reuses, if they compute each row by itself. If most rows differ again
+/// and again, comparing costs more than it saves: then the memory rests, longer each time, and holds nothing.
 class RowMemory {
 public:
-    /// Remembers the rows of `input` and returns those that differ from the forward before, ascending: all if
-    /// the sizes differ. std::nullopt while the memory rests.
+    /// Remembers the rows of `input`. Returns those that differ from the forward before, ascending; all rows
+    /// if the sizes differ; std::nullopt while the memory rests.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
-    /// Results of all rows, to be written where rows differ.
+    /// Returns the results of all rows; the caller must write those of rows that differ.
     float* results() { return m_results.data(); }
     void clear() { *this = RowMemory(); }
 
@@ -26,8 +26,8 @@ private:
     std::vector<float> m_rows, m_results;
     int m_width = 0;
     int m_busy = 0;         ///< forwards in a row in which most rows differed
-    int m_rest = 0;         ///< forwards that are left to rest
-    int m_longestRest = 0;  ///< of the rests since rows were the same
+    int m_rest = 0;         ///< remaining forwards of this rest
+    int m_longestRest = 0;  ///< longest rest since most rows were last the same
 };
 
 }  // namespace mpm

@@ -16,10 +16,12 @@ namespace {
 
 constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-// After a frame that was computed as a whole all tokens stop at once, and most of them had not moved.
+// After a full frame all tokens stop at once, although most of them have not moved: two such tokens, not one,
+// cause another recomputation.
 constexpr int kStoppedForOneMoreAfterFull = 2;
-constexpr int kPixelGrain = 64;  // tokens of a thread
-// Of the distance between two tokens of a frame. A token that differs as much from itself is another token.
+constexpr int kPixelGrain = 64;  // tokens of a task
+// As a share of the distance between two tokens of a frame: a token that differs as much from its old value
+// is another token.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
@@ -37,7 +39,7 @@ bool sameBits(const float* a, const float* b, size_t count) {
     return same;
 }
 
-// The distance between two image tokens, as the root of the mean square; of a sample of the frame.
+// Returns the typical distance between two image tokens as a root mean square, from a sample of the frame.
 float spreadOf(const FrameRows& frame) {
     constexpr int kSample = 256;
     const int stride = std::max(1, frame.tokens / kSample), count = (frame.tokens + stride - 1) / stride;
@@ -64,7 +66,7 @@ void StreamWatcher::restart() {
     m_fullInARow = m_quietInARow = m_stillFrames = 0;
 }
 
-// A token with itself and with the next one, in this frame and in the frame before.
+// Compares a token with its old value, and with the next token in this frame and in the frame before.
 void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const {
     const int next = token + 1 < frame.tokens ? token + 1 : std::max(0, token - 1);
     const auto before = [&](int t) {
@@ -88,11 +90,11 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
     evidence.contrastsBefore[token] = std::sqrt(then);
 }
 
-// Sizes, differences to the frame before, and the noise. False if a row is not finite.
+// Measures sizes, differences from the frame before, and noise. Returns false if a row is not finite.
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
-        // Nothing to learn: a frame that came twice has no noise in it.
+        // Nothing to learn: two equal frames show no noise.
         m_evidence.differences.assign(frame.tokens, 0.0f);
         ++m_stillFrames;
         return true;
@@ -101,7 +103,7 @@ bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     std::vector<float> sizes(frame.tokens);
     NoiseEvidence evidence;
     evidence.resize(known ? frame.tokens : 0);
-    float outside = 0;  // the sum stays finite only where all rows are
+    float outside = 0;  // finite only if all rows that are not image tokens are finite
     for (int r = 0; r < frame.rows(); ++r)
         if (r < frame.special || r >= frame.special + frame.tokens)
             outside += kernels::squaredDistance(frame.row(r), nullptr, frame.dim);
@@ -134,7 +136,7 @@ float StreamWatcher::thresholdOf(int token, const Reuse& reuse) const {
     return std::max(static_cast<float>(reuse.sensitivity) * m_noise.of(token), m_least);
 }
 
-// Whether the stream stays suspended.
+// Returns whether the stream stays suspended.
 bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     int changed = 0;
     for (int t = 0; t < static_cast<int>(m_evidence.differences.size()); ++t)
@@ -145,8 +147,7 @@ bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     return false;
 }
 
-// How far each image token is from the one that was last computed, above its threshold; 0 if it has not
-// changed.
+// Returns the distance of each image token from its last computed value; 0 if the token has not changed.
 std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
     std::vector<float> changes(frame.tokens);
     parallelFor(
@@ -223,7 +224,8 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
     return plan;
 }
 
-// Some of the oldest tokens, and some more where things move.
+// Refreshes some of the oldest tokens, computes changed tokens, and refreshes more tokens if some have
+// stopped.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
                                      const std::vector<float>& changes, bool afterFull) {
     FramePlan plan;
@@ -249,10 +251,10 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
     return plan;
 }
 
-// How many of the oldest tokens to compute now, so that all get their turn within `refresh` frames without
-// haste: tokens of each age and above are spread over the frames that are left to them. Those of less than
-// half that age do not count yet, since many will change before they are old. Where the budget has no room
-// for twice as many, the same number is due in every frame.
+// Returns how many of the oldest tokens are due, so that each is computed within `refresh` frames and the
+// work is even: tokens of each age and above are spread over the frames that are left to them. Tokens younger
+// than `refresh` / 2 do not count yet, since many will change before they are old. If the budget is below
+// twice the even share, the even share is due in every frame.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
@@ -265,19 +267,19 @@ int StreamWatcher::due(const Reuse& reuse) const {
     int most = 0;
     for (int n = 0; n < static_cast<int>(ages.size()); ++n)
         most = std::max(most, n / std::max(1, reuse.refresh - ages[n]) + 1);
-    return std::min(most, budget);  // behind a rest, all are old
+    return std::min(most, budget);  // after an idle time, all tokens are old
 }
 
-// How far the surroundings of a token have moved since it was computed. What made it change is taken to move
-// away steadily, and its influence to fall with the distance. So a token that stops is computed again soon,
-// then ever more rarely.
+// Estimates how much the surroundings of a token have moved since it was computed. Assumes that the object
+// that made the token change moves away steadily, and that its influence falls with the distance. So a token
+// that stops is computed again soon, and then less and less often.
 double StreamWatcher::staleness(int token) const {
     const double now = m_still[token] + 1.0;
-    const double then = std::max(1.0, now - m_ages[token]);  // a token that was postponed is older than still
+    const double then = std::max(1.0, now - m_ages[token]);  // a postponed token is older than `now`
     return 1 / then - 1 / now;
 }
 
-// As many of the kept tokens as `count`, the highest scores first.
+// Marks `count` of the kept tokens as refreshed, the highest scores first.
 template <class Score>
 void StreamWatcher::refresh(int count, FramePlan& plan, const Score& scoreOf) const {
     std::vector<int> order;
@@ -317,7 +319,7 @@ int StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& cha
     return refreshed + static_cast<int>(std::min(others.size(), left));
 }
 
-// The tokens that are computed become the new reference.
+// Updates ages, and makes the tokens that are computed the new reference.
 void StreamWatcher::finishPlan(const FrameRows& frame, FramePlan& plan) {
     constexpr int kMost = std::numeric_limits<int>::max();
     for (int t = 0; t < frame.tokens; ++t) {

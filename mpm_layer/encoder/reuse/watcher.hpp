@@ -1,4 +1,4 @@
-// Decides, frame by frame of a stream, which image tokens are computed again. Knows no device.
+// Decides, for each frame of a stream, which image tokens are computed again. Independent of the device.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,27 @@
 
 namespace mpm {
 
-/// For each token, as the root of the mean square. Noise is independent in tokens and frames: if the
-/// differences are only noise, none of the others is smaller. A change of light or scene is alike in tokens
-/// side by side, and a frame whose smooth parts have little contrast has little noise.
+/// Evidence of noise for each token, as root mean squares. Noise is independent between tokens and between
+/// frames: if `differences` are only noise, the other values are not smaller. But a change of light or scene
+/// is similar in neighbouring tokens, so `apart` is smaller; and little contrast means little noise.
 struct NoiseEvidence {
-    std::vector<float> differences;      ///< to the frame before
-    std::vector<float> apart;            ///< differences, less what they have in common with the next token's
-    std::vector<float> contrasts;        ///< to the next token
-    std::vector<float> contrastsBefore;  ///< the same in the frame before
+    std::vector<float> differences;      ///< from the frame before
+    std::vector<float> apart;            ///< differences without the part in common with the next token's
+    std::vector<float> contrasts;        ///< differences from the next token
+    std::vector<float> contrastsBefore;  ///< differences from the next token in the frame before
 
     void resize(std::size_t tokens);
 };
 
-/// Noise differs from token to token, so they are sorted into classes by how noisy they are expected to be.
-/// In each class a low quantile of the differences counts: a part of every scene stands still. An estimate
-/// falls at once and rises slowly, or traffic would pass for noise.
+/// Estimates noise. It differs from token to token, so tokens are sorted into classes by their expected
+/// noise. The estimate of a class is a low quantile of its differences, since a part of every scene stands
+/// still. It falls at once and rises slowly, or traffic would pass for noise.
 class NoiseEstimate {
 public:
-    /// Of the next frame: where each token lies on the axis of noise, and the evidence. Below `least` noise
-    /// makes no difference: an estimate rises again from there. It never exceeds `most`.
+    /// Adds the next frame: the position of each token on the axis of noise, and the evidence. Noise below
+    /// `least` makes no difference: estimates below it rise again from `least`. None exceeds `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
-    /// The noise of a token of the frame added last; 0 before the second frame.
+    /// Returns the noise of a token of the last added frame; 0 before the second frame.
     float of(int token) const { return m_noise.empty() ? 0.0f : m_noise[m_classes[token]]; }
     void clear() { m_noise.clear(); }
 
@@ -40,13 +40,13 @@ private:
     std::vector<float> m_noise, m_sample;
 };
 
-/// The noise of a pixel grows with its light, and an embedding is linear. So the squared noise of a token is
-/// nearly a linear function of the token, which is learned by least squares from the differences between
+/// The axis of noise. The noise of a pixel grows with its light, and an embedding is linear. So the squared
+/// noise of a token is nearly a linear function of the token, learned by least squares from differences of
 /// frames.
 class NoiseAxis {
 public:
-    /// Where each image token lies along the axis, up to a constant. `sizes`: their root mean squares;
-    /// `differences`: to the frame before, in the same measure.
+    /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
+    /// of the tokens; `differences`: root mean squares of their differences from the frame before.
     std::vector<float> positions(const FrameRows& frame, const std::vector<float>& sizes,
                                  const std::vector<float>& differences);
 
@@ -55,15 +55,15 @@ private:
     float positionOf(const float* token, float size) const;
 
     std::vector<float> m_axis;
-    unsigned m_frames = 0;  ///< learned from
+    unsigned m_frames = 0;  ///< frames that the axis was learned from
 };
 
 class StreamWatcher {
 public:
-    /// The next frame is full.
+    /// Makes the next frame full.
     void restart();
-    /// `blocks` that follow each other: an unchanging input has run through all of them after so many
-    /// refreshes, and one more.
+    /// Plans the next frame. `blocks`: number of consecutive blocks; an unchanging input has run through all
+    /// of them after blocks + 1 refreshes.
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:
@@ -80,7 +80,7 @@ private:
     double staleness(int token) const;
     template <class Score>
     void refresh(int count, FramePlan& plan, const Score& scoreOf) const;
-    /// How many are computed.
+    /// Marks changed tokens as computed or postponed. Returns the number of tokens that are computed.
     int markChanged(const Reuse& reuse, const std::vector<float>& changes, FramePlan& plan) const;
     void finishPlan(const FrameRows& frame, FramePlan& plan);
 
@@ -88,11 +88,11 @@ private:
     bool m_fresh = true;  ///< no frame is remembered
     bool m_suspended = false;
     int m_fullInARow = 0, m_quietInARow = 0;
-    int m_stillFrames = 0;           ///< whose input was equal to the bit
+    int m_stillFrames = 0;           ///< frames in a row with the same bits
     std::vector<float> m_reference;  ///< image tokens as they were last computed
     std::vector<float> m_previous;   ///< all rows of the frame before
     std::vector<int> m_ages;         ///< frames since each image token was computed
-    std::vector<int> m_still;        ///< frames since it changed
+    std::vector<int> m_still;        ///< frames since each image token changed
     NoiseAxis m_axis;
     NoiseEstimate m_noise;
     std::vector<float> m_sizes;

@@ -7,15 +7,15 @@
 
 namespace mpm {
 
-/// Ids as cv::dnn::Net::getLayer() takes them, in the order in which the layers run.
+/// Ids of layers for cv::dnn::Net::getLayer(), in the order of the network.
 struct EncoderLayers {
-    std::vector<int> segments;  ///< of the encoder that encoder(net) returns: a layer, or all of a chain
-    std::vector<int> others;    ///< all other MpmEncoder layers: decoders, for example
+    std::vector<int> segments;  ///< the encoder that encoder(net) returns: a single layer, or all of a chain
+    std::vector<int> others;    ///< all other MpmEncoder layers, such as decoders
 };
 
 /// @param net a network with an MpmEncoder; call registerLayers() before reading it
 /// @return the MpmEncoder layers
-/// @throws cv::Exception if none merges, as encoder(net) does
+/// @throws cv::Exception in the same cases as encoder(net)
 MPM_API EncoderLayers encoderLayers(cv::dnn::Net& net);
 
 }  // namespace mpm

@@ -1,4 +1,4 @@
-// The precisions by the names that options, settings and messages use. <mpm/mpm.hpp> has everything else.
+// The precisions and their names in options, settings and messages. <mpm/mpm.hpp> has everything else.
 #pragma once
 
 #include <string>
@@ -8,16 +8,17 @@
 
 namespace mpm {
 
+/// A precision and its name.
 struct PrecisionInfo {
     Precision precision = Precision::F32;
     std::string name;         ///< "bf16"
-    bool onProcessor = true;  ///< false: on a GPU only
+    bool onProcessor = true;  ///< false: runs on a GPU only
 };
 
-/// All precisions, in the order of help and messages.
+/// @return all precisions, in the order of help and messages
 MPM_API std::vector<PrecisionInfo> precisions();
 
-/// @return their names as a message lists them: "f32, tf32, bf16, f16, i8, auto or auto-fast"
+/// @return the names of all precisions for a message: "f32, tf32, bf16, f16, i8, auto or auto-fast"
 MPM_API std::string precisionNames();
 
 }  // namespace mpm

@@ -1,5 +1,4 @@
-// Reading a network in a single call, and the values for reuse in a model file. <mpm/mpm.hpp> has everything
-// else.
+// Reads a network in a single call, and a model file's options of reuse. <mpm/mpm.hpp> has everything else.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -7,23 +6,23 @@
 namespace mpm {
 
 /// Registers the operators, selects OpenCV's engine, and reads the network without the warnings that OpenCV
-/// prints for operators of other domains. The encoder has the file's values for reuse: mpm_set_reuse() and
-/// MPM_REUSE start from them.
+/// prints for operators of other domains. Gives the encoder the file's options of reuse: mpm_set_reuse() and
+/// MPM_REUSE start from these.
 /// @param path an ONNX file, converted or not
 /// @throws cv::Exception if the file cannot be read, has a later version of the domain `mpm` than this
-/// library, an operator that OpenCV does not support, or values for reuse that are not valid
+///     library, has an operator that OpenCV does not support, or has invalid options of reuse
 MPM_API cv::dnn::Net readNet(const std::string& path);
 
-/// The values for reuse in a model file's metadata `mpm.reuse`, and the defaults of those that it does not
-/// have. The metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
-/// @throws cv::Exception if the file cannot be read or is of a later version, or a value is out of range
+/// Reads the options of reuse in a model file's metadata `mpm.reuse`; options that are absent have their
+/// defaults. The metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
+/// @throws cv::Exception if the file cannot be read or has a later version, or if a value is out of range
 MPM_API Reuse reuseOf(const std::string& path);
 
-/// The batch size that a model's input declares; 0 if the model leaves it open.
-/// @throws cv::Exception if the file cannot be read or is of a later version
+/// @return the batch size that the model's input for images declares; 0 if the model leaves it open
+/// @throws cv::Exception if the file cannot be read or has a later version
 MPM_API int batchOf(const std::string& path);
 
-/// As reuseFrom(text), but values that `text` does not have are those of `others`.
+/// As reuseFrom(text), but options that are absent in `text` have the values of `others`.
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others);
 
 }  // namespace mpm

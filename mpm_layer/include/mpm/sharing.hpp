@@ -1,4 +1,4 @@
-// Content-aware token sharing (CTS) in a network: which superpatches of 2x2 patches share a token.
+// Content-aware token sharing (CTS) in a network: chooses the superpatches of 2x2 patches that share a token.
 // <mpm/mpm.hpp> has everything else.
 #pragma once
 
@@ -12,25 +12,26 @@ namespace mpm {
 
 class SharingControl;
 
-/// Handle of the MpmShare inside a network. Cheap to copy. Settings take effect at the next forward, and stay
+/// Handle of the MpmShare inside a network; cheap to copy. Settings take effect at the next forward, and stay
 /// until they are changed. A network and its handles belong to a single thread at a time.
 class MPM_API Sharing {
 public:
     /// For mpm::sharing(). @throws cv::Exception if `control` is null
     explicit Sharing(std::shared_ptr<SharingControl> control);
 
-    cv::Size grid() const;  ///< columns and rows of superpatches; all of them: grid().area()
-    int shared() const;     ///< superpatches that share at the next forward; at first those of the model file
+    cv::Size grid() const;  ///< columns and rows of superpatches
+    int shared() const;  ///< number of superpatches that share a token; at first the number in the model file
 
-    /// @param count superpatches that share a token, 0..grid().area(); 0 runs all tokens
+    /// @param count number of superpatches that share a token, 0..grid().area(); 0 runs all tokens
     /// @throws cv::Exception if `count` is out of range
     void setShared(int count);
 
-    /// Replaces the scores of the policy network; the highest share, the lowest index wins ties, NaN is last.
-    /// @param scores a matrix for each image of the batch, or a single matrix for all: CV_32F of grid();
-    ///     {}: the policy's again
+    /// Replaces the scores of the policy network. Superpatches with the highest scores share a token; the
+    /// lowest index wins ties, NaN is below all other scores.
+    /// @param scores a matrix for each image of the batch, or a single matrix for all images: CV_32F with the
+    ///     size grid(); {} restores the scores of the policy network
     /// @throws cv::Exception if a matrix has another size or type; the next forward throws if the number of
-    ///     matrices does not fit
+    ///     matrices is neither 1 nor the batch
     void setScores(const std::vector<cv::Mat>& scores);
 
 private:
@@ -38,7 +39,7 @@ private:
 };
 
 /// @param net a network; call registerLayers() before reading it
-/// @return the handle of the first MpmShare; std::nullopt if it has none
+/// @return the handle of the first MpmShare; std::nullopt if the network has none
 MPM_API std::optional<Sharing> sharing(cv::dnn::Net& net);
 
 }  // namespace mpm

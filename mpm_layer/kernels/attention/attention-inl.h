@@ -19,22 +19,22 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries are in the lanes, keys in the rows: maxima and sums of the softmax are plain vertical operations,
-// and the weights of a key have the panel order that the product with V needs as right operand. Scores become
-// weights while they are in registers; only weights are written to memory.
+// Queries are in the lanes, keys in the rows. So maxima and sums of the softmax are vertical operations, and
+// the weights of the keys form a panel, the right operand of the product with V. Scores become weights in
+// registers; only weights are written to memory.
 
 constexpr float kLog2E = 1.44269504f;
 
-// Weights are 2^(score - peak). A query's peak follows a score only if the score exceeds the peak by more
-// than this: seldom, since all sums must shrink then. Queries decide independently, so the bits of a query do
-// not depend on its neighbours.
+// Weights are 2^(score - peak). A score raises the peak of its query only if it exceeds the peak by more than
+// this. Then all sums must be scaled, so it should be rare. Each query has a separate peak, so its bits do
+// not depend on other queries.
 constexpr float kSlack = 8.0f;
 
-// A head's last queries may fill only the first of a panel's vectors: then V is 1, else 2.
+// V is the number of vectors in use in a panel: 1 if the last queries of a head fit in a vector, else 2.
 template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
-    float* earlier;  // sums of passes that ended, in the same form; null: all passes add to the output
+    float* earlier;  // sums of earlier passes, in the same form; null: all passes add to the output
     Float peak[V];   // the score that weights are relative to, per query
     Float total[V];  // running sum of weights per query
 
@@ -47,7 +47,7 @@ struct Panel {
     }
 };
 
-/// attend(std::integral_constant<int, V>) for the panel of queries that begins at `first`.
+/// Calls attend(std::integral_constant<int, V>()) for the panel of queries that begins at `first`.
 template <class Attend>
 HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& attend) {
     if (head.queriesFrom(first) > static_cast<int>(panelWidth() / 2)) {
@@ -57,7 +57,7 @@ HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& 
     }
 }
 
-// Sums of scores start at the bias of their key.
+// Starts the sums of scores at the biases of the keys.
 template <int V>
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup, V>& block) {
     clearBlock(block);
@@ -70,7 +70,7 @@ HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present
     }
 }
 
-/// Scores of missing keys get no weight.
+/// Sets the scores of missing keys to minus infinity, so that they get no weight.
 template <int V>
 HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
 #pragma GCC unroll 16
@@ -100,7 +100,7 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Scales the sums to the new peaks; by exactly 1 if a peak has not changed.
+/// Raises the peaks and scales the sums to them; the factor is exactly 1 if a peak does not change.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -119,8 +119,8 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
     }
 }
 
-/// The next pass begins with sums of zero: a chain of additions over all keys would have several times the
-/// rounding errors.
+/// Adds the sums of a pass to the sums of earlier passes, and clears them. A single chain of additions over
+/// all keys would have several times the rounding errors.
 template <int V>
 HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     const FloatTag d;
@@ -132,9 +132,9 @@ HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     }
 }
 
-/// All keys of a head, in groups: `score(first, block)` fills a block, `weigh(block, at)` turns it into the
-/// weights that begin at key `at` of the room for `room` keys, `add(first, count)` adds the values of the
-/// keys with these weights.
+/// Processes all keys of a head in groups. `score(first, block)` fills a block; `weigh(block, at)` turns it
+/// into weights, which begin at key `at` of a buffer for `room` keys; `add(first, count)` adds the values of
+/// the keys, multiplied by these weights.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
@@ -162,7 +162,7 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes half of `count` rows as columns: element (k, q), finished, is output[q * stride + k].
+/// Writes `count` rows, half of each, as columns: output[q * stride + k] = finish(element (k, q)).
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

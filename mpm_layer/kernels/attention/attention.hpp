@@ -1,12 +1,11 @@
-// Attention of a head over an image: scores never leave the cache, no N x N buffer anywhere.
+// Attention of a head over an image. The scores stay in the cache; there is no N x N buffer.
 #pragma once
 
 #include <cstddef>
 
 namespace mpm::kernels {
 
-/// A head of an image. All rows are `stride` floats apart; whole row groups of keys are read (see
-/// paddedSize).
+/// A head of an image. Rows are `stride` floats apart. Keys are read in whole row groups: see paddedSize.
 struct AttentionHead {
     const float* queries;
     const float* keys;
@@ -14,18 +13,18 @@ struct AttentionHead {
     size_t stride;
     int tokens;
     int headSize;
-    float scale;                     ///< of the logits
-    const float* keyBias = nullptr;  ///< per key, added to every logit; may be null
+    float scale;                     ///< factor of the logits
+    const float* keyBias = nullptr;  ///< of each key, added to its logits; may be null
     int queryCount = -1;             ///< negative: as many queries as tokens
 
     int queriesFrom(int first) const { return (queryCount < 0 ? tokens : queryCount) - first; }
 };
 
-/// Queries are worked on in panels of this many.
+/// The number of queries that are computed together: a panel.
 int queryPanel();
 
-/// softmax(scale q k^T + bias) v for the panel that starts at row `first`; output[q - first] is
-/// `outputStride` apart.
+/// Computes softmax(scale q k^T + bias) v for the panel of queries that begins at row `first`. The first row
+/// of `output` belongs to this query; its rows are `outputStride` floats apart.
 void attendPanel(const AttentionHead& head, int first, float* output, size_t outputStride);
 
 }  // namespace mpm::kernels

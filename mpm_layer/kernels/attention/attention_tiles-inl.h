@@ -1,4 +1,4 @@
-// Attention in AMX tiles: scores, weights and values as pairs of bf16.
+// Attention in AMX tiles: queries, keys, weights and values are pairs of bf16.
 
 #if defined(MPM_KERNELS_ATTENTION_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_TILES_INL_H_
@@ -21,14 +21,14 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// A block of keys. While the vector units turn the scores of a block into weights, the tiles multiply the
-// keys of the next block and the values of blocks before: steps of tiles and pieces of a block alternate,
-// since the processor looks only a few hundred instructions ahead.
+// Keys of a block, and of a piece of it. While the vector units turn the scores of a block into weights, the
+// tiles multiply the keys of the next block and the values of earlier blocks. Steps of tiles and pieces of a
+// block alternate, since the processor looks only a few hundred instructions ahead.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
-// Blocks whose values are added at once.
+// The number of blocks whose values are added together.
 constexpr int kTogether = 2;
 
-/// Memory of a panel of queries: all of it stays in the level-1 cache.
+/// The memory for a panel of queries: all of it stays in the level-1 cache.
 struct TileMemory {
     HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
         const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
@@ -45,7 +45,7 @@ struct TileMemory {
     float* scores;        // of two blocks, [32][32] each
     Bf16Pair* weights;    // of two groups of blocks, [kTogether * 16][32] each
     Bf16Pair* queries;    // [headSize / 2][32]
-    Bf16Pair* queryRows;  // the same before it is transposed
+    Bf16Pair* queryRows;  // the queries before they are transposed
 };
 
 /// Blocks whose values are added together.
@@ -54,7 +54,8 @@ struct KeyGroup {
     Bf16Pair* weights = nullptr;
 };
 
-/// Products of tiles, step by step: scores of a block, then values of a group, some columns at a time.
+/// Computes products in tiles, step by step: the scores of a block, then the values of a group, some columns
+/// at a time.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -65,7 +66,7 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Steps for the next of `blocks` blocks, if each takes an equal share of the values.
+    /// Returns the steps for the next of `blocks` blocks if each takes an equal share of the values.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
@@ -81,7 +82,7 @@ public:
             quarter<3>();
         }
     }
-    /// Opens the next product if none is under way; false if nothing is left. A step has four quarters.
+    /// Starts the next product if none is in progress; false if nothing is left. A step has four quarters.
     HWY_INLINE bool begin() { return m_left > 0 || open(); }
 
     template <int kQuarter>
@@ -96,7 +97,7 @@ public:
         }
         finishWrites();
     }
-    /// All that was set, and the last sums.
+    /// Runs all remaining steps and stores the last sums.
     HWY_INLINE void finish() {
         while (begin())
             run(m_left);
@@ -140,14 +141,14 @@ private:
     const int m_depth;
     int m_block = -1, m_column, m_left = 0;
     KeyGroup m_group;
-    float* m_sums = nullptr;  // the place of the sums in the tiles
+    float* m_sums = nullptr;  // the destination of the sums in the tiles
     float *m_before = nullptr, *m_from = nullptr;
     bool m_first = false;
     const Bf16Pair *m_rows = nullptr, *m_panel = nullptr;
     size_t m_rowStride = 0;
 };
 
-/// Sums of weights of a panel of queries, of even and odd keys, and all their bits.
+/// The sums of a panel's weights, of even and odd keys; `bits` is the OR of the bits of all weights.
 struct TileTotals {
     HWY_INLINE TileTotals() {
         for (auto& half : sum)
@@ -160,19 +161,19 @@ struct TileTotals {
     __m512i bits[2];
 };
 
-/// 2^x plus half of a bf16's last bit: the upper half is 2^x rounded to bf16.
+/// Returns 2^x plus half of the last bit of a bf16: the upper half is 2^x rounded to bf16.
 HWY_INLINE __m512i exp2ForPairs(Float x) {
     static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     return _mm512_castps_si512(_mm512_scalef_ps(horner(Float{part}, kTerms).raw, x.raw));
 }
 
-/// The scores of a pair of keys become weights.
+/// Turns the scores of a pair of keys into weights.
 HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Float& even, Float& odd,
                           __m512i& bits) {
     const FloatTag d;
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
-    // The upper half of each cell to the lower half.
+    // Moves the upper half of each cell to the lower half.
     const __m512i lower = _mm512_set4_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302);
     const __m512i first = exp2ForPairs(hn::Sub(hn::Load(d, scores), peak));
     const __m512i second = exp2ForPairs(hn::Sub(hn::Load(d, scores + panelWidth()), peak));
@@ -183,14 +184,14 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
 }
 
 /// The score that weights are relative to, per query. A peak is set kSlack - 1 above the highest score so
-/// far, and raised if a weight reaches 2 or all weights so far are 0. Queries decide independently.
+/// far. It is raised if a weight reaches 2 or all weights so far are 0. Each query has a separate peak.
 class TilePeaks {
 public:
     HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
 
     HWY_INLINE Float of(int v) const { return m_peak[v]; }
 
-    /// Whether they hold for the weights so far.
+    /// Whether the peaks hold for the weights so far.
     HWY_INLINE bool hold(const TileTotals& totals) const {
         const FloatTag d;
         const __m512i two = _mm512_set1_epi32(0x40000000);
@@ -200,8 +201,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises the peaks for the scores of a block. Earlier sums shrink; by a factor of exactly 1 if a peak
-    /// stays.
+    /// Raises the peaks for the scores of a block and scales the earlier sums; the factor is exactly 1 if a
+    /// peak does not change.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();
@@ -250,7 +251,7 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;
-    // Each in a variable: GCC keeps arrays that a lambda refers to in memory.
+    // Separate variables: GCC keeps an array in memory if a lambda refers to it.
     const Float leftPeak = peaks.of(0), rightPeak = peaks.of(1);
     Float leftEven = totals.sum[0][0], leftOdd = totals.sum[0][1];
     Float rightEven = totals.sum[1][0], rightOdd = totals.sum[1][1];
@@ -284,7 +285,8 @@ HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair
     totals.bits[0] = leftBits, totals.bits[1] = rightBits;
 }
 
-/// All keys of a head for a panel of queries, which are in the memory. Returns the sums of the weights.
+/// Computes attention to all keys of a head for the panel of queries in `memory`. Returns the sums of the
+/// weights.
 HWY_INLINE TileTotals attendTiles(const AttentionHeadBf16& head, const TileMemory& memory) {
     const size_t width = panelWidth(), blockSize = kTileKeys / 2 * width;
     const AttentionHead& f32 = head.f32;

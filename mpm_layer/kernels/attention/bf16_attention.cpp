@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_BF16
 
-// `rows` holds panelWidth() rows of pairsOf(headSize).
+// Packs a panel of queries. `rows` is temporary memory for panelWidth() rows of pairsOf(headSize).
 HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
     const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
     const int pairs = pairsOf(head.headSize);
@@ -96,7 +96,7 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
     Bf16Pair* weights = queries + query;
     const ValuePairs values{head.values, head.valueStride, f32.headSize};
     Panel<V> panel(memory);
-    packQueryPairs(f32, first, weights, queries);  // the weights come later
+    packQueryPairs(f32, first, weights, queries);  // the weights' memory is still unused
     std::fill(panel.output, panel.output + out, 0.0f);
     attendKeys(
         f32, kKeyBlockBf16, panel,

@@ -23,22 +23,22 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// A panel of queries as the right operand of their scores: columns of quads.
+/// A panel of queries as columns of quads: the right operand of the product with the keys.
 struct QueryQuads {
     I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
     float* scales;          // of each query, times the scale of the logits
-    std::int32_t* offsets;  // to be added to sums
+    std::int32_t* offsets;  // added to the sums
 };
 
-/// Room for a panel of queries, in floats.
+/// The memory for a panel of queries, in floats.
 HWY_INLINE size_t queryRoom(int headSize) {
     return (static_cast<size_t>(quadsOf(headSize)) + 2) * panelWidth();
 }
 
-/// `rows` holds panelWidth() rows of quadsOf(headSize), for a while.
+/// Packs queries into `room`. `rows` is temporary memory for panelWidth() rows of quadsOf(headSize).
 template <class Dot>
 HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Quad* rows, float* room) {
-    constexpr ByteForm form = Dot::form(Finer::Left);  // as the keys
+    constexpr ByteForm form = Dot::form(Finer::Left);  // as for the keys
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
     const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
@@ -51,7 +51,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const bool finite = largest == largest;
         Step step(finite ? largest : 0.0f, form.right);
         if constexpr (form.pair < 2 * form.right) {
-            // Twice the half can be infinite.
+            // The sum of a pair can be infinite, so its half is used.
             const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
             if (ofPair.scale > step.scale) step = ofPair;
         }
@@ -71,7 +71,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
 
 #if HWY_TARGET == HWY_NEON
 
-/// The scores of key `key + r` from the sums of a group that begins at `key`.
+/// Reads the scores of key `key + r` from the sums of the group that begins at `key`.
 template <int V>
 HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums, const QueryQuads& queries,
                            int key, int r, Float (&scores)[V]) {
@@ -91,7 +91,7 @@ HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums
 
 #endif
 
-/// Scores of a group of keys, from `key` on.
+/// Computes the scores of the group of keys that begins at `key`.
 template <class Dot, int V>
 HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuads& queries,
                            Block<kGroup, V>& block) {
@@ -114,7 +114,7 @@ HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuad
 
 #if MPM_HAS_VNNI
 
-/// Scores of the group of keys at `at` of the block that begins at `key`, and the highest ones.
+/// Computes the scores of the group of keys at `at` in the block at `key`; updates the highest scores.
 template <int V>
 HWY_INLINE void scoreGroup(const AttentionHeadI8& head, int key, int at, const QueryQuads& queries,
                            const KeyBlock& block, Float (&highest)[V]) {
@@ -229,7 +229,7 @@ bool TakesValueQuads() {
 }
 
 ValueStep RoundValues(const float* values, int size, std::int8_t* bytes) {
-    // Weights can neither be too small nor too large for f32 with these.
+    // The smallest step: weights neither overflow nor vanish in f32.
     constexpr float kLeast = 0x1p-80f, kNaN = std::numeric_limits<float>::quiet_NaN();
     const float largest = largestOf(values, size);
     if (!(largest == largest)) {

@@ -20,17 +20,17 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Highest scores of a group of keys, and the sums of their weights, per query.
+/// Per query: the highest score of a group of keys, and the sum of the weights.
 template <int V>
 struct GroupWeights {
-    HWY_INLINE GroupWeights() {}  // spelled out, as that of Block
+    HWY_INLINE GroupWeights() {}  // explicit, for the same reason as in Block
 
     Float highest[V];
     Float total[V];
 };
 
-/// The weights of `present` keys, [present][panelWidth()], relative to the panel's peaks. read(r, scores)
-/// gives the scores of key r, Exponential::of(x) is 2^x.
+/// Computes the weights of `present` keys, [present][panelWidth()], relative to the peaks of the panel.
+/// read(r, scores) reads the scores of key r; Exponential::of(x) is 2^x.
 template <class Exponential, int V, class Read>
 HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const Read& read, float* weights) {
     const FloatTag d;
@@ -55,8 +55,8 @@ HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const
     return group;
 }
 
-/// As attendKeys; store(key) stores the scores of a group of keys, for `read`. Scores exceed the peaks by
-/// more than kSlack so seldom that weights are computed at once, and again then.
+/// Like attendKeys, but store(key) stores the scores of a group of keys, and `read` reads them. Scores rarely
+/// exceed the peaks by more than kSlack, so weights are computed at once, and computed again in that case.
 template <class Exponential, int V, class Store, class Read, class Add>
 HWY_INLINE void attendStored(const AttentionHead& head, int room, float* weights, Panel<V>& panel,
                              const Store& store, const Read& read, const Add& add) {

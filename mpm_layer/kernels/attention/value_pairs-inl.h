@@ -1,4 +1,4 @@
-// Weights of keys as bf16 pairs, and the values they weigh.
+// The weights of keys as bf16 pairs, and the values that they multiply.
 
 #if defined(MPM_KERNELS_VALUE_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_VALUE_PAIRS_INL_H_
@@ -23,10 +23,11 @@ struct ValuePairs {
     int columns;
 };
 
-// Keys of a pass: weights (480 x 32 x 2 = 30 KiB) stay in the level-1 cache until their values are added.
+// The number of keys of a pass: the weights (480 x 32 x 2 bytes = 30 KiB) stay in the level-1 cache until the
+// values are added.
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 
-/// A block's scores become weights, two keys at a time, in the order the product with V takes.
+/// Turns the scores of a block into weights, two keys at a time, in the order that the product with V reads.
 template <int V>
 HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
     static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");

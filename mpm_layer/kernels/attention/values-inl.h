@@ -1,4 +1,4 @@
-// Weights of keys in f32, and the values they weigh.
+// The weights of keys in f32, and the values that they multiply.
 
 #if defined(MPM_KERNELS_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_VALUES_INL_H_
@@ -14,10 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Keys of a pass: weights (240 x 32 x 4 = 30 KiB) stay in the level-1 cache until their values are added.
+// The number of keys of a pass: the weights (240 x 32 x 4 bytes = 30 KiB) stay in the level-1 cache until the
+// values are added.
 constexpr int kKeyBlock = 20 * kGroup;
 
-/// A block's scores become weights.
+/// Turns the scores of a block into weights.
 template <int V>
 HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, float* weights) {
     const FloatTag d;
@@ -35,7 +36,7 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
     }
 }
 
-/// Adds to the columns from `column` on, as long as blocks of R fit.
+/// Adds to columns column.. in blocks of R while such a block fits, and advances `column`.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();
@@ -47,8 +48,8 @@ HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& ad
     }
 }
 
-/// Adds to columns of the output in register blocks: `add(block, column)`. Small blocks come last so that the
-/// usual head sizes waste nothing.
+/// Adds to the columns of the output in register blocks: calls add(block, column). Small blocks come last, so
+/// that the usual head sizes waste nothing.
 template <int V, class Add>
 HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
     int column = 0;

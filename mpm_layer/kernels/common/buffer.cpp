@@ -19,7 +19,7 @@ std::atomic<size_t> g_allocations{0};
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kMostFloats = size_t{1} << 60;
 
-// With AddressSanitizer, each block is allocated separately, so that reads beyond it are found.
+// With AddressSanitizer, each block is allocated separately, so that it finds reads beyond a block.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kShareRegions = false;
 #else
@@ -32,7 +32,7 @@ float* allocate(size_t alignment, size_t bytes) {
     return static_cast<float*>(block);
 }
 
-/// In large pages as far as it fills them, if the system provides them on request.
+/// Allocates a block, in large pages as far as they fit, if the system provides them on request.
 float* allocateLarge(size_t bytes) {
     float* const block = allocate(kLargePage, bytes);
 #ifdef MADV_HUGEPAGE
@@ -41,9 +41,9 @@ float* allocateLarge(size_t bytes) {
     return block;
 }
 
-// Memory of the system. A forward reads all weights, and each new page costs an address translation. So all
-// but small blocks are in large pages. Blocks smaller than a page share a region, which is freed with the
-// last block in it.
+// Memory from the system. A forward reads all weights, and each new page costs an address translation, so all
+// but small blocks are in large pages. Blocks smaller than a large page share a region, which is freed with
+// its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -85,7 +85,7 @@ private:
         m_users.erase(found);
     }
 
-    std::map<float*, int> m_users;  // blocks of a region, plus 1 while a region has room for more
+    std::map<float*, int> m_users;  // blocks in a region, plus 1 for the region of the next blocks
     float* m_region = nullptr;
     float* m_next = nullptr;
     size_t m_left = 0;
@@ -94,13 +94,13 @@ private:
 // Blocks that are not in use, by size.
 class Pool {
 public:
-    // Never destroyed: buffers of threads that end late are still returned to it.
+    // Never destroyed: threads that end late still return buffers to the pool.
     static Pool& instance() {
         static Pool* const pool = new Pool;
         return *pool;
     }
 
-    /// A block of at least `bytes`; `bytes` becomes the true size.
+    /// Returns a block of at least `bytes`, and sets `bytes` to the true size.
     float* take(size_t& bytes) {
         const std::lock_guard<std::mutex> lock(m_guard);
         const auto found = m_free.lower_bound(bytes);
@@ -120,7 +120,7 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         try {
             m_free.emplace(bytes, block);
-        } catch (const std::bad_alloc&) {  // a destructor called: it must not throw
+        } catch (const std::bad_alloc&) {  // called by a destructor, so it must not throw
             m_regions.give(block, bytes);
             return;
         }
@@ -146,7 +146,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // The count may be a product of two ints and a small factor: it fits 64 bits, the bytes may not.
+    // The count may be a product of two ints and a small factor: it fits 64 bits, its bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

@@ -1,5 +1,5 @@
-// Memory that the kernels work in: aligned for the widest vector, grown on demand, recycled by the process,
-// so that after the first forwards, frames with changing numbers of tokens allocate nothing.
+// Memory that the kernels work in: aligned for the widest vector, grown on demand, and recycled by the
+// process. After the first forwards, frames allocate nothing, even if their numbers of tokens change.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    /// At least `count` floats and a cache line behind them, so that a kernel may read a whole vector at the
-    /// end.
+    /// Reserves at least `count` floats and a cache line behind them, so that a kernel may read a whole
+    /// vector at the end.
     float* reserve(size_t count);
     float* data() { return m_data; }
     const float* data() const { return m_data; }

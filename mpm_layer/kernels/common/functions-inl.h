@@ -1,4 +1,4 @@
-// Functions of a vector that softmax and activations are made of.
+// Functions of vectors, for softmax and activations.
 
 #if defined(MPM_KERNELS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_FUNCTIONS_INL_H_
@@ -40,9 +40,9 @@ HWY_INLINE Float exp2(Float x) {
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // In this order: x86 takes the second value if one is NaN.
+    // The order matters: x86 returns the second value if one is NaN.
     const Float bounded = hn::Max(hn::Set(d, -127.0f), x), whole = hn::Floor(bounded);
-    // The bits of an exponent: all zero at -127.
+    // The bits of the exponent, all zero at -127.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
     return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));
 #endif
@@ -50,27 +50,27 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// 2^x, relative error below 8e-5: for values that are rounded to bf16 (1 part in 512) next. scalef takes the
-/// whole part of x itself, and gives 0 for minus infinity.
+/// 2^x, relative error below 8e-5, for values that are rounded to bf16 (1 part in 512) next. scalef itself
+/// takes the whole part of x, and returns 0 for minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The sixteen lanes of a register are a table: if a short polynomial cannot approximate a function, terms are
-// looked up piece by piece, which takes fewer operations than a long polynomial or a quotient.
+// The sixteen lanes of a register are a table: if a short polynomial cannot approximate a function, its terms
+// are looked up for each piece. That takes fewer operations than a long polynomial or a quotient.
 
-/// x as a whole number of pieces, each 2^-kBits long, and the rest: at most half a piece.
+/// Divides x into a whole number of pieces, each 2^-kBits long, and a rest of at most half a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit is a piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit is worth a piece
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
           rest{_mm512_reduce_ps(x.raw, kBits << 4 | _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)} {}
 
-    /// Term k of the polynomial for piece i of every sixteen is terms[k][i].
+    /// Evaluates the polynomial of each piece: term k of piece i, modulo 16, is terms[k][i].
     template <size_t N>
     HWY_INLINE Float polynomial(const float (&terms)[N][16]) const {
         const auto term = [&](size_t k) HWY_ATTR {
@@ -86,7 +86,7 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// 1/2 plus the polynomials `terms` of |x|, by pieces of a half, with the sign of x.
+/// Returns 1/2 plus a polynomial of |x| with the sign of x; a piece of `terms` is 1/2 long.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -117,7 +117,7 @@ HWY_INLINE Float normal(Float x) {
     return normalOf(x, kTerms);
 }
 
-/// As normal, absolute error below 1.1e-5: for values that are rounded to bf16 next.
+/// Like normal(), with an absolute error below 1.1e-5, for values that are rounded to bf16 next.
 HWY_INLINE Float normalCoarse(Float x) {
     HWY_ALIGN static constexpr float kTerms[][16] = {
         {0.0f, 0.191452712f, 0.341334969f, 0.433189809f, 0.477252036f, 0.493793219f, 0.498651743f,
@@ -138,13 +138,13 @@ HWY_INLINE Float normalCoarse(Float x) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// 2^x for x <= 127, relative error below 1.1e-4: for weights of scores in int8. Exactly 1 at 0, 0 at minus
+/// 2^x for x <= 127, relative error below 1.1e-4, for weights of scores in int8. Exactly 1 at 0, 0 at minus
 /// infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // A sum with 1.5 * 2^23 is rounded to a whole number, in the low bits.
+    // Adding 1.5 * 2^23 rounds to a whole number, which is in the low bits of the sum.
     const Float magic = hn::Set(d, 12582912.0f), sum = hn::Add(hn::Max(x, hn::Set(d, -127.0f)), magic);
     const Float rest = hn::Sub(hn::Max(x, hn::Set(d, -127.0f)), hn::Sub(sum, magic));
     const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
@@ -153,8 +153,8 @@ HWY_INLINE Float exp2Coarse(Float x) {
 
 #endif
 
-/// The normal distribution, absolute error below 1e-7, by the error function: an odd rational of degree 13
-/// over 8, clamped to 1 if f32 cannot tell it from 1.
+/// The normal distribution, absolute error below 1e-7, from the error function: an odd rational function of
+/// degree 13 over 8, clamped to 1 if f32 cannot distinguish it from 1.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

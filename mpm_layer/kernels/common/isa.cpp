@@ -1,5 +1,5 @@
-// An upper limit on the instruction set: MPM_MAX_CPU_ISA makes a wide machine compute like a narrower
-// machine, to compare results between machines and to test the narrower kernels.
+// Limits the instruction set. With MPM_MAX_CPU_ISA, a processor computes like an older processor with
+// narrower vectors, to compare results between machines and to test the narrower kernels.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 struct Limit {
     const char* name;
-    std::int64_t better;  // Highway's targets above it: on x86 a better target is a lower bit
+    std::int64_t better;  // Highway's targets above the limit: on x86 a better target is a lower bit
     bool amx, bf16, vnni;
 };
 
@@ -41,7 +41,7 @@ std::string wanted() {
     return name ? name : "";
 }
 
-/// The limit of this name, or null.
+/// Returns the limit with this name, or null.
 const Limit* find(const std::string& name) {
     if (name.empty()) return &kNone;
     const auto* found = std::find_if(std::begin(kLimits), std::end(kLimits),
@@ -49,7 +49,8 @@ const Limit* find(const std::string& name) {
     return found == std::end(kLimits) ? nullptr : found;
 }
 
-/// An unknown name limits nothing here: checkInstructionSetLimit rejects it before anything is computed.
+/// Returns the limit. An unknown name does not limit: checkInstructionSetLimit rejects it before anything is
+/// computed.
 const Limit& limit() {
     const Limit* found = find(wanted());
     return found ? *found : kNone;

@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::ScalableTag<float>;
 using Float = hn::Vec<FloatTag>;
 
-/// `count` elements, 1..lanes; the other lanes are zero.
+/// Loads min(count, lanes) elements, at least 1; the other lanes are zero.
 HWY_INLINE Float loadPart(const float* from, int count) {
     const FloatTag d;
     if (count >= static_cast<int>(hn::Lanes(d))) return hn::LoadU(d, from);

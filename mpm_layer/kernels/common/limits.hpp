@@ -1,5 +1,5 @@
-// How large a matrix may be: bounds that every size from a model or a caller passes before anything is
-// computed from it.
+// Limits on the sizes of matrices and images: every size from a model or a caller is checked before anything
+// is computed from it.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace mpm {
 
-/// The most elements of a matrix. OpenCV counts elements of a blob by int; the rest of int's range lets rows
-/// be rounded up to whole groups and a few more be read. If checkShape accepts a shape, any product of sizes
-/// in the shape fits an int.
+/// The largest number of elements of a matrix. OpenCV counts elements of a blob in an int. The rest of the
+/// range of int lets kernels round rows up to whole groups and read a few rows more. If checkShape accepts a
+/// shape, any product of sizes in the shape fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
-/// Sides and area of an image: the longest side that a JPEG has, and more pixels than the largest cameras
-/// have.
+/// The longest side and the largest area of an image: the longest side that JPEG allows, and more pixels than
+/// the largest cameras have.
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 
-/// Whether no size is negative and the product of all sizes but 0 is at most kMostElements.
+/// Whether no size is negative and the product of all sizes except zeros is at most kMostElements.
 template <class Sizes>
 bool shapeFits(const Sizes& sizes) {
     std::int64_t elements = 1;

@@ -46,7 +46,7 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-/// Stores sums as pairs; an odd last column gets a zero.
+/// Stores sums as pairs; a zero completes an odd last column.
 struct PairTarget {
     Bf16Pair* output;
     size_t stride;
@@ -75,8 +75,8 @@ private:
     }
 };
 
-// As multiplyPanel, whose function cannot be shared: one without bf16 cannot inline calls that have it, and
-// sums that are given to calls are in memory at each step, which takes twice the time.
+// Like multiplyPanel, which cannot be used here: a function without bf16 cannot inline calls that have it.
+// Without inlining, the sums are in memory at each step, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -108,7 +108,7 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
 
 #if MPM_HAS_TILES
 
-/// As multiplyBf16, where tiles fit the depth.
+/// Like multiplyBf16, if tiles fit the depth.
 template <class Target>
 HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -131,8 +131,8 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
 
 #endif
 
-/// In tiles if the processor has them and they divide the depth. The choice depends on the weights only,
-/// so that a row's bits do not depend on the number of rows.
+/// Multiplies in tiles if the processor has tiles and their size divides the depth. The choice depends on the
+/// weights only, so that the bits of a row do not depend on the number of rows.
 template <class Target>
 HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                          const Epilogue& epilogue, const Target& target) {

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 using CellTag = hn::RebindToUnsigned<FloatTag>;
 
-/// A vector of columns of all rows; `load` reads it from the cells of a row.
+/// Gathers a vector of columns of all rows; `load` reads it from the cells of a row.
 template <class Load>
 HWY_INLINE void gatherVector(const CellGrid& grid, const Load& load, Cell* HWY_RESTRICT to) {
     const CellTag d;
@@ -53,7 +53,7 @@ void GatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], vo
 }
 
 void SumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to) {
-    constexpr int kAbreast = 4;  // sums side by side: each is one chain
+    constexpr int kAbreast = 4;  // sums that are computed at once: each is a chain
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (int x = 0; x < width; x += kAbreast * lanes) {

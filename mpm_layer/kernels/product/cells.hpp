@@ -1,5 +1,5 @@
-// Pixels of an image as the right operand of a product. They are cells of 32 bits: an f32, a pair of bf16 or
-// a quad of bytes of neighbouring channels.
+// Pixels of an image as the right operand of a product. A cell has 32 bits: an f32, a pair of bf16 or a quad
+// of bytes of neighbouring channels.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace mpm::kernels {
 
 using Cell = std::uint32_t;
 
-/// Columns of a panel from `lane` of a vector on, until the next run: that of lane l is at offset + l.
+/// Columns of a panel, from `lane` of a vector to the next run. The cell of lane l is at offset + l.
 struct CellRun {
     int lane;
     std::ptrdiff_t offset;
@@ -23,15 +23,16 @@ struct CellGrid {
     size_t stride;
     int planes;
     const std::ptrdiff_t* taps;
-    int count;  ///< of taps
+    int count;  ///< number of taps
 };
 
-/// panel[plane * count + tap][column]. Each of the panel's two vectors has at least one run, the first from
-/// lane 0 on. Whole vectors are read for each run: those before and behind the cells must be readable.
+/// Fills panel[plane * count + tap][column]. Each of the two vectors of the panel has at least one run, and
+/// the first run begins at lane 0. Whole vectors are read for each run, so memory before and behind the cells
+/// must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
-/// to[x] = start + sum over planes and taps of weights[plane * count + tap] * cells of f32 at x, all
-/// `width` x of a row: few rows do not fill a panel. Whole vectors are read.
+/// For all `width` x of a row: to[x] = start + sum over planes and taps of weights[plane * count + tap] * the
+/// f32 cell at x. For few rows of weights, which do not fill a row group. Whole vectors are read.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

@@ -1,5 +1,5 @@
-// Products of bytes on 64-bit Arm: `smmla`, `sdot`, or 16-bit products of any processor. Both operands are
-// signed bytes, none is -128.
+// Products of bytes on 64-bit Arm: by `smmla`, by `sdot`, or by 16-bit products, which every processor has.
+// Both operands are signed bytes, never -128.
 
 #if defined(MPM_KERNELS_DOTS_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_DOTS_NEON_INL_H_
@@ -27,8 +27,8 @@ namespace HWY_NAMESPACE {
 
 using Int = hn::Vec<hn::ScalableTag<std::int32_t>>;
 
-// `sdot` and `smmla` are written in assembler: if the compiler were allowed to use them, it would do so on
-// processors without them, too.
+// `sdot` and `smmla` are written in assembler: if the compiler were allowed to use them, it would also use
+// them on processors without them.
 #define MPM_ARM_INT8 ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
 
 struct DotSdot {
@@ -53,7 +53,7 @@ struct DotSdot {
     }
 };
 
-/// `smmla` multiplies two rows of eight bytes by two columns of eight: see addRowPairs.
+/// `smmla` multiplies two rows of eight bytes by two columns of eight: see addTwoQuads.
 struct DotSmmla : DotSdot {
     static constexpr bool kTwoRows = true;
 
@@ -78,14 +78,13 @@ struct DotPlain {
     }
 };
 
-/// Sums of R rows, two by two, and V vectors of columns, two by two: four sums of two rows and two columns in
-/// each vector.
+/// Sums of R rows and V vectors of columns. Each vector holds four sums: of two rows and two columns.
 template <int R, int V>
 struct SquareBlock {
     int32x4_t sum[R / 2][2 * V];
 };
 
-/// The quads k and k + 1 of four columns, as two pairs of columns.
+/// Quads k and k + 1 of four columns, as two pairs of columns.
 struct ColumnPairs {
     HWY_INLINE ColumnPairs(int32x4_t first, int32x4_t second)
         : low(vzip1q_s32(first, second)), high(vzip2q_s32(first, second)) {}
@@ -93,7 +92,8 @@ struct ColumnPairs {
     int32x4_t low, high;
 };
 
-/// left(r): two quads of row r. second(v): the quads of the columns below those at `panel`.
+/// Adds the products of two quads of each row. left(r) returns the two quads of row r. The first quads of the
+/// columns are at `panel`; second(v) returns the second quads.
 template <int R, int V, class Left, class Second>
 HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const Second& second,
                             SquareBlock<R, V>& block) {
@@ -112,7 +112,7 @@ HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const S
     }
 }
 
-/// Sums of R rows and V vectors of a panel's columns, stored [R][8]. Strides count quads.
+/// Stores the sums of R rows and V vectors of columns of a panel: [R][8]. Strides count quads.
 template <int R, int V, class Ahead>
 HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, const I8Quad* panel,
                              std::int32_t* sums, Ahead ahead) {
@@ -142,8 +142,8 @@ HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, cons
     }
 }
 
-/// The largest absolute value of a row, or NaN if a value is not finite: without their sign, bits of
-/// floats are in the order of their values, and all that is not finite is above the rest.
+/// Returns the largest absolute value of a row, or NaN if a value is not finite. Without the sign, bits of
+/// floats have the order of their values, and come last if the value is not finite.
 HWY_INLINE float largestOf(const float* row, int width) {
     const uint32x4_t sign = vdupq_n_u32(0x80000000u);
     uint32x4_t peaks[2] = {vdupq_n_u32(0), vdupq_n_u32(0)};
@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Sixteen values as rounded steps: the low bytes of their sums with 1.5 * 2^23.
+/// Rounds sixteen values to steps: the low bytes of their sums with 1.5 * 2^23.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];
@@ -176,7 +176,7 @@ HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float3
     return vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
 }
 
-/// As that of the other instruction sets.
+/// Like roundToQuads of the other instruction sets.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     auto* to = reinterpret_cast<std::int8_t*>(quads);

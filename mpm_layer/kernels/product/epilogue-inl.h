@@ -1,4 +1,4 @@
-// Applied to a sum before it is stored: biases, activation, gate, LayerScale, residuals.
+// Operations on a sum before it is stored: biases, activation, gate, LayerScale, residuals.
 
 #if defined(MPM_KERNELS_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_EPILOGUE_INL_H_
@@ -53,7 +53,7 @@ struct Silu {
 };
 
 struct Relu {
-    /// NaN stays: x86 takes the second operand then, Arm the NaN.
+    /// NaN stays NaN: x86 returns the second operand for it, Arm the NaN.
     static HWY_INLINE Float of(Float x) { return hn::Max(hn::Zero(FloatTag()), x); }
 };
 
@@ -61,7 +61,7 @@ struct Unchanged {
     static HWY_INLINE Float of(Float x) { return x; }
 };
 
-/// visit(function) for the function of an activation; ErfGelu is the one for Gelu.
+/// Calls visit(function) with the function of an activation; ErfGelu is the function of Gelu.
 template <class ErfGelu = Gelu, class Visit>
 HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     switch (activation) {
@@ -80,7 +80,7 @@ HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     }
 }
 
-/// The two vectors of a block's row that begins at `from`; of `columns` columns, those that are not there are
+/// The two vectors of a row of a block, which begins at `from`. It has `columns` columns; missing columns are
 /// zero.
 struct ColumnPair {
     HWY_INLINE ColumnPair() : left(hn::Zero(FloatTag())), right(left) {}
@@ -112,8 +112,8 @@ HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, in
     }
 }
 
-/// All of an epilogue but the adding to the output, on `rows` rows of a block whose first element belongs at
-/// (row, column); `columns` of the output's columns are left.
+/// Applies an epilogue, except for adding to the output, to `rows` rows of a block whose first element
+/// belongs at (row, column). `columns` is the number of columns of the output from there.
 template <class ErfGelu>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
                               Block<kGroup>& block) {
@@ -173,8 +173,8 @@ struct FloatTarget {
         }
     }
 
-    /// Prefetches what `finish` reads and writes. Rows may be far apart, as those of channels are: the
-    /// processor does not foresee them.
+    /// Prefetches the memory that `finish` reads and writes. Rows may be far apart, such as rows of channels:
+    /// the processor does not prefetch them itself.
     HWY_INLINE void expect(const Epilogue& epilogue, int row, int column) const {
         for (int r = row; r < row + kGroup; ++r) {
             __builtin_prefetch(output + r * stride + column, 1);

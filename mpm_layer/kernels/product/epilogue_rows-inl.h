@@ -1,6 +1,6 @@
-// An epilogue row by row, on sums that were stored before. GCC 12 for Arm keeps a whole block in registers
-// through an unrolled epilogue no better than through an unrolled softmax: it moves it to memory and back
-// several times. Stored once and taken up in a loop, it takes half of the instructions.
+// An epilogue row by row, on stored sums. As with an unrolled softmax, GCC 12 for Arm does not keep a whole
+// block in registers through an unrolled epilogue: it moves the block to memory and back several times.
+// Storing the block once and reading it in a loop takes half of the instructions.
 
 #if defined(MPM_KERNELS_EPILOGUE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_EPILOGUE_ROWS_INL_H_
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// As FloatTarget::finish; read(r, sums) gives the two vectors of row r. kWhole: all columns are there.
+/// Like FloatTarget::finish; read(r, sums) reads the two vectors of row r. kWhole: no columns are missing.
 template <class Function, bool kWhole, class Read>
 HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
                              const FloatTarget& target) {
@@ -62,7 +62,7 @@ HWY_INLINE void finishStored(const Read& read, const Epilogue& e, int row, int r
         });
 }
 
-/// FloatTarget::finish in the better way of this instruction set.
+/// Calls FloatTarget::finish, or finishStored if it is better for this instruction set.
 HWY_INLINE void finishBlock(const FloatTarget& target, Block<kGroup>& block, const Epilogue& epilogue,
                             int row, int rows, int column, int columns) {
 #if HWY_TARGET == HWY_NEON

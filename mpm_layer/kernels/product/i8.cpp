@@ -123,7 +123,7 @@ HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weigh
 
 #else
 
-/// Sums as f32: each is worth its row's step times its column's.
+/// Converts sums to f32 and multiplies them by the steps of their rows and columns.
 template <int R>
 HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
                           const PackedWeightsI8& weights, int column, Block<kGroup>& block) {
@@ -188,7 +188,7 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
-/// As multiplyI8, where tiles fit the depth; sums of integers are exact, so the bits are the same.
+/// Like multiplyI8, if tiles fit the depth. Sums of integers are exact, so the bits are the same.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
@@ -248,8 +248,8 @@ const ByteForm& formOf(Finer finer) {
     return finer == Finer::Left ? left : right;
 }
 
-/// The value of one quantisation step of each column, never so small that its inverse is infinite; NaN if a
-/// weight is not finite.
+/// Returns the value of a quantisation step of each column, never so small that its inverse is infinite; NaN
+/// if a weight is not finite.
 std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns,
                            const ByteForm& form) {
     std::vector<float> largest(columns, 0.0f), half(columns, 0.0f), poison(columns, 0.0f);
@@ -259,7 +259,7 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
         for (int n = 0; n < columns; ++n) {
             largest[n] = std::max(largest[n], std::abs(row[n]));
             if (other) half[n] = std::max(half[n], std::abs(row[n] / 2 + other[n] / 2));
-            poison[n] += row[n] - row[n];  // 0 for all that is finite
+            poison[n] += row[n] - row[n];  // 0 for finite weights
         }
     }
     const auto single = static_cast<float>(form.right), pair = static_cast<float>(form.pair) / 2;
@@ -268,13 +268,13 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
     return largest;
 }
 
-/// The nearest whole number, as a float. No value is more than 127 steps; the sum's last bit is a 1.
+/// Returns the nearest whole number of steps, at most 127. The last bit of the sum is worth 1.
 float wholeSteps(float value, float inverse) {
     constexpr float kMagic = 12582912.0f;
     return (value * inverse + kMagic) - kMagic;
 }
 
-/// Steps that a value of `largest` has; finite however small it is.
+/// Returns the inverse of a step, if `largest` has all steps; finite even if `largest` is tiny.
 float inverseOf(float largest) {
     return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
@@ -313,7 +313,7 @@ void PackedWeightsI8::reshape(int depth, int columns) {
 
 void PackedWeightsI8::setColumns(int first, int count, float largest, const std::int32_t* sums) {
     const float inverse = inverseOf(largest);
-    // NaN stays: then every product of the column is NaN.
+    // NaN stays NaN, so every product of the column is NaN.
     std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
     const int offset = formOf(Finer::Right).offset;
     for (int n = 0; n < count; ++n)
@@ -356,7 +356,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
-    constexpr int kLevels = 127;  // on every processor: which layers stay in f32 does not depend on it
+    constexpr int kLevels = 127;  // the same on every processor, so that the same layers stay in f32
     const std::vector<float> steps = stepsOf(weights, stride, depth, columns, {0, kLevels, kLevels});
     if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
     double lost = 0, all = 0;
@@ -371,7 +371,7 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // An outlier keeps its own value, and would hide the error that it causes in the rest of its column.
+    // An outlier keeps its value. It would hide the error that it causes in the rest of its column.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

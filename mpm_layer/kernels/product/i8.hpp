@@ -1,6 +1,6 @@
-// Products in int8 with 32-bit sums. Rows are quantised by their own largest value,
-// weights by each column's: nothing is calibrated. Sums of integers are exact, so the same promises about
-// equal bits hold as in f32.
+// Products in int8 with 32-bit sums. Each row is quantised by its largest value, and so is each column of the
+// weights: nothing is calibrated. Sums of integers are exact, so the same guarantees about equal bits hold as
+// in f32.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mpm::kernels {
 
-/// Four neighbours along the depth of a product, a byte each, the first in the lowest.
+/// Four neighbours along the depth of a product, a byte each, the first in the lowest byte.
 using I8Quad = std::uint32_t;
 
 /// Whether the processor has instructions that multiply bytes and sum up in 32 bits.
@@ -21,51 +21,50 @@ inline int quadsOf(int width) {
     return (width + 3) / 4;
 }
 
-/// The operand of a product whose bytes have all steps, if a processor's instructions cannot give them to
-/// both. Tokens and pixels have larger outliers than weights, which make steps large.
+/// Some processors cannot use all steps of a byte in both operands; the finer operand has all steps. Tokens
+/// and pixels should be finer: they have larger outliers than weights, and outliers make steps large.
 enum class Finer { Left, Right };
 
-/// Bytes of operands: those of the left one are value + offset.
+/// The bytes of the operands. Bytes of the left operand are value + offset.
 struct ByteForm {
     int offset, left, right;  // left, right: steps of the largest value
     int pair = 2 * right;     // steps of the right operand's largest pair
 };
 
-/// Sums of more products could leave 32 bits.
+/// The largest depth: sums of more products could exceed 32 bits.
 constexpr int kLargestI8Depth = 65536;
 
-/// A row as the quads of a left operand. Returns the value of one quantisation step: 0 for a row of zeros;
-/// NaN if a value is not finite, and then every product of the row is NaN.
+/// Quantises a row to the quads of a left operand. Returns the value of a quantisation step: 0 for a row of
+/// zeros, NaN if a value is not finite. After NaN, every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
-/// As packQuads, for a row without a value below `least`, which is at most 0. The steps begin at `least`, so
-/// they are half as large behind an activation. The weights must be packed with the same `least`.
+/// Like packQuads, for a row whose values are at least `least`, which is at most 0. The steps begin at
+/// `least`, so they are half as large after an activation. The weights must be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
 
-/// The largest absolute value, or NaN if a value is not finite.
+/// Returns the largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);
-/// Rows of a right operand, the finer one, whose largest absolute value is `largest` as quads of their
-/// columns; the last rows may be null: zeros. Adds each column's steps to `sums`.
+/// Quantises four rows of a right operand, the finer one, to a quad for each column. `largest` is the largest
+/// absolute value of the operand. The last rows may be null: zeros. Adds the steps of each column to `sums`.
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 
 class PackedWeightsI8 : public Panels<I8Quad, 4> {
 public:
     PackedWeightsI8() = default;
-    /// With `least`, for rows of packQuadsFrom.
+    /// With `least`: for rows from packQuadsFrom.
     PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
                     std::optional<float> least = std::nullopt);
 
     size_t bytes() const;  ///< in use
     const float* scales() const { return m_scales.data(); }
-    /// To be added to the sums of each column: it removes from them what the bytes of left operands are
-    /// above their steps.
+    /// Added to the sums of each column, to remove the offset in the bytes of left operands.
     const std::int32_t* offsets() const { return m_offsets.data(); }
-    /// The product with a row whose values all are `least`: to be added to products. Empty without it.
+    /// The product with a row of the value `least`, to be added to products. Empty without `least`.
     const std::vector<float>& least() const { return m_least; }
 
-    /// setColumns comes after it.
+    /// Makes room for another operand; setColumns must follow.
     void reshape(int depth, int columns);
-    /// Columns `first`.. by interleaveQuads: `sums` of the steps of each one.
+    /// Sets scales and offsets of columns `first`..; `sums` has the sums of their steps from interleaveQuads.
     void setColumns(int first, int count, float largest, const std::int32_t* sums);
 
 private:
@@ -73,11 +72,11 @@ private:
     std::vector<std::int32_t> m_offsets;
 };
 
-/// The root mean square of the error of quantising by column, relative to that of the weights without
-/// the largest of each column; infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
+/// Returns the error of quantising by column, relative to the weights without the largest weight of each
+/// column (root mean squares). Infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
-/// As `product`; `rowStride` counts quads, `rowScales` are the results of packQuads for each row.
+/// Like product(); `rowStride` counts quads, and `rowScales` has the result of packQuads for each row.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
 

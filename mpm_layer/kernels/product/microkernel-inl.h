@@ -1,9 +1,9 @@
-// The one inner product loop of the project, compiled once per instruction set.
+// The inner product loop of the project, compiled once per instruction set.
 //
-// A block of R rows times two vectors of columns stays in registers while it runs down the depth. The left
-// operand is read in place, one broadcast per element; the right one comes in panels of two vectors,
-// k-major ([k][2 * lanes]). Every element is one chain of fused multiply-adds in ascending k, whatever the
-// block height: so a row's bits depend neither on the rows around it nor on the division among threads.
+// The sums of a block, R rows by two vectors of columns, stay in registers along the whole depth. The left
+// operand is read in place, with a broadcast per element. The right operand comes in panels of two vectors,
+// k-major ([k][2 * lanes]). Every element is a single chain of fused multiply-adds in ascending k, for blocks
+// of any height. So the bits of a row depend neither on the rows around it nor on the division among threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_
@@ -26,7 +26,7 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 32 vector registers hold 24 sums, two columns and one broadcast; 16 hold 12.
+// 32 vector registers hold 24 sums, two columns and one broadcast; 16 registers hold 12 sums.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kGroup = 12;
 #else
@@ -37,7 +37,7 @@ HWY_INLINE size_t panelWidth() {
     return 2 * hn::Lanes(FloatTag());
 }
 
-/// Lays `present` rows of `count` elements as the columns of a panel; columns that are not there are zero.
+/// Packs `present` rows of `count` elements as the columns of a panel; missing columns are zero.
 template <class T>
 HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count, T* panel) {
     const hn::ScalableTag<T> d;
@@ -62,7 +62,7 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
     }
 }
 
-/// Sums of R rows and V vectors of columns: both of a panel, or its first.
+/// Sums of R rows and V vectors of columns: both vectors of a panel, or the first.
 template <int R, int V = 2>
 struct Block {
     // Explicit, because GCC compiles the implicit constructor without this instruction set and then
@@ -76,8 +76,8 @@ struct NothingAhead {
     HWY_INLINE void step(int = 1) const {}
 };
 
-/// Prefetches the next panel of weights, one piece per step. Its first rows need the whole panel at once, so
-/// it is fetched into the cache while the panel before is used.
+/// Prefetches the next panel of weights, a piece per step. The first rows need the whole panel at once, so it
+/// is fetched into the cache while the previous panel is used.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
@@ -92,13 +92,13 @@ struct PanelAhead {
 };
 
 /// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
-/// fetches a piece at each step.
+/// prefetches a piece at each step.
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
                                  const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
-    // x86 addresses base + {0, 1, 2} * step without another register: one base serves three rows.
+    // x86 addresses base + {0, 1, 2} * step without another register, so a base serves three rows.
     constexpr int kBases = (R + 2) / 3;
     const float* base[kBases];
     for (int i = 0; i < kBases; ++i)
@@ -123,7 +123,7 @@ HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size
     }
 }
 
-/// Element (r, k) is rows[r * rowStep + k].
+/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k].
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                             const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
@@ -134,7 +134,7 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
     multiplyAddSteps(depth, rows, rowStep, 1, panel, block, ahead);
 }
 
-/// Rows side by side: element (r, k) is rows[r + k * depthStep].
+/// Adds rows * panel. Rows are side by side: element (r, k) is rows[r + k * depthStep].
 template <int R, int V>
 HWY_INLINE void multiplyAddBeside(int depth, const float* HWY_RESTRICT rows, size_t depthStep,
                                   const float* HWY_RESTRICT panel, Block<R, V>& block) {
@@ -177,10 +177,10 @@ HWY_INLINE void clearBlock(Block<R, V>& block) {
     }
 }
 
-// The rows left for the last group may be half of one: products of the other half are not made.
+// If the last rows fit in half of a group, only the products of this half are computed.
 constexpr int kHalfGroup = kGroup / 2;
 
-/// The rows of `half`, then zeros.
+/// Fills `block` with the rows of `half`, then zeros.
 HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
     clearBlock(block);
 #pragma GCC unroll 16
@@ -190,8 +190,8 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
     }
 }
 
-/// All of a column panel: `done(row, block)` gets the finished block of each row group, ascending. Reads
-/// whole groups: rows past the last one must be readable.
+/// Multiplies all rows with a panel: done(row, block) gets the finished block of each row group, in ascending
+/// order. Reads whole groups: rows past the last row must be readable.
 ///
 /// The depth is never divided into passes: reading a panel that exceeds the level-1 cache from the level-2
 /// cache costs less than storing sums and loading them again.

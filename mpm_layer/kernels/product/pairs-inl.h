@@ -1,4 +1,4 @@
-// Pairs of bf16 in AVX-512 BF16: the product loop on them, and rounding to them.
+// Pairs of bf16 in AVX-512 BF16: their product loop, and rounding to pairs.
 
 #if defined(MPM_KERNELS_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PAIRS_INL_H_
@@ -18,9 +18,9 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
-// Highway 1.0 has no target with AVX-512 BF16, later ones have some above AVX3: the instruction is added to
-// each of them, and looked for at run time. So is AMX, with which
-// the newest Intel processors multiply bf16 many times faster.
+// Highway 1.0 has no target with AVX-512 BF16; later versions have some above AVX3. So the instruction is
+// added to each of these targets, and checked for at run time. So is AMX, which multiplies bf16 many times
+// faster on the newest Intel processors.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
@@ -58,7 +58,7 @@ HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
     return _mm512_permutexvar_epi16(_mm512_load_si512(kAlternate), (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-/// As multiplyAdd of f32; strides count pairs.
+/// Like multiplyAdd for f32; strides count pairs.
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, size_t rowStep,
                                  size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R, V>& block,
@@ -88,7 +88,7 @@ HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, s
     }
 }
 
-/// As packPairs, part of a row.
+/// Like packPairs, for a part of a row.
 HWY_INLINE void roundToPairs(const float* row, int width, Bf16Pair* pairs) {
     int k = 0;
     auto* out = reinterpret_cast<std::uint16_t*>(pairs);

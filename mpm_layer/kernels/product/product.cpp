@@ -58,7 +58,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mpm::kernels {
 
-// Every program with kernels links this file: loading it sets the limit before anything is dispatched.
+// Every program with kernels links this file, so the limit is set before any kernel is chosen.
 [[maybe_unused]] const bool g_limited = limitInstructionSet();
 
 HWY_EXPORT(RowGroup);

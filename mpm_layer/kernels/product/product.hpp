@@ -9,27 +9,27 @@
 
 namespace mpm::kernels {
 
-/// Rows are worked on in groups of this many; chunks of rows should be a multiple of it.
+/// The number of rows in a group, which are computed together; chunks of rows should be multiples of it.
 int rowGroup();
-/// Columns of a right operand are packed in panels of this many.
+/// The number of columns in a panel of a packed right operand.
 int panelColumns();
 
 inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// Distance of rows in scratch memory: a cache line more than their width, since rows a power of two apart
-/// would share the same few sets of a cache.
+/// The distance between rows in temporary memory: a cache line more than their width, since rows a power of
+/// two apart would share the same few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Floats for `rows` rows of a left operand: whole groups are read, and by tiles 32 rows at once.
+/// Floats for `rows` rows of a left operand. Whole groups are read, and tiles read 32 rows at once.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
-/// A right operand, packed once: [panel][cell][panelColumns], missing columns zero. A cell has kDepth
+/// A packed right operand: [panel][cell][panelColumns]; missing columns are zero. A cell holds kDepth
 /// neighbours along the depth.
 template <class Cell, int kDepth>
 class Panels {
@@ -44,7 +44,7 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// For operands that change: room for another one, whose panels the caller fills. Keeps its memory.
+    /// Makes room for another operand, whose panels the caller fills. Keeps the memory.
     void reshape(int depth, int columns) {
         m_depth = depth;
         m_columns = columns;
@@ -64,24 +64,24 @@ private:
 class PackedWeights : public Panels<float, 1> {
 public:
     PackedWeights() = default;
-    /// weights[k][n], with rows `stride` floats apart.
+    /// Packs weights[k][n], whose rows are `stride` floats apart.
     PackedWeights(const float* weights, size_t stride, int depth, int columns);
 };
 
 using mpm::Activation;
 
-/// Applied to a sum before it is stored, in this order. Null members do nothing; all pointers are per
-/// column but `rowBias` and the matrices, `residual` and `gate`.
+/// The operations on a sum before it is stored, in this order. Null pointers do nothing. `residual` and
+/// `gate` are matrices, `rowBias` has a value for each row, the others have a value for each column.
 struct Epilogue {
     const float* bias = nullptr;
     const float* rowBias = nullptr;   ///< of each row
-    const float* residual = nullptr;  ///< is added; its rows are residualStride apart
+    const float* residual = nullptr;  ///< added; its rows are residualStride apart
     size_t residualStride = 0;
-    bool residualLast = false;  ///< behind all others
+    bool residualLast = false;  ///< the residual is added after all other operations
     Activation activation = Activation::None;
-    const float* gate = nullptr;  ///< multiplies; its rows are gateStride apart
+    const float* gate = nullptr;  ///< factor; its rows are gateStride apart
     size_t gateStride = 0;
-    const float* scale = nullptr;  ///< multiplies
+    const float* scale = nullptr;  ///< factor
     bool add = false;              ///< adds to the f32 output instead of overwriting it
 };
 
@@ -90,8 +90,8 @@ struct Epilogue {
 void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride);
 
-/// For elements that no product has left behind: out[k] = activation(in[k]); `in` and `out` may be the same.
-/// An element's bits do not depend on its position.
+/// Applies an activation without a product: out[k] = activation(in[k]); `in` and `out` may be the same. The
+/// bits of an element do not depend on its position.
 void activate(Activation activation, const float* in, size_t count, float* out);
 
 }  // namespace mpm::kernels

@@ -1,10 +1,10 @@
-// Quads of bytes: the product loop on them, and quantising to them.
+// Quads of bytes: their product loop, and quantising to quads.
 //
-// The operands of the instructions differ. x86 takes unsigned bytes of the left operand and signed ones
-// of the right: left bytes are stored with an offset, and sums start at minus the sum of the offsets. Without
-// VNNI two products are summed in 16 bits first. These sums do not saturate if two neighbours of the right
-// operand have at most 128 steps together, or if the left operand has 7 bits. Arm takes signed bytes of both
-// (dots_neon-inl.h).
+// The operands of the instructions differ. On x86, bytes of the left operand are unsigned, bytes of the right
+// operand signed: left bytes are stored with an offset, which is later removed from the sums. Without VNNI,
+// two products are first added in 16 bits. These sums do not saturate if two neighbours of the right operand
+// have at most 128 steps together, or if the left operand has 7 bits. On Arm, bytes of both operands are
+// signed (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -27,7 +27,7 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 
-// VNNI is added to the targets that may have it, and looked for at run time, as bf16 is.
+// As with bf16, VNNI is added to the targets that may have it, and checked for at run time.
 #undef MPM_I8_TARGET
 #undef MPM_HAS_VNNI
 #undef MPM_BEFORE_NAMESPACE_I8
@@ -51,8 +51,8 @@ using IntTag = hn::ScalableTag<std::int32_t>;
 using Int = hn::Vec<IntTag>;
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-// Intel's type of all integer vectors has 64-bit lanes. GCC 12 copies sums that are kept in it to and fro
-// around each product, and runs out of registers: kept in a type of 32-bit lanes they stay where they are.
+// Intel's type for integer vectors has 64-bit lanes. GCC 12 copies sums of this type back and forth around
+// each product and runs out of registers. Sums of a type with 32-bit lanes stay in registers.
 using Sum = std::int32_t __attribute__((vector_size(sizeof(Int))));
 
 HWY_INLINE Int asInt(Sum sum) {
@@ -72,7 +72,7 @@ HWY_INLINE Sum asSum(Int value) {
 }
 #endif
 
-/// As Block, of 32-bit sums.
+/// Like Block, with 32-bit integer sums.
 template <int R, int V = 2>
 struct IntBlock {
     HWY_INLINE IntBlock() {}
@@ -82,9 +82,9 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-// A way to multiply: the form of its operands, and
-// sum + the four products of each lane. With kByLane, `addLane` multiplies by a lane of a vector that holds
-// two of a row's quads: one load instead of two copies to all lanes.
+// A Dot class is a way to multiply: form() describes its operands, add() adds the four products of each lane
+// to a sum. With kByLane, addLane() multiplies by a lane of a vector that holds two quads of a row: a single
+// load instead of two broadcasts.
 
 #if MPM_HAS_VNNI
 
@@ -123,8 +123,8 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Two products in 16 bits, then two of those in 32: 254 * 129 and 127 * 127 * 2 fit. A pair of 128 steps has
-/// 129 if both values are rounded up.
+/// Adds two products in 16 bits, then two of these sums in 32 bits: 254 * 129 and 127 * 127 * 2 fit. A pair
+/// of 128 steps becomes 129 if both values are rounded up.
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
@@ -145,9 +145,9 @@ struct DotPlain {
     }
 };
 
-#elif HWY_TARGET != HWY_NEON  // whose own are in dots_neon-inl.h
+#elif HWY_TARGET != HWY_NEON  // its classes are in dots_neon-inl.h
 
-/// Byte by byte, in vectors of any kind.
+/// Multiplies byte by byte, in vectors of any kind.
 struct DotPlain {
     static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false;
@@ -165,7 +165,7 @@ struct DotPlain {
 
 #endif
 
-/// run(Dot()) in the best way of this processor: the same one for all of a process.
+/// Calls run(Dot()) with the best Dot class of this processor, which is the same in the whole process.
 template <class Run>
 HWY_INLINE auto withDot(const Run& run) {
 #if MPM_HAS_VNNI
@@ -179,7 +179,7 @@ HWY_INLINE auto withDot(const Run& run) {
     return run(DotPlain());
 }
 
-/// Quads `k` and `k + 1` of each row, by lanes; `panel` is at that of `k`.
+/// Adds the products of quads `k` and `k + 1` of each row, by lanes; `panel` begins at quad `k`.
 template <class Dot, int R, int V>
 HWY_INLINE void multiplyAddTwoQuads(int k, const I8Quad* const* base, size_t rowStep,
                                     const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block) {
@@ -202,7 +202,7 @@ HWY_INLINE void multiplyAddTwoQuads(int k, const I8Quad* const* base, size_t row
     }
 }
 
-/// As multiplyAdd of f32; strides count quads.
+/// Like multiplyAdd for f32; strides count quads.
 template <class Dot, int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
                                  const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block, Ahead ahead = {}) {
@@ -252,7 +252,7 @@ HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// Sums of R rows and V vectors of a panel's columns, stored [R][panelWidth()].
+/// Stores the sums of R rows and V vectors of columns of a panel: [R][panelWidth()].
 template <class Dot, int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
                               const I8Quad* HWY_RESTRICT panel, std::int32_t* HWY_RESTRICT sums,
@@ -277,13 +277,13 @@ HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t
 
 #if MPM_HAS_TILES
 
-/// Whether rows of so many quads are multiplied in tiles.
+/// Whether rows of this many quads are multiplied in tiles.
 inline bool takesQuadTiles(int quads) {
     static const bool may = hasTiles() && hasDot();
     return may && quads % kTileCells == 0;
 }
 
-/// Sums [R][panelWidth()] in memory.
+/// Loads sums [R][panelWidth()] from memory.
 template <int R>
 HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
     const IntTag d;
@@ -296,7 +296,7 @@ HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
 
 #endif
 
-/// Half of the largest sum of two neighbours, the first at an even place, of a row of finite values.
+/// Returns half of the largest absolute sum of two neighbours, the first at an even place. Values are finite.
 HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -313,7 +313,7 @@ HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     return hn::GetLane(hn::MaxOfLanes(d, peak));
 }
 
-/// 1 / scale and scale, for values of at most `largest`: never infinite, however small the values are.
+/// The scale of a step and its inverse, for values of at most `largest`; finite even for tiny values.
 struct Step {
     HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;
@@ -326,8 +326,8 @@ struct Step {
 
 #if HWY_TARGET != HWY_NEON
 
-/// The largest absolute value of a row, or NaN if a value is not finite. Bits of values without their sign
-/// are in the order of the values, and those of all that is not finite are last.
+/// Returns the largest absolute value of a row, or NaN if a value is not finite. Without the sign, bits of
+/// floats have the order of their values, and come last if the value is not finite.
 HWY_INLINE float largestOf(const float* row, int width) {
     constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;
@@ -343,15 +343,15 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Bytes of a row, `offset` above its rounded steps from `zero`; the last quad is filled up.
+/// Writes the bytes of a row: its rounded steps from `zero`, plus `offset`. The last quad is filled up.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     const FloatTag d;
     const IntTag di;
     const hn::Rebind<std::uint8_t, IntTag> d8;
     const Float by = hn::Set(d, inverse), from = hn::Set(d, zero);
-    // Adding this rounds to a whole number, to nearest even, and leaves it in the low bits of the sum, where
-    // the byte is taken from: 1.5 * 2^23.
+    // 1.5 * 2^23: adding it rounds to a whole number, to nearest even, in the low bits of the sum: the byte
+    // is taken from there.
     const Float magic = hn::Set(d, 12582912.0f + static_cast<float>(offset));
     const int lanes = static_cast<int>(hn::Lanes(d));
     auto* to = reinterpret_cast<std::uint8_t*>(quads);
@@ -364,7 +364,7 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
         hn::StoreU(bytes(hn::LoadU(d, row + k)), d8, to + k);
     if (k == width) return;
     HWY_ALIGN std::uint8_t last[HWY_MAX_BYTES];
-    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // missing lanes meet weights of zero
+    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // the weights of missing lanes are zero
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
 }
 

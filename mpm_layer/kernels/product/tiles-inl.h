@@ -1,6 +1,6 @@
-// Products in AMX tiles, eight registers of 16 rows of 64 bytes, of cells of 32 bits: pairs of bf16 or quads
-// of bytes. The panels of weights are as those of AVX-512 BF16 and VNNI: 16 of their rows are the right
-// operand of a tile. Every element is one chain of sums in ascending k here too, whatever rows are beside it.
+// Products in AMX tiles: eight registers of 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16 or a quad
+// of bytes. The panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a panel fill two
+// tiles. Here too, every element is a single chain of sums in ascending k, independent of other rows.
 
 #if defined(MPM_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TILES_INL_H_
@@ -48,8 +48,8 @@ inline bool mayUseTiles() {
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// All eight tiles at their largest, for as long as this lives; left alone, they would slow down every switch
-/// to another thread.
+/// Configures all eight tiles at their largest size until it is destroyed. Tiles that stay configured would
+/// slow down every switch to another thread.
 class TileScope {
 public:
     HWY_INLINE TileScope() {
@@ -63,12 +63,13 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// The compiler does not know that tiles read memory: the values must be in memory before.
+/// Makes the compiler finish all writes: it does not know that tiles read memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
 
-// Sums are in tiles 0 to 3, the rows in 4 and 5, the panel in 6 and 7. The intrinsics take numbers only.
+// The sums are in tiles 0 to 3, the rows in tiles 4 and 5, the panel in tiles 6 and 7. The intrinsics take
+// literal numbers only.
 
 /// bf16, with sums in f32.
 struct PairTiles {
@@ -78,7 +79,7 @@ struct PairTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbf16ps(3, 5, 7); }
 };
 
-/// Bytes, of rows without sign and of panels with one, with sums in 32 bits: the operands of VNNI.
+/// Bytes, unsigned in rows and signed in panels as in VNNI, with sums in 32 bits.
 struct QuadTiles {
     static HWY_INLINE void addUpperLeft() { _tile_dpbusd(0, 4, 6); }
     static HWY_INLINE void addUpperRight() { _tile_dpbusd(1, 4, 7); }
@@ -86,7 +87,7 @@ struct QuadTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbusd(3, 5, 7); }
 };
 
-/// Sums [32][32] from the tiles.
+/// Stores the sums [32][32] of the tiles.
 HWY_INLINE void storeSums(void* sums, size_t stride) {
     const size_t bytes = stride * 4;
     char* const lower = static_cast<char*>(sums) + kTileRows * bytes;
@@ -96,7 +97,7 @@ HWY_INLINE void storeSums(void* sums, size_t stride) {
     _tile_stored(3, lower + 64, bytes);
 }
 
-/// Adds the product of 32 rows with a panel, kTileCells deep. Strides in cells.
+/// Adds the product of 32 rows with a panel, kTileCells deep. Strides count cells.
 template <class Tiles>
 HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel) {
     const size_t bytes = rowStride * sizeof(std::uint32_t);
@@ -117,8 +118,8 @@ HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const 
     else                                         \
         _tile_zero(tile)
 
-/// Stores one of the four tiles of sums, if `to` is not null, and begins it anew. The intrinsics take numbers
-/// only.
+/// Stores a tile of sums if `to` is not null, then starts the tile from `from`, or from zero if `from` is
+/// null. The intrinsics take literal numbers only.
 template <int kTile>
 HWY_INLINE void changeSums(void* to, const void* from) {
     if constexpr (kTile == 0) {
@@ -133,9 +134,9 @@ HWY_INLINE void changeSums(void* to, const void* from) {
 }
 #undef MPM_CHANGE_SUMS
 
-/// A quarter of a step. In the first step of a product its sums begin with those at `sums`, or at zero if
-/// that is null, and the sums of the product before are stored, if `before` is not null: tile by tile, as
-/// each is needed.
+/// Runs a quarter of a step. In the first step of a product, the sums start from `sums`, or from zero if
+/// `sums` is null. The sums of the previous product are stored in `before`, if it is not null. Both happen
+/// tile by tile, when a tile is needed.
 template <class Tiles, int kQuarter>
 HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
                             bool first, void* before, const void* sums) {
@@ -163,8 +164,8 @@ HWY_INLINE void firstStep(const std::uint32_t* rows, size_t rowStride, const std
     quarterStep<Tiles, 3>(rows, rowStride, panel, true, before, sums);
 }
 
-/// The product of 32 rows with a panel, `cells` deep, a multiple of kTileCells: its sums begin and stay as
-/// those of firstStep. step() comes after each step.
+/// Multiplies 32 rows with a panel, `cells` deep, a multiple of kTileCells. The sums start as in firstStep,
+/// and stay in the tiles. Calls step() after each step.
 template <class Tiles, class Step>
 HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
                               const std::uint32_t* panel, const void* sums, void* before, const Step& step) {
@@ -177,7 +178,7 @@ HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowSt
     }
 }
 
-/// Memory that is wanted soon, so many cache lines a step.
+/// Prefetches memory that is needed soon, some cache lines per step.
 struct LinesAhead {
     HWY_INLINE LinesAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), lines(static_cast<int>(bytes / 64) / std::max(1, steps) + 1) {}
@@ -191,13 +192,13 @@ struct LinesAhead {
     int lines;
 };
 
-// Cells of one pass: a panel (192 x 32 x 4 = 24 KiB) stays in the level-1 cache, since tiles want it faster
-// than the next one gives.
+// The number of cells of a pass: a panel (192 x 32 x 4 bytes = 24 KiB) stays in the level-1 cache, since the
+// level-2 cache is too slow for tiles.
 constexpr int kCellBlock = 192;
 
-/// All sums of `count` rows with a panel, `cells` deep: sums [rows][32], of whole tiles of rows.
-/// done(row) gets the sums of each row group. While the tiles multiply a block of rows, each step
-/// finishes a row group of the block before.
+/// Multiplies `count` rows with a panel, `cells` deep. Writes sums [rows][32], for whole tiles of rows. Calls
+/// done(row) when the sums of a row group are there. While the tiles multiply a block of rows, each step
+/// finishes a row group of the previous block.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, Sum* sums, const Done& done) {
@@ -233,7 +234,7 @@ HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* ro
         done(finished);
 }
 
-/// Sums that multiplyPanelTiles writes for `count` rows, and whole row groups of them.
+/// The number of sums that multiplyPanelTiles writes for `count` rows, at least whole row groups.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
     const size_t groups = (count + kGroup - 1) / kGroup, blocks = (count + kRows - 1) / kRows;

@@ -1,4 +1,4 @@
-// Leads and bars of rows, and the extents that tell which rows cannot exceed them: see screen.hpp.
+// Leads and bars of rows, and extents, which show that other rows cannot exceed the bars: see screen.hpp.
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The bars of a vector of rows. The sum of all errors is increased by 2 %, more than the rounding of f32.
+/// Returns the bars of a vector of rows. 2 % are added to the sum of all errors, more than f32 rounds.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
@@ -90,7 +90,7 @@ bool Extent::isFarFrom(const Extent& other) const {
     return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-// Whole panels of columns are written, and vectors from any row on.
+// Memory behind the last row: whole panels of columns are written, and vectors that begin at any row.
 constexpr size_t kTail = 2 * kAlignment / sizeof(float);
 
 Leads::Leads(int count) : m_count(count) {

@@ -24,10 +24,10 @@ namespace HWY_NAMESPACE {
 // Rows of words have at most this length, so that |q|^2 + K stays below 2^31: see screenMargin.
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
-// A step is no finer than the error h of a row: at least h divided by these numbers, for words and for
-// floats.
+// A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// For rows nearer to the basis than this, f32 has hardly a difference left. Squares of steps must not vanish.
+// The smallest distance of a row to the basis that counts: below it, hardly any difference is left in f32.
+// Squares of steps must not vanish.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -35,7 +35,7 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-// Rows are centred in steps, several rows in each, so that square roots of the rows overlap.
+// The number of rows that are centred together, step by step, so that their square roots overlap.
 constexpr int kTogether = 16;
 
 /// e: the rest of a row without its place.
@@ -46,7 +46,7 @@ struct Rest {
     float norm, haze;  // |e|, and a bound of the error of e
 };
 
-/// Squares and products with the directions, of a row as it is. The directions have zeros behind them.
+/// Returns the sum of squares of a row that is not normalised, and its products with the directions.
 HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, float (&along)[kDirections]) {
     const FloatTag d;
     const float* to = basis.directions;
@@ -65,8 +65,8 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
     return sumOf(squares);
 }
 
-// Compiled with -ffp-contract=off: here the unit row must be rounded, as everywhere else.
-/// Subtracts a place in the basis from a unit row, in * inverse: gives e, in whole vectors, zeros behind.
+// This file is compiled with -ffp-contract=off: the unit row must be rounded here as everywhere else.
+/// Subtracts the place of a row from the unit row, in * inverse. Writes e in whole vectors; zeros follow it.
 HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
                          float* out, Rest& rest) {
     const FloatTag d;
@@ -101,7 +101,7 @@ HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenB
 
 HWY_INLINE PlacedRow placedRow(const float* in, const ScreenBasis& basis, int width, float* room) {
     static_assert(kDirections == 4, "written out: arrays of vectors would be kept in memory");
-    // As unitRow: if squares neither overflow nor vanish, x / |x| needs no scaling.
+    // As in unitRow: if squares neither overflow nor vanish, x / |x| needs no scaling.
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     float along[kDirections];
     const float squares = project(in, basis, width, along);
@@ -128,20 +128,20 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// A bound of the rounding error of e. Each step rounds its result: u - m, then the rest after each
-/// direction, whose squares are smaller by 2 a^2.
+/// Returns a bound of the rounding error of e. Each step rounds its result: u - m, then the rest after each
+/// direction, which makes the squares smaller by 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
         left -= 1.999f * placed.place[l] * placed.place[l];
         sum += std::max(left, 0.0f) + 0.001f * rest.far;
     }
-    // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused products, these round, too.
+    // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused multiply-adds, the products also round.
     const float distance = std::sqrt(rest.far), fused = distance + std::sqrt(kDirections * sum);
     return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * distance));
 }
 
-/// e as words; returns the sum of the squares of the rounding errors.
+/// Rounds e to words; returns the sum of the squares of the rounding errors.
 HWY_INLINE float roundToWords(const float* rest, int width, float step, float* cells) {
     const FloatTag d;
     const hn::Rebind<std::int16_t, FloatTag> words;
@@ -173,7 +173,7 @@ HWY_INLINE void scaleRow(const float* rest, int width, float step, float* cells)
         storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
 }
 
-/// `off` is the relative error of sums of f32 over a row.
+/// Returns the step of a row. `off` is the relative error of sums of f32 over a row.
 HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest& rest) {
     rest.norm = std::sqrt(rest.near) * (1 + off);
     rest.haze = hazeOf(placed, rest) * (1 + off);
@@ -182,7 +182,7 @@ HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest
     return std::max({reach / kWordReach, rest.peak / kLargestWord, rest.haze / kWordHaze});
 }
 
-/// `rounded` is the sum of the squares of the rounding errors.
+/// Sets the members of `row` except for the step. `rounded` is the sum of the squares of the rounding errors.
 HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words, float off, float rounded,
                           CentredRow& row) {
     const float norm = rest.norm, haze = rest.haze;
@@ -190,7 +190,8 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     row.norm = (norm + haze) * 1.00001f;
-    // |B'e| as computed, its rounding, and the error `haze` of e. Directions are shorter than 1.5.
+    // A bound of |B'e|: as computed, plus rounding, plus the error `haze` of e. Directions are below 1.5
+    // long.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
     // U rounds the sum of both shifts a few times.
@@ -199,7 +200,7 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.shift = shift + row.slack;
 }
 
-/// Rows in memory of a group, `stride` apart.
+/// The memory for a group of rows.
 struct Group {
     float* rests;
     size_t restStride;
@@ -207,11 +208,11 @@ struct Group {
     size_t stride;
 };
 
-/// At most kTogether rows.
+/// Centres at most kTogether rows.
 HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
                             const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;
-    // Each lane adds a part of the elements in turn.
+    // Each lane adds its part of the elements one by one.
     const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
     Rest rest[kTogether];
     float rounded[kTogether] = {};

@@ -21,8 +21,8 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Sums in sixteen chains, added in pairs: the same order for vectors of any length. Fused or not, each
-// product of two f32 is exact in f64.
+// Adds in sixteen chains, then the chains in pairs: in the same order for vectors of any length. Fused or
+// not, each product of two f32 is exact in f64.
 HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
     constexpr int kSums = 16;
     double sums[kSums] = {};
@@ -65,11 +65,11 @@ struct Decision {
         index = candidate;
         token = itsToken;
     }
-    /// No cosine is above 1.
+    /// Whether a candidate with this token can still win: no cosine is above 1.
     HWY_INLINE bool canChange(int itsToken) const { return value < 1 || itsToken < token; }
 };
 
-/// `room` is for two unit rows.
+/// Returns the cosine of two rows. `room` is temporary memory for two unit rows.
 HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* room) {
     const int first = rows.tokens[one], last = rows.tokens[other];
     const float *a = rows.data + first * rows.stride, *b = rows.data + last * rows.stride;
@@ -88,7 +88,7 @@ int DecidedTogether() {
     return kDecided;
 }
 
-/// At most kDecided rows, whose cells are gathered.
+/// Decides at most kDecided rows; their cells are gathered first.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
                             float* cells, int* nearest) {

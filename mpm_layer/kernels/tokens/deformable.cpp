@@ -34,10 +34,10 @@ struct Samples {
 
 constexpr float kLog2OfE = 1.44269504f;
 
-/// `count` elements, at least 1; if there are more than lanes, the first ones.
+/// Loads min(count, lanes) elements, at least 1.
 HWY_INLINE Float loadFew(const float* from, int count) {
 #if HWY_TARGET <= HWY_AVX2
-    // Masked lanes are not accessed by these instruction sets.
+    // These instruction sets do not access masked lanes.
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(std::min(count, lanes))), d, from);
@@ -52,7 +52,7 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Whole vectors are written: elements behind the last are overwritten by the next query, or not read.
+// Writes whole vectors. The next query overwrites the elements behind the last, or they are not read.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -76,7 +76,7 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Comparisons with NaN fail: such a sample is outside, and all corners are the zeros below the map.
+// Comparisons with NaN fail, so such a sample is outside: all its corners are the zeros below the map.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -103,8 +103,8 @@ HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) 
     hn::StoreU(hn::Mul(below, across), d, to.weight[3] + i);
 }
 
-// V vectors of channels from channel `c` on; the last may be a part, of `count` elements. Each corner has a
-// separate sum: a single chain of additions would be slow.
+// Adds the samples of V vectors of channels, from channel `c`. With kPart, the vector is the last part of the
+// channels. Each corner has a separate sum: a single chain of additions would be slow.
 template <int V, bool kPart>
 HWY_INLINE void addSamples(const DeformableHead& head, const Samples& samples, int first, int c, float* out) {
     const FloatTag d;
@@ -156,7 +156,7 @@ HWY_INLINE void fetch(const float* from, int count) {
     __builtin_prefetch(from + count - 1, kWrite);
 }
 
-// A head's part of a query is short, and the next part is too far away for the processor's prefetch.
+// Prefetches a head's part of a query: it is short, and the next part is too far away for the processor.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);
@@ -202,7 +202,8 @@ namespace mpm::kernels {
 HWY_EXPORT(RunDeformableHead);
 HWY_EXPORT(PackPositions);
 
-// Whole vectors of the widest instruction set are read and written, and another behind a query's last.
+// Whole vectors of the widest instruction set are read and written, and another vector behind the last sample
+// of a query.
 size_t deformableRoom(size_t samples) {
     constexpr size_t kLanes = kAlignment / sizeof(float);
     return (samples + 2 * kLanes - 1) / kLanes * kLanes;

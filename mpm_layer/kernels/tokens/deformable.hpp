@@ -17,9 +17,9 @@ struct DeformableHead {
     size_t logitStride = 0;
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
-    int next = 0;  ///< queries behind these that are computed next, at most `queries`
-    // For each sample, [queries * samples]: the reference point, in pixels from the centre of pixel 0, and
-    // the level: columns and rows, elements from row to row, and the element of pixel 0.
+    int next = 0;  ///< number of following queries that are computed next, at most `queries`
+    // For each sample, [queries * samples]: the reference point in pixels from the centre of pixel 0, and the
+    // level of the sample: its columns and rows, the elements from row to row, and the element of pixel 0.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;
@@ -27,16 +27,17 @@ struct DeformableHead {
     size_t outStride = 0;
 };
 
-/// Floats of memory that deformableHead() needs for `queries` * `samples` samples. x, y, columns, rows, pitch
-/// and start must be readable for deformableRoom(samples) elements.
+/// `samples` counts the samples of all queries. x, y, columns, rows, pitch and start must be readable for
+/// deformableRoom(samples) elements. deformableHead() needs deformableScratch(samples) floats of temporary
+/// memory.
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 
-/// Pixels outside of a level count as 0, and so does a sample whose place is not finite. A query's bits do
-/// not depend on the other queries.
+/// Computes the output of the queries. Pixels outside a level count as 0, and so do samples whose place is
+/// not finite. The bits of a query do not depend on the other queries.
 void deformableHead(const DeformableHead& head, float* scratch);
 
-/// `channels` of each of `count` positions, `stride` elements apart, side by side.
+/// Copies `channels` elements of each of `count` positions, which are `stride` elements apart, side by side.
 void packPositions(const float* from, size_t stride, int channels, int count, float* to);
 
 }  // namespace mpm::kernels

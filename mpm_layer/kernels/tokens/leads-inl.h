@@ -1,4 +1,4 @@
-// A vector of rows of Leads: see leads.hpp.
+// The leads of a vector of rows: see leads.hpp.
 
 #if defined(MPM_KERNELS_LEADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LEADS_INL_H_
@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// A value that is not among the first two.
+    /// Keeps a value that is not among the first two.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {
@@ -60,7 +60,7 @@ struct LeadVectors {
     }
 };
 
-/// Merges the leads of `count` rows from `fromFirst` on into those of rows first..first+count.
+/// Merges the leads of `count` rows, which begin at `fromFirst`, into the leads of rows first..first+count.
 HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first, int count) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     for (int r = 0; r < count; r += lanes) {

@@ -17,7 +17,7 @@ public:
 
     explicit Leads(int count);
 
-    /// Merges the leads of `other`, for rows from `first` on.
+    /// Merges the leads of `other` from row `first` to the last row.
     void merge(const Leads& other, int first);
 
     int count() const { return m_count; }
@@ -28,7 +28,7 @@ private:
     Buffer m_data;
 
 public:
-    // With room behind the last row: for two vectors that begin there.
+    // Memory for two more vectors follows the last row: vectors may begin at any row.
     float *value, *second, *rest;
     int *index, *secondIndex;
 };

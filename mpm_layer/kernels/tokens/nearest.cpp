@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The best so far, lane by lane: the first of equal ones stays.
+/// The best value of each lane so far; of equal values, the first stays.
 struct RunningBest {
     Float value;
     Index index;
@@ -57,7 +57,7 @@ HWY_INLINE void keepBetter(float value, int index, Best& best, int at) {
     }
 }
 
-// Scratch: best values of each row lane by lane, their columns.
+// Temporary memory: the best value of each row and lane, then the columns of these values.
 void NearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best) {
     static thread_local Buffer scratch;

@@ -22,7 +22,7 @@ using Index = hn::Vec<IndexTag>;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-/// Two vectors of columns; columns from `limit` on are absent.
+/// Two vectors of columns; column `limit` and all later columns are missing.
 struct Columns {
     Index left, right;
     bool whole;
@@ -36,7 +36,7 @@ struct Columns {
     }
 };
 
-/// Values beyond column `last` and below the limit; the others become too small to win.
+/// Keeps the values of columns after `last` and before `limit`; the others become too small to win.
 HWY_INLINE Float between(Float v, Index column, int last, int limit) {
     const FloatTag d;
     const IndexTag di;

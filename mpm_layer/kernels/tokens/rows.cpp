@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-// Calls body(vector, index, count) over a row; count is the number of lanes that exist. Missing lanes read as
+// Calls body(vector, index, count) along a row; count is the number of existing lanes. Missing lanes are
 // zero.
 template <class Body>
 HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
@@ -119,8 +119,8 @@ bool UnitRow(const float* in, int width, float* out) {
         std::fill(out, out + width, 0.0f);
         return true;
     }
-    // Powers of two bring the largest element near 1 exactly. Two factors: a single factor may leave the f32
-    // range.
+    // Powers of two bring the largest element near 1 without rounding. There are two factors, since a single
+    // factor may leave the f32 range.
     int exponent = 0;
     std::frexp(largest, &exponent);
     const Float first = hn::Set(d, std::ldexp(1.0f, -exponent / 2));
@@ -139,8 +139,8 @@ bool UnitRow(const float* in, int width, float* out) {
 
 namespace {
 
-// Columns at once: long enough runs of each plane, and few enough that hundreds of channels stay in a
-// level-2 cache for three passes.
+// The number of columns at once: long enough runs of each plane, and few enough columns that hundreds of
+// channels stay in a level-2 cache for three passes.
 constexpr int kColumns = 256;
 
 struct ColumnBlock {
@@ -149,7 +149,7 @@ struct ColumnBlock {
     int depth, count;
 };
 
-// body(vector, channel, column, lanes that exist)
+// Calls body(vector, channel, column, number of existing lanes).
 template <class Body>
 HWY_INLINE void forEachElement(const ColumnBlock& block, const Body& body) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
@@ -196,7 +196,7 @@ void NormaliseColumns(const float* in, size_t stride, int depth, int count, cons
     }
 }
 
-// Scores of visible keys; minus infinity for hidden keys and past the end.
+// Returns the scores of visible keys, and minus infinity for hidden keys and past the end.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;
@@ -296,7 +296,7 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
         return;
     }
     for (int k = 0; k < width; ++k) {
-        double sum = rows[indices[0] * stride + k];  // not 0: negative zeros keep their sign
+        double sum = rows[indices[0] * stride + k];  // not from 0: negative zeros keep their sign
         for (int m = 1; m < count; ++m)
             sum += rows[indices[m] * stride + k];
         out[k] = static_cast<float>(sum / count);

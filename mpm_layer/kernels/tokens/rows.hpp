@@ -1,4 +1,4 @@
-// Operations on single rows between the products: norms, rotation, similarity's normalisation.
+// Operations on single rows between the products: norms, rotation, normalising for similarities.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@ namespace mpm::kernels {
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out);
 
-/// x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. False if an
-/// element is NaN or infinite; `out` is then undefined.
+/// Computes x / |x| without overflow or underflow anywhere in the f32 range. A zero row stays zero. Returns
+/// false if an element is NaN or infinite; `out` is then undefined.
 bool unitRow(const float* in, int width, float* out);
 
-/// Mean of `count` rows (indices into `rows`), exact products of f32 sums in f64: no overflow, no underflow.
-/// The mean of equal rows is that row, to the bit.
+/// Computes the mean of `count` rows (indices into `rows`). Sums are in f64: no overflow, no underflow. The
+/// mean of equal rows is that row, to the bit.
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
 
-/// Mean weighted by `weights` of the members.
+/// The same, weighted by `weights` of the members.
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
@@ -39,9 +39,8 @@ void rotateHalves(float* head, const float* cosine, const float* sine, int size)
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out);
 
-/// The softmax of those of `count` scores (at least 1) whose mask is not negative, 0 for the others; of all
-/// scores if every mask is negative, or if there is no mask. A mask that is NaN is not negative. `to` may be
-/// `scores`.
+/// Computes the softmax of `count` scores, at least 1. A score with a negative mask gets 0, unless all masks
+/// are negative. Without a mask, all scores count. A mask that is NaN is not negative. `to` may be `scores`.
 void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
 
 }  // namespace mpm::kernels

@@ -20,7 +20,7 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Leads lane by lane, kept in memory as [value][index][second].
+/// Leads of each lane, in memory as [value][index][second].
 struct LaneLeads {
     Float value, second;
     Index index;
@@ -59,11 +59,11 @@ struct LaneLeads {
     }
 };
 
-// Several row groups, to amortise the work per panel.
+// Rows whose sums are examined together: several row groups, to amortise the work per panel.
 constexpr int kFollowed = 3 * kGroup;
 
-/// The sums of `rows` rows from `first` on with a panel. Only pairs above the diagonal count. The columns'
-/// leads stay in registers over the rows.
+/// Updates the leads from the sums of `rows` rows, which begin at `first`, with a panel. Only pairs above the
+/// diagonal count. The leads of the columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
@@ -106,7 +106,7 @@ HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     return hn::GetLane(best);
 }
 
-/// Joins the leads of each lane, for rows from `first` on.
+/// Merges the leads of all lanes into the leads of rows first..first+rows.
 HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
@@ -122,7 +122,7 @@ HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& l
     keepLeads(found, 0, leads, first, rows);
 }
 
-/// Rows first..first+rows of a screen with later columns. Their leads are kept lane by lane until the end.
+/// Compares rows first..first+rows of a screen with later columns, with separate leads for each lane.
 template <class Operand>
 class Sweep {
 public:
@@ -143,7 +143,7 @@ public:
         const float* panel = m_screen.panels + static_cast<size_t>(column) * m_screen.depth;
         const size_t piece = panelSize / ((to - from + kGroup - 1) / kGroup);
         const float* next = panel + panelSize;
-        int waiting = 0;  // rows before `row` that are multiplied
+        int waiting = 0;  // rows before `row` that are multiplied, but not examined
         for (int row = from; row < to; row += kGroup) {
             const int here = std::min(kGroup, to - row);
             if (matters(m_first + row, here)) {
@@ -182,8 +182,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Whether any row of a group and any column of a panel may be each other's most similar, in either
-/// direction.
+/// Whether a row of a group may be the most similar row of a column of a panel, or the reverse.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
@@ -219,7 +218,7 @@ private:
     std::vector<Extent> m_groups;
 };
 
-/// The rows of a task, in whole groups, that are more than a panel before the panel at `column`.
+/// The number of rows of a task, in whole groups, that are more than a panel before the panel at `column`.
 HWY_INLINE int farRows(int first, int rows, int column) {
     const int before = column - static_cast<int>(panelWidth()) - first;
     return std::clamp(before / kGroup * kGroup, 0, rows);

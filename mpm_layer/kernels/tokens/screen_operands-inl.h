@@ -1,5 +1,6 @@
-// The two operands of the screen: 16-bit words with 32-bit sums on x86, which multiplies twice as many words
-// as floats, else floats. Each multiplies a row group by a panel and adds the margin to the sums.
+// The two kinds of operands of the screen: on x86, 16-bit words with 32-bit sums, since it multiplies twice
+// as many words as floats; elsewhere floats. Each multiplies a row group by a panel and adds the margin to
+// the sums.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
@@ -42,7 +43,7 @@ struct FloatOperand {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 #define MPM_SCREENS_WORDS 1
 
-/// sum + both products of each lane.
+/// Adds both products of each lane to the sum.
 struct WordsPlain {
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
 #if HWY_TARGET <= HWY_AVX3
@@ -112,7 +113,7 @@ struct WordOperand {
 #define MPM_SCREENS_WORDS 0
 #endif
 
-/// run(Operand()).
+/// Calls run(Operand()).
 template <class Run>
 HWY_INLINE void withOperand([[maybe_unused]] bool words, const Run& run) {
 #if MPM_HAS_VNNI

@@ -1,4 +1,4 @@
-// The bounds U of kernels/tokens/screen.hpp, of a row with a vector of columns.
+// The bounds U and F of kernels/tokens/screen.hpp, for a row with a vector of columns.
 
 #if defined(MPM_KERNELS_SCREEN_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_TERMS_INL_H_
@@ -58,7 +58,7 @@ struct RowTerms {
         return hn::MulAdd(sums, hn::Mul(hn::Set(FloatTag(), step), columns.step), apart(columns));
     }
 
-    /// F: an upper bound, too, but without the product.
+    /// F: also an upper bound, but without the product.
     HWY_INLINE Float farUpper(const ColumnTerms& columns) const {
         return hn::MulAdd(hn::Set(FloatTag(), norm), columns.norm, apart(columns));
     }

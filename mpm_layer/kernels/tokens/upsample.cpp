@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Equal samples stay as they are, infinite ones too. A sample of weight 0 does not matter, whatever it is.
+// Equal samples stay as they are, even infinite samples. A sample of weight 0 has no effect, even a NaN.
 HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     const FloatTag d;
     const Float slope = hn::Sub(stop, start);
@@ -26,7 +26,7 @@ HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     return hn::IfThenElse(hn::Or(hn::Eq(start, stop), hn::Eq(weight, hn::Zero(d))), start, blend);
 }
 
-/// Of runs that are shorter than a vector.
+/// Stretches a row if the runs are shorter than a vector.
 HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -63,10 +63,10 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// Pieces, or vectors, side by side: each is a chain of compare and select, and the chains overlap.
+// Pieces or vectors that are computed at once: each is a chain of compare and select; the chains overlap.
 constexpr int kAbreast = 4;
 
-// Asked once, not in each of the many blends of a sample.
+// Checked once, not in each of the many blends of a sample.
 HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int columns) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -78,7 +78,7 @@ HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int col
     return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
 }
 
-// Classes run inside: the best values and their labels stay in registers until all have been seen.
+// The loop over classes is the inner loop: the best values and their labels stay in registers.
 template <bool Finite>
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
                              const Piece* pieces, int* labels, float* largest) {
@@ -147,7 +147,7 @@ HWY_INLINE Float sigmoidOf(Float x) {
     return hn::Div(one, hn::Add(one, exp2(bounded)));
 }
 
-// Blending two infinities of the same sign would give NaN, so a single row is not blended.
+// Without kBlends, a row is not blended: it is a single row, or the weight is 0.
 template <bool kBlends>
 void packRows(const float* low, const float* high, size_t stride, float weight, PackedWeights& to) {
     const FloatTag d;
@@ -231,7 +231,7 @@ std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
         taps[k].index = static_cast<int>(at);
         taps[k].next = std::min(taps[k].index + 1, from - 1);
         taps[k].weight = static_cast<float>(at - taps[k].index);
-        if (taps[k].weight == 0) taps[k].next = taps[k].index;  // whatever the other sample is
+        if (taps[k].weight == 0) taps[k].next = taps[k].index;  // the other sample has no effect
     }
     return taps;
 }
@@ -268,7 +268,7 @@ Runs slice(const Runs& runs, int begin, int end) {
         run.end = std::min(run.end, end) - begin;
         if (run.begin < run.end) part.runs.push_back(run);
     }
-    // With the weights behind the last column: the slice is read by whole vectors, too.
+    // The weights behind the last column are copied, too, since the slice is also read in whole vectors.
     part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
     part.index.assign(runs.index.begin() + begin, runs.index.end());
     part.next.assign(runs.next.begin() + begin, runs.next.end());

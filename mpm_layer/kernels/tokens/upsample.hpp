@@ -8,7 +8,7 @@
 
 namespace mpm::kernels {
 
-/// Between samples `index` and `next`, `weight` of the way.
+/// A point between samples `index` and `next`, at `weight` of the way.
 struct Tap {
     int index = 0, next = 0;
     float weight = 0;
@@ -16,8 +16,8 @@ struct Tap {
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
-/// Output columns between the same two samples are neighbours and form a run, so that a row is stretched by
-/// vectors of consecutive columns without a gather, unless runs are short.
+/// A run: neighbouring output columns between the same two samples. So a row is stretched by vectors of
+/// consecutive columns without a gather, unless runs are short.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };
@@ -30,9 +30,9 @@ struct Runs {
 
 Runs bilinearRuns(int from, int to, bool alignCorners);
 
-/// Only the first `columns` output columns.
+/// Keeps only the first `columns` output columns.
 void crop(Runs& runs, int columns);
-/// Only output columns begin..end, counted from 0.
+/// Returns output columns begin..end, counted from 0.
 Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
@@ -42,11 +42,11 @@ void stretchRow(const float* row, const Runs& runs, float* out);
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
-/// Fills `to`, which has its shape already: row k is the sigmoid of low + weight * (high - low) of row k,
-/// rows `stride` apart. The sigmoid of a NaN is 0.
+/// Fills `to`, which already has its shape: row k is the sigmoid of low + weight * (high - low) of row k.
+/// Rows are `stride` apart. The sigmoid of a NaN is 0.
 void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
 
-/// For each column the row with the largest value, and that value. The lowest row wins ties, a NaN never
+/// Finds the row with the largest value of each column, and that value. The lowest row wins ties, a NaN never
 /// wins; if all are NaN, row 0 wins with minus infinity.
 void argmaxRows(const float* rows, size_t stride, int count, int columns, int* labels, float* best);
 

@@ -1,4 +1,4 @@
-// example_mpm_mpm_segment MODEL IMAGE [BLOCKS]: the classes of an image, by their share, and the tokens of
+// example_mpm_mpm_segment MODEL IMAGE [BLOCKS]: prints the share of each class in an image, and the tokens of
 // each block.
 #include <iostream>
 

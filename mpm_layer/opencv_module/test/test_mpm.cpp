@@ -1,4 +1,4 @@
-// The shipped model inside OpenCV. Kernels, layers and reuse are tested in MPM's source tree.
+// Tests the shipped model inside OpenCV. Kernels, layers and reuse are tested in MPM's source tree.
 #include "test_precomp.hpp"
 
 #include "opencv2/mpm/mpm.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 const std::string kModel = MPM_TEST_MODEL;
 
-/// Rectangles of few colours: neighbours are alike.
+/// Draws rectangles of few colours, so that neighbouring tokens are alike.
 Mat street() {
     Mat image(480, 640, CV_8UC3, Scalar(200, 180, 160));
     rectangle(image, Rect(0, 240, 640, 240), Scalar(90, 90, 90), FILLED);

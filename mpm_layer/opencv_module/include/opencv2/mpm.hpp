@@ -1,5 +1,5 @@
-// The module mpm: token merging for vision transformers in the dnn module. These functions exist in Python as
-// cv2.mpm, too; the whole C++ interface, with a handle for each encoder, is in <opencv2/mpm/mpm.hpp>.
+// The module mpm: token merging for vision transformers in the dnn module. Python has these functions as
+// cv2.mpm. The whole C++ interface, with a handle for each encoder, is in <opencv2/mpm/mpm.hpp>.
 #ifndef OPENCV_MPM_HPP
 #define OPENCV_MPM_HPP
 
@@ -24,20 +24,20 @@ CV_EXPORTS_W Mat blobFromImage(InputArray image, const String& path);
 /** @brief The class names in the model's metadata, by id. */
 CV_EXPORTS_W std::vector<String> labels(const String& path);
 
-/** @brief A setting of the process, for later forwards.
+/** @brief Changes a setting of the process, for later forwards.
 @param name blocks, method, device, precision, reuse or batch_independent
-@param value as the environment's MPM_BLOCKS, MPM_METHOD, ... have it, such as "2,5" or "auto"; empty: no
-setting */
+@param value the same text as in the environment variables MPM_BLOCKS, MPM_METHOD, ..., such as "2,5" or
+"auto"; empty: removes the setting */
 CV_EXPORTS_W void set(const String& name, const String& value);
 
-/** @brief The image tokens that entered each block in the last forward of this thread.
+/** @brief The number of image tokens that entered each block in the last forward of this thread.
 @param image index in the batch */
 CV_EXPORTS_W std::vector<int> tokens(int image = 0);
 
 /** @brief Milliseconds of the last forward of this thread: merging, restoring, the whole encoder. */
 CV_EXPORTS_W std::vector<double> times();
 
-/** @brief MAJOR.MINOR.PATCH of MPM. */
+/** @brief The version of MPM: MAJOR.MINOR.PATCH. */
 CV_EXPORTS_W String version();
 
 }  // namespace mpm
