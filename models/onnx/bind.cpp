@@ -16,16 +16,16 @@
 namespace mpm::models {
 namespace {
 
-// A batch that no other extent of a model is likely to have.
+// A size that axes other than the batch are unlikely to have.
 constexpr int kBatch = 2;
 
-// Why the graph does not work with an image of this shape; empty if it does.
+// Returns the reason why the graph does not work with an image of this shape; empty if it works.
 std::string problemWith(const Graph& graph, const Shape& image) {
     return problemOf(graph, infer(graph, inputsFor(graph, image)));
 }
 
-// The image size at which the export's positions fit: a constant map that the graph resizes to the grid of
-// the patches. Empty if there is none.
+// Returns the image size for which the export's positions were made: a constant map that the graph resizes to
+// the patch grid. Empty if there is no such map.
 cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Node& node : graph.nodes) {
@@ -40,8 +40,8 @@ cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// The image size at which the positions that are added to the tokens have as many rows as there are tokens:
-// the image is square. Empty if there is none.
+// Returns the size of the square image that has as many tokens as the added positions have rows. Empty if
+// there is none.
 cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
     int64_t grid = 0;
@@ -63,8 +63,8 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Exports with a dynamic image size often hold constants that fit a single size. The exporter may have noted
-// the size, or it follows from positions that are resized.
+// Exports with a dynamic image size often hold constants that fit a single size. Finds that size in the
+// metadata, by trying usual sizes, or from the positions.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     const auto problemAt = [&](const cv::Size& size) {
         shape[2] = size.height;
@@ -106,18 +106,18 @@ bool isImage(const Port& port) {
     return port.type == Type::Float && port.hasShape && port.dims.size() == 4;
 }
 
-// Width and height of the images before they were resized, [batch, 2].
+// Whether the input holds the sizes of the images before resizing: [batch, 2].
 bool isSizeOfImages(const Port& port) {
     return port.type != Type::Bool && port.hasShape && port.dims.size() == 2 && port.dims[1] == 2;
 }
 
-// The image comes first, the size of the original may follow.
+// The image is the first input; the size of the original may follow.
 bool takesImages(const Graph& graph) {
     if (graph.inputs.size() == 1) return true;
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
-// Shapes that are declared need no input.
+// Replaces Shape nodes by constants if the shape of their input is declared; images are excluded.
 void foldShapes(Graph& graph) {
     for (const Port& port : graph.inputs) {
         const bool fixed = port.hasShape && !isImage(port) &&
@@ -135,7 +135,7 @@ void foldShapes(Graph& graph) {
     graph.prune();
 }
 
-// The inputs that the outputs are computed from. The graph has no other nodes.
+// Returns the inputs that a node or an output reads. The graph must be pruned.
 List<Port> inputsOf(const Graph& graph) {
     std::set<int> read;
     for (const Port& port : graph.outputs)
@@ -157,7 +157,7 @@ bool dependsOnlyOn(const Graph& graph, const Port& output, const Port& input) {
     return needed.size() == 1 && needed[0].value == input.value;
 }
 
-// Returns those that no output needs.
+// Drops the inputs that no output needs, and returns them.
 List<Port> dropInputs(Graph& graph) {
     if (graph.inputs.size() < 2) return {};
     foldShapes(graph);
@@ -178,7 +178,7 @@ void putImageFirst(Graph& graph) {
         std::stable_partition(graph.inputs.begin(), graph.inputs.end(), isImage);
 }
 
-// A model of images and texts often has outputs that need the image only.
+// Names the outputs that need only the image: models of images and texts often have some.
 [[noreturn]] void refuseInputs(const Graph& graph) {
     List<Port> images, others, alone;
     for (const Port& port : graph.inputs)

@@ -10,8 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// Follows the batch from the image to the outputs. A value has it in one axis at most, or is the same for all
-// images.
+// Follows the batch from the image to the outputs. A value has the batch in at most one axis, or is the same
+// for all images.
 class BatchChange {
 public:
     BatchChange(Graph& graph, const Binding& own, const Binding& wanted)
@@ -52,7 +52,7 @@ private:
         m_graph.arrange();
     }
 
-    // An axis, and the places of that axis in front of the batch: heads behind the batch share its axis.
+    // The axis with the batch, and the extent within it in front of the batch: the axis may also hold heads.
     struct Place {
         size_t axis = 0;
         int64_t outer = 1;
@@ -97,7 +97,7 @@ private:
         return m_graph.addConstant(name, tensor);
     }
 
-    // What is the same for all images is repeated if it stands beside images and is not broadcast.
+    // Repeats inputs that are the same for all images, if the node does not broadcast them over the images.
     void repeatInputs(size_t n) {
         const Node node = m_graph.nodes[n];
         for (size_t other = 0; other < node.inputs.size(); ++other) {
@@ -114,7 +114,7 @@ private:
         }
     }
 
-    // The axis of input k that must be as long as the batch's of another input.
+    // Returns the axis of input k that must have the length of the batch axis of input `other`.
     std::optional<size_t> axisBeside(const Node& node, size_t other, const Place& place, size_t k) const {
         const Shape &shape = m_new[node.inputs[k]].shape(), &images = m_new[node.inputs[other]].shape();
         if (node.is("Einsum")) {
@@ -153,8 +153,8 @@ private:
         return result;
     }
 
-    // The target with the batch at the same place among the elements: in an axis of one image there, else in
-    // front of the next axis, but behind the one before if the next is the last, which are channels.
+    // The batch goes to the same place among the target's elements: in front of the next axis, or, if that is
+    // the last (the channels) and longer than 1, to the end of the axis before.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {
@@ -180,7 +180,7 @@ private:
         m_outer[node.outputs[0]] = place.outer;
     }
 
-    // The elements in front of the batch in a computed target that has it.
+    // Returns the number of elements in front of the batch if the target is computed and contains the batch.
     std::optional<int64_t> askedIn(const Node& node) const {
         const int target = node.input(1);
         if (target == kAbsent || !m_old.values[target].known() || !m_new[target].known()) return std::nullopt;
@@ -215,7 +215,7 @@ private:
         if (sizes == kAbsent || !m_new[sizes].known() || !placeOf(node.inputs[0])) return;
         List<int64_t> wanted = m_new[sizes].toInts();
         const Shape& now = m_new[node.inputs[0]].shape();
-        if (wanted.size() != now.size()) return;  // some axes only
+        if (wanted.size() != now.size()) return;  // sizes of some axes only
         wanted[0] = now[0];
         node.inputs[3] = addList("sizes", wanted);
     }

@@ -39,16 +39,16 @@ std::vector<std::string> environment() {
                                       "MPM_DEVICE=cpu",
                                       "OPENCV_OPENCL_RUNTIME=disabled",
                                       "OPENCV_OPENCL_DEVICE=disabled"};
-    // The program may need it to find libraries.
+    // The program may need this variable to find libraries.
     if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
         settings.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
 #ifdef __SANITIZE_ADDRESS__
-    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // it traces the process
+    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // leak detection traces the process
 #endif
     return settings;
 }
 
-/// The result of a child that ended by itself. The output of the child is as untrusted as the file.
+/// Returns the result of a child that exited by itself. The child's output is as untrusted as the file.
 Contained resultOf(const ChildEnd& child) {
     Contained result;
     std::istringstream lines(child.output);

@@ -11,9 +11,9 @@
 namespace mpm::models {
 
 struct ContainedLimits {
-    std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's
-    double seconds = 1800;    ///< by the clock; processor time is as much for each processor
-    bool landlock = true;     ///< only tests turn these off
+    std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's memory
+    double seconds = 1800;    ///< wall clock time; processor time: as much for each processor
+    bool landlock = true;     ///< only tests turn off landlock and filter
     bool filter = true;
 };
 
@@ -28,9 +28,8 @@ struct Contained {
         Stopped    ///< by stop()
     };
     End end = End::Failed;
-    std::string message;  ///< a line in English, safe to print; empty for the limits
-    std::vector<std::string>
-        missing;  ///< parts of the sandbox that the kernel does not support, a line each, likewise
+    std::string message;               ///< a line in English, safe to print; empty for the limits
+    std::vector<std::string> missing;  ///< unsupported parts of the sandbox, a line each, safe to print
 };
 
 class ContainedConversion {
@@ -38,10 +37,10 @@ public:
     /// `program` starts with `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
-    /// Writes `output` and creates its folders; blocks. The child writes to a separate folder beside it, so
-    /// `output` is replaced atomically. Call it once.
+    /// Writes `output` and creates its folders; blocks. The child writes to a separate folder next to
+    /// `output`, which is replaced atomically. Call this function once.
     Contained run(const std::string& input, const std::string& output);
-    /// Stops it at once, from any thread.
+    /// Stops the conversion at once, from any thread.
     void stop() { m_child.stop(); }
 
     const ContainedLimits& limits() const { return m_limits; }
@@ -52,13 +51,13 @@ private:
     ChildProcess m_child;
 };
 
-/// The sandbox of a process that only converts `input`: it may read the model, the files beside it and the
-/// system's libraries, and write to `folder`. Without limits.
+/// Returns the sandbox, without limits, of a process that only converts `input`: the process may read the
+/// model, the files next to it and the system's libraries, and write to `folder`.
 Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// The whole program in that case. Returns the exit status.
+/// Runs the whole program if isContainedCall(). Returns the exit status.
 int containedMain(int argc, char** argv);
 
 constexpr const char* kContainedVerb = "--contained-conversion";

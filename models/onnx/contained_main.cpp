@@ -40,7 +40,7 @@ bool has(int argc, char** argv, const char* word) {
     return false;
 }
 
-/// Lowest priority for the processor, and the first to be killed if the machine runs out of memory.
+/// Lowers the processor priority, and lets the kernel kill this process first if memory runs out.
 void lowerPriority() {
     static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
     const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -95,10 +95,10 @@ int convert(char** argv) {
 Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     Sandbox sandbox;
     sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
-    // Named explicitly, as the model may be a link or in a folder of very many files.
+    // Named explicitly, because the model may be a link or in a folder with very many files.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
-    // Read by libraries on their first use.
+    // Libraries read these on their first use.
     for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
                              "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
         sandbox.readable.push_back(path);
@@ -123,7 +123,7 @@ int containedMain(int argc, char** argv) {
     std::set_new_handler(endWithoutMemory);
     const int status = convert(argv);
     std::fflush(stdout);
-    _exit(status);  // no destructor of data from the model runs
+    _exit(status);  // runs no destructors of the model's data
 }
 
 }  // namespace mpm::models

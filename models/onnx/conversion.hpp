@@ -8,47 +8,46 @@
 
 namespace mpm::models {
 
-/// An encoder behind the backbone, for an image.
+/// The cost of an encoder behind the backbone, for an image.
 struct DecoderCost {
-    double rows = 0, width = 0;  ///< tokens; values of queries, keys and values
+    double rows = 0, width = 0;  ///< tokens; width of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;
-    bool merged = false;  ///< computes the backbone's merged tokens
+    bool merged = false;  ///< works on the backbone's merged tokens
 };
 
-/// (value - mean) / deviation of pixels in 0 to 1, RGB.
+/// Normalisation of RGB pixels, from 0 to 1: (value - mean) / deviation.
 struct Pixels {
-    bool known = false;  ///< false: not asked for
+    bool known = false;  ///< false: not requested
     cv::Scalar mean, deviation;
     std::string origin;  ///< for the report
 };
 
-/// The model that was found, and the proof.
+/// The model that the converter found, and the proof.
 struct Conversion {
     int blocks = 0, dim = 0, heads = 0;
-    int segments = 0;                                            ///< of the encoder's chain
+    int segments = 0;                                            ///< segments in the encoder's chain
     int specialTokens = 0, imageTokens = 0, trailingTokens = 0;  ///< of the first segment
-    std::vector<int> otherTokens;                                ///< by block: all but those of the image
+    std::vector<int> otherTokens;                                ///< by block: tokens other than image tokens
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
-    std::string windows;                  ///< within which blocks attend; empty: there are none
-    double windowCount = 1, padding = 0;  ///< windows of an image, rows that complete them
+    std::string windows;                  ///< description of the attention windows; empty: none
+    double windowCount = 1, padding = 0;  ///< windows of an image; padding rows in them
     std::vector<char> windowed;           ///< by block: attends within windows
-    int besideBlocks = 0;                 ///< of encoders that neither continue this one nor read its results
+    int besideBlocks = 0;                 ///< of encoders that neither continue nor read the backbone
     std::vector<int> taps;
     std::string method = "mpm";
     std::vector<int> schedule;
     bool byDefault = false;  ///< neither the options nor the file named method or schedule
     Pixels pixels;
     double parameters = 0;
-    double gflops = 0;        ///< of an image, nothing merged
-    double gflopsMerged = 0;  ///< with the tokens that the method usually leaves; NaN if that is not known
-    std::vector<double>
-        usualTokens;  ///< of the image, in each block and behind the last, likewise; else empty
-    std::vector<double> attentionWeights, mlpWeights;  ///< elements of each block's products
-    int attentionWidth = 0;                            ///< of queries, keys and values
+    double gflops = 0;                ///< for an image, without merging
+    double gflopsMerged = 0;          ///< with the method's usual number of tokens; NaN if unknown
+    std::vector<double> usualTokens;  ///< image tokens in each block and behind the last; empty if unknown
+    std::vector<double> attentionWeights, mlpWeights;  ///< number of weights in each block
+    int attentionWidth = 0;                            ///< width of queries, keys and values
     std::vector<DecoderCost> decoders;
-    double gflopsAround = 0;  ///< outside of all blocks
+    double gflopsAround = 0;  ///< GFLOPs outside of all blocks
     std::string detections;   ///< which outputs are boxes and scores; empty: none
     std::string proof;        ///< how the reference was computed
     std::vector<int> provedBatches;
@@ -56,7 +55,7 @@ struct Conversion {
     std::vector<std::string> notes;
 };
 
-/// EncoderSpec, decoder, size and costs, a line each.
+/// Lists EncoderSpec, decoder, size and costs, each on a line.
 std::string describe(const Conversion& conversion);
 
 }  // namespace mpm::models

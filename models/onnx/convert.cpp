@@ -40,7 +40,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// The inputs that the export accepts, and the wanted ones if it does not accept those.
+// The inputs that the export accepts; also the requested inputs if the export does not accept them.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -48,7 +48,7 @@ struct Bindings {
     const Binding& last() const { return wanted ? *wanted : own; }
 };
 
-// An export of one image for those that are asked for, if its batch can be followed.
+// Changes an export of one image to the requested batch, if the batch can be followed.
 std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options) {
     const bool single =
         !graph.inputs.empty() && !graph.inputs[0].dims.empty() && graph.inputs[0].dims[0] == 1;
@@ -66,17 +66,17 @@ std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options)
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
-    // If the graph follows the size, it is converted and verified there, as a dynamic export is.
+    // If the graph follows the size, it is converted and verified there, in the same way as a dynamic export.
     if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};
     plain.batch = 0;
     Binding own;
-    std::vector<std::string> unused;  // of a size that is not the last
+    std::vector<std::string> unused;  // notes about a size that is not the final size
     try {
         own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
-        return {asked, std::nullopt};  // no size works: the problem at the wanted size is the reason
+        return {asked, std::nullopt};  // no size works: the error is the problem at the requested size
     }
     if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
     return {own, asked};
@@ -100,7 +100,7 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// For a dynamic batch two sizes are tried; the larger only if there is room for it.
+// For a dynamic batch, the proof uses batch 1 and, if memory allows, batch 3 or 2.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -135,7 +135,7 @@ private:
         return graph;
     }
 
-    // The graphs are freed when it returns: OpenCV needs their memory for the proof.
+    // Frees the graphs on return: OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph given = readInput(&m_conversion.notes);
@@ -183,7 +183,7 @@ private:
         m_conversion.byDefault = !chosen && !keeps;
     }
 
-    // Blocks that the converter did not recognise would otherwise cost their time without a word.
+    // Adds a note if nothing merges or if attention never merges: otherwise the lost time goes unnoticed.
     void warnAboutMerging(const Match& match) {
         const List<std::string>& outside = match.outside;
         const bool none = m_options.method && *m_options.method == "none";
@@ -227,8 +227,8 @@ private:
         }
     }
 
-    // The export does not run at the wanted size, so the same conversion at the export's size is proved: only
-    // positions and shapes differ. Returns the state at the export's size.
+    // The export does not run at the requested size, so the proof uses the same conversion at the export's
+    // size; only positions and shapes differ. Returns the state at the export's size.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_merging);
         State state = own;
@@ -271,7 +271,7 @@ private:
         if (!m_options.detections.empty()) checkDetections(path);
     }
 
-    // Programs read the metadata before the network.
+    // Programs read the metadata before the network, so the metadata must be valid.
     static void checkDetections(const std::string& path) try {
         modelInfo(path);
     } catch (const cv::Exception& error) {
@@ -287,7 +287,8 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // OpenCV reads a converted model only as the converter has understood it: from a copy beside the output.
+    // If the export is already a converted model, OpenCV runs it for the proof: from a copy next to the
+    // output, written as the converter understood the model.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);
@@ -330,12 +331,12 @@ private:
     PendingFile& m_file;
     Conversion m_conversion;
     Merging m_merging;
-    // Until the file is written: the export, for the images that are asked for, and as the file has it.
+    // Valid until the file is written: the export with the requested batch, and as it is in the file.
     const Graph* m_original = nullptr;
     const Graph* m_given = nullptr;
     const Binding* m_own = nullptr;
     LabelOutputs m_labels;
-    std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the wanted size
+    std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the requested size
     std::optional<Prover> m_prover;
 };
 

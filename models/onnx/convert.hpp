@@ -1,4 +1,4 @@
-// Any ViT export to a model that OpenCV 4.6 to 5.x runs, with Mutual Pair Merging in it.
+// Converts any ViT export to a model with Mutual Pair Merging that OpenCV 4.6 to 5.x runs.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace mpm::models {
 
-/// Throws Refusal if the model cannot be converted, BudgetError if that takes more memory or time than the
-/// options allow, cv::Exception for invalid options and files that cannot be written. `output` is written
-/// atomically, after the proof.
+/// Throws Refusal if the model cannot be converted, BudgetError if the conversion takes more memory or time
+/// than the options allow, cv::Exception for invalid options and files that cannot be written. `output` is
+/// written atomically, after the proof.
 Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options);
 
 }  // namespace mpm::models

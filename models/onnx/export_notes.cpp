@@ -11,9 +11,9 @@
 namespace mpm::models {
 namespace {
 
-using Json = nlohmann::ordered_json;  // lightly-train's classes are in the order of their ids
+using Json = nlohmann::ordered_json;  // keeps lightly-train's classes in the order of their ids
 
-// Null if the key is absent, or the text is not JSON or nested too deeply for a note.
+// Returns null if the key is absent, or the text is not JSON or nested too deeply for a note.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;
@@ -37,7 +37,7 @@ std::optional<cv::Scalar> threeIn(const Json& list, bool positive) {
     return values;
 }
 
-// Either value: its origin, and the value.
+// A mean or deviation, and its origin.
 struct Found {
     cv::Scalar value{0.5, 0.5, 0.5};
     std::string origin;  // empty: assumed
@@ -63,7 +63,7 @@ Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, co
     return {};
 }
 
-// The id that a key spells; -1 if it is none.
+// Returns the id that the key spells; -1 if the key is not an id.
 int idOf(const std::string& key) {
     const bool digits = !key.empty() && key.size() < 6 &&
                         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -114,7 +114,7 @@ std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::
             byId[id] = names.back();
         }
         if (names.size() != note.size()) continue;
-        // A network numbers its scores without gaps; labels are ids.
+        // Scores are numbered without gaps; labels are ids and may have gaps.
         return numbered && (!count || byId.size() == names.size()) ? byId : names;
     }
     return {};

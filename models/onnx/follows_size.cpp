@@ -1,4 +1,4 @@
-// Whether an export of a declared size computes at other sizes as well.
+// Finds whether an export with a declared size also works at other sizes.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,9 +10,9 @@
 namespace mpm::models {
 namespace {
 
-// Constants of a size need not stop a graph: a slice that ended with the tokens cuts off new tokens, a resize
-// to the image's size restores the old size. Such nodes are found by comparing two sizes; `other` is the
-// larger.
+// A constant for a single size need not stop a graph: a slice that ended at the last token cuts off new
+// tokens, a resize to the image size restores the old size. The class finds such nodes by comparing the
+// shapes at two image sizes; `other` is the larger.
 class SizeComparison {
 public:
     SizeComparison(const Graph& graph, const Inferred& own, const Inferred& other)
@@ -75,7 +75,7 @@ private:
         return own.known() && other.known() && own.equals(other);
     }
 
-    // Whether an end is that of the axis at the export's size only.
+    // Whether an end reaches the end of the axis at the export's size, but not at the larger size.
     bool endsHeld(int value, int64_t axis, int64_t end) const {
         const Shape &own = m_own.values[value].shape(), &other = m_other.values[value].shape();
         const auto rank = static_cast<int64_t>(own.size());
@@ -89,7 +89,7 @@ private:
     const Inferred& m_other;
 };
 
-// All values that follow from an image; none if an output does not.
+// Infers all values from the shape of the image; empty if the graph does not work with it.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
     Inferred inferred = infer(graph, inputsFor(graph, image));
     if (!problemOf(graph, inferred).empty()) return std::nullopt;
@@ -106,8 +106,8 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // Another row and column of patches, if a convolution cuts them: a constant of the export's size
-        // would not fit these as well.
+        // Adds a row and a column of patches, if a convolution cuts patches: a constant for the export's size
+        // cannot fit this size, too.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =
             patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);

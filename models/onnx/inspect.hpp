@@ -23,14 +23,14 @@ struct Inspection {
 /// model of that size needs.
 Inspection inspectModel(const std::string& path);
 
-/// The same from memory, without external data.
+/// The same for a file in memory, without external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// To ask before a minute of measuring: whether storeMerging() may write the file.
+/// Whether storeMerging() may write the file: to be asked before a minute of measuring.
 bool canStoreMerging(const std::string& path);
 
-/// Nothing but attributes, metadata and the version of the domain changes. Atomic. Throws Refusal if the file
-/// is no model of the fused form, cv::Exception if it cannot be written.
+/// Changes only attributes, metadata and the version of the domain. Atomic. Throws Refusal if the file is not
+/// a model of the fused form, cv::Exception if the file cannot be written.
 void storeMerging(const std::string& path, const Merging& merging);
 
 }  // namespace mpm::models

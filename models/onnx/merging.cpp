@@ -18,7 +18,7 @@ std::string nameOf(const std::string& method) {
     return method.substr(0, method.find(':'));
 }
 
-/// The text of a parameter; empty if the method does not give it.
+/// Returns the text of a parameter; empty if the method does not give the parameter.
 std::string valueOf(const std::string& method, const std::string& key) {
     for (size_t at = method.find(':'); at != std::string::npos; at = method.find(',', at)) {
         ++at;
@@ -29,7 +29,7 @@ std::string valueOf(const std::string& method, const std::string& key) {
     return "";
 }
 
-/// "mpm" with every parameter at its default is the paper's method, whose files have no attribute.
+/// Shortens "mpm" with default parameters to the name: the paper's method, whose files have no attribute.
 std::string shortest(const std::string& method) {
     if (nameOf(method) != "mpm") return method;
     for (const ReducerInfo& reducer : reducers()) {
@@ -84,13 +84,13 @@ Merging mergingFor(const ConvertOptions& options, int blocks) {
                            blocks - 1, blocks));
         }
     }
-    // Without blocks every method merges nothing, as the paper's does in a file of version 1.
+    // Without blocks no method merges anything: stored as "mpm", for which version 1 is enough.
     return {method == "none" || schedule.empty() ? "mpm" : method, schedule};
 }
 
 std::optional<double> usuallyLeft(const std::string& method, double tokens) {
-    constexpr double kPairs = 0.25;       // of the tokens, as the paper's figures imply
-    constexpr double kGentleShare = 0.4;  // of the pairs
+    constexpr double kPairs = 0.25;       // share of the tokens, as the paper's figures imply
+    constexpr double kGentleShare = 0.4;  // share of the pairs
     const std::string name = nameOf(method), pairs = valueOf(method, "pairs");
     double merged = 0;
     if (name == "gentle") {

@@ -12,7 +12,7 @@ std::vector<double> threeOf(const cv::Scalar& s) {
     return {s[0], s[1], s[2]};
 }
 
-// 0 if it is not known.
+// Returns the number of classes; 0 if unknown.
 std::int64_t classesOf(const Graph& graph) {
     const auto queries = queryOutputs(graph);
     const Port& scores = graph.outputs[queries ? queries->classes : 0];
@@ -21,7 +21,7 @@ std::int64_t classesOf(const Graph& graph) {
     return !known ? 0 : queries ? scores.dims[2] - 1 : scores.dims[1];
 }
 
-// Of a detector: perhaps all but the background's name.
+// Returns the class names of a detector; the background's name may be missing.
 std::vector<std::string> namesOfBoxes(const nlohmann::json& detections, const Graph& graph) {
     const auto is = [&](const char* key, const nlohmann::json& value) {
         const auto found = detections.find(key);

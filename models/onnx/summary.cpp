@@ -30,8 +30,8 @@ bool mergesBefore(const Conversion& c, int block) {
     return std::count(c.schedule.begin(), c.schedule.end(), block) > 0;
 }
 
-// Image tokens in each block of the chain, and at the end those behind it, which decoders may follow. Empty
-// if the method's effect is not known.
+// Returns the image tokens in each block of the chain, then their number behind the chain, which decoders may
+// use. Empty if the method's effect is unknown.
 std::vector<double> usualTokens(const Conversion& c, double image) {
     std::vector<double> tokens;
     for (int k = 0; k < c.blocks; ++k) {
@@ -46,7 +46,7 @@ std::vector<double> usualTokens(const Conversion& c, double image) {
     return tokens;
 }
 
-// Of one encoder, all rows; without merging if `image` is empty.
+// Returns all tokens in each block of an encoder; without merging if `image` is empty.
 std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<double>& image) {
     std::vector<double> tokens(encoder.blocks.size(), static_cast<double>(encoder.tokens));
     for (size_t k = 0; k < tokens.size() && !image.empty(); ++k)
@@ -54,13 +54,13 @@ std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<doubl
     return tokens;
 }
 
-// Of a decoder that follows the backbone's map.
+// Returns the tokens in each block of a decoder that uses the backbone's merge map.
 std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<double>& image) {
     const double others = static_cast<double>(decoder.tokens) - static_cast<double>(decoder.imageTokens());
     return std::vector<double>(decoder.blocks.size(), others + image.back());
 }
 
-// The windows of an image, and the rows of padding that complete them; one without windows.
+// The number of windows of an image, and of padding rows in them. Without windows, the image is a window.
 struct Division {
     double windows = 1, padding = 0;
 };
@@ -94,7 +94,7 @@ double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::v
     return sum / 1e9;
 }
 
-// Products outside of the blocks, for an image.
+// Returns the GFLOPs of all products in the graph, for an image. Those within an MpmEncoder are not included.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -123,7 +123,7 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
-// The GFLOPs of an encoder's blocks for an image; `tokens` by block, special tokens included.
+// Returns the GFLOPs of an encoder's blocks for an image. `tokens`: by block, with special tokens.
 double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
@@ -152,7 +152,7 @@ struct Ends {
     int input, output;  // values
 };
 
-// The ends of every encoder; the encoders of a converted model are operators, in the same order.
+// Returns the ends of every encoder. In a converted model, encoders are operators, in the same order.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)
@@ -172,7 +172,7 @@ bool reads(const Graph& graph, int value, int source) {
     return false;
 }
 
-// Encoders that do not read the backbone's result do not decode it: it is called again, for other crops.
+// Finds encoders that do not decode the backbone's result, such as the backbone called for other crops.
 List<char> besides(const State& state) {
     const List<EncoderSpec>& encoders = state.match.encoders;
     const List<Ends> ends = endsOf(state);
@@ -183,7 +183,7 @@ List<char> besides(const State& state) {
     return beside;
 }
 
-// Blocks that decode, or else the kind of layers behind the backbone.
+// Describes the decoder's blocks, or else the kind of layers behind the backbone.
 std::string decoderOf(const State& state, const List<char>& beside) {
     int blocks = 0;
     bool merged = false;
@@ -202,7 +202,7 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// Between two segments all tokens are restored for the next segment, which is no tap.
+// The restored tokens between two segments are not a tap: the next segment reads them.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)
@@ -251,7 +251,7 @@ void describe(const Match& match, Conversion& c) {
         describeSegment(*segment, segment == segments.back(), c);
 }
 
-// For segments with other rows than the first.
+// Describes blocks whose number of non-image tokens differs from the block before.
 std::string laterTokens(const Conversion& c) {
     std::string text;
     for (size_t k = 1; k < c.otherTokens.size(); ++k) {
@@ -314,12 +314,11 @@ void summarise(const State& state, Conversion& c) {
             c.parameters += static_cast<double>(graph.constant(in).size());
         }
     }
-    // Every product of the graph, including attention; then the saving by merging.
+    // Sums all products, including attention, then finds the saving by merging.
     c.gflops =
         restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
     for (const EncoderSpec& encoder : state.match.encoders) {
-        const bool fused =
-            encoder.output() < 0;  // read from an MpmEncoder: the graph holds no products of it
+        const bool fused = encoder.output() < 0;  // an MpmEncoder, whose products the graph does not hold
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     double behind = c.gflops;

@@ -16,7 +16,7 @@ bool isKnown(const Inferred& inferred, int value) {
            inferred.values[value].known();
 }
 
-// Axes of 1 element are repeated, and no others.
+// Whether only axes of 1 element are repeated.
 bool onlySpreads(const Shape& from, const Shape& to) {
     if (from.size() > to.size()) return false;
     for (size_t k = 0; k < from.size(); ++k)
@@ -53,7 +53,7 @@ bool AxisLayout::is(const Axes& axes) const {
     return m_axes == present(axes);
 }
 
-// Axes of a new shape take parts in order; an axis that ends within a part cannot be named.
+// Assigns the parts in order to the axes of a new shape. False if an axis ends within a part.
 bool AxisLayout::reshape(const Shape& shape) {
     List<int> parts;
     for (const Axis& axis : m_axes)
@@ -74,7 +74,7 @@ bool AxisLayout::reshape(const Shape& shape) {
     return true;
 }
 
-// Undoes a cut: `axis` was a part of `whole` elements. An axis of 1 element is one of several levels.
+// Undoes a cut: before it, `axis` had `whole` elements. An axis of 1 element counts as one of several levels.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

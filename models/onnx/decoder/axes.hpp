@@ -16,30 +16,30 @@ using Axis = List<int>;
 using Axes = List<Axis>;
 using Extents = std::map<int, int64_t>;
 
-/// A tensor while it is followed.
+/// The axes of a tensor while it is followed through the graph.
 class AxisLayout {
 public:
     AxisLayout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// The first index that the slices have left of a part.
+    /// Returns the first index of a part that the slices have kept.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }
-    /// Whether the axes are these.
+    /// Whether the axes equal `axes`.
     bool is(const Axes& axes) const;
 
-    /// The same elements, a node closer to the inputs. False at a node that does more than move elements.
+    /// Moves to the same elements a node closer to the inputs. False if the node does not only move elements.
     bool back(const Graph& graph, const Inferred& inferred);
-    /// The same elements, a node closer to the outputs, at `node`, which reads the value.
+    /// Moves to the same elements a node closer to the outputs: the output of `node`, which reads the value.
     bool forward(const Inferred& inferred, const Node& node);
-    /// Input `value` of a node that computes element by element, which may be broadcast.
+    /// Moves to the input `value`, which may be broadcast, of a node that computes element by element.
     void enter(const Inferred& inferred, int value);
-    /// Input k of a Concat along `part`, which the input does not have. False if the axis is made otherwise.
+    /// Moves to input k of a Concat along `part`, which the input lacks. False if the axis has another form.
     bool enterConcat(const Inferred& inferred, const Node& node, size_t k, int part);
 
-    /// The element of a tensor that is broadcast to these axes; parts that are not named are at their
-    /// beginning.
+    /// Returns the element, at `indices`, of a tensor that is broadcast to these axes. Parts that are not in
+    /// `indices` are at 0.
     int64_t elementAt(const Shape& shape, const Extents& indices) const;
     /// Whether a tensor that is broadcast to these axes has different elements along a part.
     bool dependsOn(const Shape& shape, int part) const;
@@ -57,21 +57,21 @@ private:
     Axes m_axes;
 };
 
-/// Replaces each by an MpmDeformable. Returns the number; other spellings stay.
+/// Replaces deformable attention by MpmDeformable. Returns the number; other spellings stay.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
-/// Replaces each such softmax by an MpmMaskedSoftmax. Returns the number; other spellings stay.
+/// Replaces softmax over masked keys by MpmMaskedSoftmax. Returns the number; other spellings stay.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 
-constexpr int kMostSteps = 64;  ///< of nodes that are followed in a row
+constexpr int kMostSteps = 64;  ///< limit of nodes that a search follows
 
 /// Whether all elements are the same number.
 bool isUniform(const Tensor& t, double& number);
-/// Whether the node moves or repeats elements, or changes their type only.
+/// Whether the node only moves or repeats elements, or changes their type.
 bool isMove(const Node& node);
 
-/// The mask without the guard, if the node is a guard; else kAbsent. True elements of the mask are hidden, or
-/// the others. Guards compare a sum over the keys with a number, or ask whether all (any) keys are hidden.
+/// Returns the mask without the guard; kAbsent if the node is not a guard. `hides`: true elements are hidden,
+/// else false elements. A guard compares a sum over the keys with a number, or tests if all (any) are hidden.
 int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides);
 
 }  // namespace mpm::models

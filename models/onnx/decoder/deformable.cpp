@@ -17,7 +17,7 @@ const Axes kMapAxes{{kImage, kHead}, {kChannel}, {kRow}, {kColumn}};
 const Axes kGridAxes{{kImage, kHead}, {kQuery}, {kPoint}, {kCoordinate}};
 const Axes kSampledAxes{{kImage, kHead}, {kChannel}, {kQuery}, {kPoint}};
 
-// A level: the GridSample, and the values that feed it.
+// A level: its GridSample, and the values that the GridSample reads.
 struct Level {
     const Node* node = nullptr;
     int64_t rows = 0, columns = 0, first = 0;
@@ -44,9 +44,9 @@ public:
         return false;
     }
 
-    /// `op` is mmdeploy's operator: value [image, position, head, channel], sizes, starts, places [image,
-    /// query, head, level, point, x and y] as shares of a level, and weights [image, query, head, level,
-    /// point].
+    /// `op` is mmdeploy's operator. Inputs: value [image, position, head, channel], sizes, starts, places
+    /// [image, query, head, level, point, x and y] as fractions of a level, weights [image, query, head,
+    /// level, point].
     bool matchOperator(const Node& op) {
         if (op.inputs.size() != 5 || op.outputs.empty()) return false;
         const Shape &value = shapeOf(op.inputs[0]), &places = shapeOf(op.inputs[3]);
@@ -117,7 +117,7 @@ private:
         return true;
     }
 
-    // The value before all moves.
+    // Returns the value that all moves start from.
     int firstOf(int value) const {
         for (int steps = 0; steps < 64; ++steps) {
             const Node* node = m_graph.nodeOf(value);
@@ -182,7 +182,7 @@ private:
         return m_logits != kAbsent;
     }
 
-    // The value with these axes that the layout comes from.
+    // Goes back to the first value with these axes; kAbsent if there is none.
     int sourceOf(AxisLayout& at, const Axes& axes) const {
         do {
             const bool fits = of(at.value()).rank() == static_cast<int>(axes.size()) && at.is(axes);
@@ -196,7 +196,7 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         AxisLayout map(level.node->inputs[0], kMapAxes, extents);
-        // The last: a section for each level may be a matrix, too.
+        // Keeps the match closest to the inputs: each level's section may be a matrix, too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
             const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
@@ -209,7 +209,7 @@ private:
                followGrid(level, AxisLayout(level.node->inputs[1], kGridAxes, m_extents));
     }
 
-    // grid = scale * (reference + factor * offset) + shift
+    // Matches grid = scale * (reference + factor * offset) + shift.
     bool followGrid(Level& level, AxisLayout at, double scale = 1, double shift = 0) {
         for (int steps = 0; steps < 64; ++steps) {
             if (at.back(m_graph, m_inferred)) continue;
@@ -237,7 +237,7 @@ private:
         return false;
     }
 
-    // At reference + factor * offset, in shares of the map.
+    // Follows reference + factor * offset: the reference in fractions of the map, offsets in pixels.
     bool followOffsets(Level& level, AxisLayout at, int reference, int offsets, double scale, double shift) {
         if (!readReference(level, at, reference, scale, shift)) return false;
         at.enter(m_inferred, offsets);
@@ -255,7 +255,7 @@ private:
                std::abs(factor[0] - 1) < kTolerance && std::abs(factor[1] - 1) < kTolerance;
     }
 
-    // A constant divides or multiplies, which depends on level and coordinate at most.
+    // Follows a product with, or division by, a constant that depends on level and coordinate at most.
     bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;
@@ -273,7 +273,7 @@ private:
         return true;
     }
 
-    // If the constant holds several images, all have the same places.
+    // If the constant holds several images, all must have the same places.
     bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -293,7 +293,7 @@ private:
         return true;
     }
 
-    // Levels are consecutive in the value.
+    // Whether the levels are consecutive in the value.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {
@@ -319,7 +319,7 @@ private:
         return false;
     }
 
-    // [1, queries, levels or 1, x and y]
+    // Adds the constant [1, queries, levels or 1, x and y].
     int reference(Graph& graph) const {
         const bool alike = std::all_of(m_levels.begin(), m_levels.end(), [&](const Level& level) {
             return level.reference == m_levels[0].reference;

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr double kLowest = -1e9;  // at most: a key with this bias has no weight
+constexpr double kLowest = -1e9;  // a key with this bias or less has no weight
 
 class MaskedSoftmaxMatch {
 public:
@@ -58,7 +58,7 @@ private:
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
     static void reshape(Graph& graph, int from, const Shape& shape, int to) {
-        // In the final form.
+        // Domain mpm.internal: the node is in its final form.
         graph.add("Reshape", {from, graph.addConstant("shape", Tensor::vector(shape))}, to, "mpm.internal");
     }
 
@@ -68,7 +68,7 @@ private:
         return to;
     }
 
-    // Finds the comparison that the mask begins with, among the inputs of the softmax, and the logits.
+    // Finds the comparison that the mask begins with, upstream of the softmax, and its logits.
     bool findLogits(int input) {
         List<int> open{input};
         std::set<int> seen;
@@ -85,7 +85,7 @@ private:
         return false;
     }
 
-    // sigmoid(logits) < 0.5, or logits < 0.
+    // Matches sigmoid(logits) < 0.5, or logits < 0.
     bool readLogits(const Node& comparison) {
         double threshold = 0;
         if (!isUniform(of(comparison.inputs[1]), threshold)) return false;
@@ -105,7 +105,7 @@ private:
         return m_logitShape.size() == 4;
     }
 
-    // scores + bias; the bias is the lowest number for keys that are left out, else 0.
+    // Matches scores + bias: the bias is the lowest number for hidden keys, else 0.
     bool matchBias(const Node& add) {
         for (size_t k : {0, 1}) {
             m_scores = add.inputs[k];
@@ -137,7 +137,7 @@ private:
         return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
     }
 
-    // Where(hidden, lowest number, scores).
+    // Matches Where(hidden, lowest number, scores).
     bool matchFill(const Node& where, const AxisLayout& at) {
         for (size_t k : {1, 2}) {
             double number = 0;
@@ -148,7 +148,7 @@ private:
         return false;
     }
 
-    // The condition of the Where is true for keys that are left out (or false, if the lowest is second).
+    // Whether the condition of the Where is true for hidden keys (false, if the lowest number comes second).
     bool matchHidden(AxisLayout at, const Node& where) const {
         double number = 0;
         bool hides = isUniform(of(where.inputs[1]), number) && number <= kLowest;

@@ -10,21 +10,21 @@
 namespace mpm::models {
 namespace {
 
-// Marks keys: true elements are hidden, or the others.
+// A mask of keys: true elements are hidden, or, if not `hides`, false elements.
 struct Mask {
     int value = kAbsent;
     bool hides = true;
 };
 
-// A number for each row of a mask: that of rows whose keys are all hidden, and the range of all others.
+// A number for each row of a mask: `whole` for rows with all keys hidden, `low` to `high` for other rows.
 struct RowSums {
     double whole, low, high;
 
-    // Whether a condition, which changes at `limit` only, holds for exactly the first (or, if not `full`, the
-    // others).
+    // Whether a condition that changes only at `limit` holds exactly for the fully hidden rows (if not
+    // `full`, exactly for the other rows).
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // of the range: there the condition could change
+        const bool inside = limit > low && limit < high;  // there the condition could change
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -55,7 +55,7 @@ private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
-    // Constants, also in a shape that follows from the data.
+    // Whether all elements of a constant are `truth`, even if its shape depends on the data.
     bool is(int value, bool truth) const {
         for (int step = 0; step < kMostSteps; ++step) {
             double number = 0;
@@ -67,7 +67,7 @@ private:
         return false;
     }
 
-    // Indices that come from a single NonZero of the fully hidden rows.
+    // Whether the indices come from a single NonZero of the fully hidden rows.
     bool selectsFullRows(int indices, const Mask& mask) const {
         OpenValues open({indices});
         int found = 0;
@@ -85,7 +85,7 @@ private:
         return found == 1;
     }
 
-    // Whether the value has an element for each row of the mask, which tells full rows from others.
+    // Whether the value has an element for each row of the mask and separates fully hidden rows from others.
     bool guards(int value, const Mask& mask, bool full) const {
         const Shape& keys = shapeOf(mask.value);
         const Node* node = m_graph.nodeOf(value);
@@ -98,9 +98,9 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value is true for exactly the fully hidden rows of the mask; if not `full`, for the others.
+    // Whether the value is true exactly for the fully hidden rows of the mask, or, if not `full`, the others.
     bool tellsRows(int value, const Mask& mask, bool full) const {
-        bool truth = false;  // every number but 0 counts as 1
+        bool truth = false;  // then every number but 0 counts as 1
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
             if (!node || node->inputs.empty()) return false;
@@ -118,7 +118,7 @@ private:
         return false;
     }
 
-    // An axis of 1 entry may come or go; the order of the rows stays.
+    // Whether the order of the rows stays. Axes of 1 element may come or go.
     bool keepsRows(const Node& node) const {
         const auto rows = [&](int value) {
             Shape shape = shapeOf(value);
@@ -128,7 +128,7 @@ private:
         return !node.is("Transpose") && rows(node.inputs[0]) == rows(node.outputs[0]);
     }
 
-    // A sum compared with a number.
+    // Whether the node compares the rows' sums with a number that separates the rows.
     bool compares(const Node& node, const Mask& mask, bool full) const {
         for (size_t k : {0, 1}) {
             double limit = 0;
@@ -148,8 +148,8 @@ private:
         return false;
     }
 
-    // The value of each row of the mask: the number of hidden (or other) keys, or whether all (any) are
-    // hidden.
+    // Returns the value of each row of the mask: the number of hidden (or visible) keys, or whether all (any)
+    // are hidden.
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
@@ -172,7 +172,7 @@ private:
         return std::nullopt;
     }
 
-    // The value before casts, and whether it was inverted on the way.
+    // Returns the value before casts and inversions, and whether it was inverted.
     std::pair<int, bool> rootOf(int value) const {
         bool flipped = false;
         for (const Node* node = m_graph.nodeOf(value);

@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-// The offset of row (b, h, t) of an operand [B, H, T, C] or [B, T, H * C].
+// Offsets of the rows (b, h, t) of an operand [B, H, T, C] or [B, T, H * C].
 struct Heads {
     int64_t batch, heads, tokens, size;
     bool flat;
@@ -47,7 +47,7 @@ struct Mask {
     }
 };
 
-// A row of the result: softmax of the scores of one query, times the values. `row` has room for the scores.
+// Computes a row of the result: softmax of a query's scores, times the values. `row` has room for the scores.
 void attendRow(const float* query, const Tensor& keys, const Tensor& values, const Heads& k, const Heads& v,
                const Position& at, double scale, const Mask& mask, std::vector<double>& row, float* to) {
     double top = -INFINITY, sum = 0;

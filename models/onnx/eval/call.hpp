@@ -1,5 +1,5 @@
-// The call of one operator. It always sets the shapes of its outputs, and their data if its inputs are known:
-// the same code serves shape inference, folding and the evaluation that verifies converted models.
+// The call of an operator. The operator always sets the shapes of its outputs, and their data if all inputs
+// are known: the same code serves shape inference, folding and the evaluation that verifies converted models.
 #pragma once
 
 #include <array>
@@ -22,17 +22,17 @@ struct Call {
     bool has(size_t k) const { return k < in.size() && in[k].type() != Type::None; }
     const Tensor& input(size_t k) const;          ///< throws Refusal if absent
     const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
-    bool known() const;                           ///< every present input has its data
+    bool known() const;                           ///< whether every present input has data
     List<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, depending on the opset
     int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
-    /// Output k with memory for its values; only if `known()`.
+    /// Creates output k with memory for its values; only if `known()`.
     Tensor& make(size_t k, Type type, const Shape& shape);
-    void shape(size_t k, Type type, const Shape& shape);  ///< output k without values
+    void shape(size_t k, Type type, const Shape& shape);  ///< sets output k without values
 };
 
 using Operator = std::function<void(Call&)>;
 
-/// nullptr if the operator is unknown.
+/// Returns nullptr if the operator is unknown.
 const Operator* findOperator(const Node& node);
 
 using OperatorTable = std::map<std::string, Operator>;
@@ -47,9 +47,9 @@ void addConvolutions(OperatorTable& table);
 void addResize(OperatorTable& table);
 void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
-void addOwn(OperatorTable& table);  ///< shapes of domain mpm, under names prefixed with the domain
+void addOwn(OperatorTable& table);  ///< operators of domain mpm; names have the domain as prefix
 
-/// Integers wrap around, as in every engine; C++ allows that for unsigned ones only.
+/// Integers wrap around, as in every engine; in C++ only unsigned integers may do so.
 template <class Operation>
 struct Wrapping {
     float operator()(float a, float b) const { return Operation()(a, b); }
@@ -64,7 +64,7 @@ List<int64_t> stridesOf(const Shape& shape);
 /// Strides of `shape` seen as the larger `target`: zero along broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// The offsets, one for each list of steps, of a position counted over the first `axes` axes of a shape.
+/// Returns, for each list of steps, the offset of a position counted over the first `axes` axes of a shape.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {
@@ -77,11 +77,11 @@ inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const S
     return offsets;
 }
 
-/// The product of the extents from axis `begin` to `end`.
+/// Returns the product of the extents from axis `begin` to `end`.
 int64_t extentOf(const Shape& shape, size_t begin, size_t end);
 
-/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. After the time limit the
-/// rest is skipped and BudgetError thrown.
+/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. After the time limit,
+/// skips the rest and throws BudgetError.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, const Body& body) {
     if (count <= grain) return body(int64_t{0}, count);
@@ -97,11 +97,11 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     checkTime();
 }
 
-/// On all threads. `threads` false: on the calling one. C is incomplete after the time limit.
+/// Computes C = A B; without `threads`, on the calling thread. C is incomplete after the time limit.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 
-/// The memory it needs on one thread, apart from its operands.
+/// Returns the memory that gemm() needs on a single thread, without its operands.
 int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

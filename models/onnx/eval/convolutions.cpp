@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-// Elements from the first to the last of a window.
+// Returns the number of elements from the first to the last of a window, along an axis.
 int64_t reachOf(int64_t kernel, int64_t dilation) {
     return checkedSum<int64_t>(checkedProduct<int64_t>(kernel - 1, dilation), 1);
 }
@@ -112,7 +112,7 @@ void conv(Call& c) {
     addBias(c, y);
 }
 
-// The window of the ordinary convolution whose gradient this is: `in` is the result, `out` the operand.
+// Returns the window of the convolution whose gradient this is: `in` is the result, `out` the operand.
 Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     Window w;
     int64_t extra[2] = {0, 0};
@@ -136,8 +136,7 @@ Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     return w;
 }
 
-// Adds columns to the pixels that their windows cover. Windows overlap, so each thread has channels of its
-// own.
+// Adds columns to the pixels that their windows cover. Windows overlap, so each thread has its own channels.
 void addColumns(const Window& w, int64_t channels, const float* columns, float* to) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);

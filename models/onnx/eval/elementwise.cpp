@@ -28,7 +28,7 @@ Operator unary(F f) {
     };
 }
 
-// With a parameter or two from the attributes.
+// A unary operator with parameters from the attributes.
 template <typename F>
 Operator unaryWith(F prepare) {
     return [prepare](Call& c) { unary(prepare(c))(c); };
@@ -85,7 +85,7 @@ Operator compare(F f) {
     return [f](Call& c) { binaryOn(c, 0, 1, f, true); };
 }
 
-// Any number of operands: Max, Min, Sum.
+// Combines any number of operands: Max, Min, Sum.
 template <typename F>
 Operator variadic(F f) {
     return [f](Call& c) {

@@ -48,8 +48,8 @@ bool isQuantised(const std::string& op) {
     return false;
 }
 
-// The shape of the outputs does not depend on this input. How many rows a mask selects, and a ScatterND
-// writes, is only known from the data.
+// Whether the shape of the outputs does not depend on this input. Only the data decides how many rows a mask
+// selects or a ScatterND writes.
 bool shapeFollows(const Node& node, int input) {
     return node.op == "Select" || (node.is("ScatterND") && input != node.inputs[0]);
 }
@@ -157,7 +157,7 @@ int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
         int64_t inside = 0;
         // An encoder also holds queries, keys, values and rows four times as wide.
         if (node.op == "MpmEncoder") inside = checkedProduct<int64_t>(16, bytesOf(node.input(0)));
-        // Pixels that are not yet in their places.
+        // A transposed convolution also holds pixels that are not yet in their places.
         if (node.op == "MpmConvTranspose") inside = bytesOf(node.outputs[0]);
         most = std::max(most, checkedSum<int64_t>(held, inside));
         std::set<int> gone;

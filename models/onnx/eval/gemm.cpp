@@ -11,19 +11,19 @@ constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-// Registers of an instruction set. Wider vectors than the processor has would be kept in memory.
+// Vector registers of the instruction sets. Vectors wider than the registers would stay in memory.
 typedef float Floats4 __attribute__((vector_size(16)));
 typedef float Floats8 __attribute__((vector_size(32)));
 typedef float Floats16 __attribute__((vector_size(64)));
 
-// A vector at any address. Arrays copied as a whole would stay in memory.
+// Loads a vector from any address. Arrays that are copied as a whole would stay in memory.
 template <typename Floats>
 [[gnu::always_inline]] inline void load(const float* from, Floats& value) {
     std::memcpy(&value, from, sizeof(value));
 }
 
-// c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of columns at a
-// time: twelve sums, which 16 registers hold.
+// Computes c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of
+// columns at a time: their twelve sums fit in 16 registers.
 template <typename Floats>
 [[gnu::always_inline]] inline void multiply(int64_t k, const float* a, int64_t lda, const float* panel,
                                             float* c) {
@@ -72,7 +72,7 @@ Tile fastestTile() {
     return multiply<Floats4>;
 }
 
-// B in panels of kColumns columns, the last one filled up with zeros.
+// Copies B into panels of kColumns columns; zeros fill up the last panel.
 std::vector<float> pack(int64_t n, int64_t k, const float* b) {
     const int64_t panels = (n + kColumns - 1) / kColumns;
     std::vector<float> packed(static_cast<size_t>(packedBytes(n, k)) / sizeof(float), 0.f);

@@ -43,7 +43,7 @@ void gather(Call& c) {
     });
 }
 
-// The element of a tensor of this shape that entry k of the indices names.
+// Returns the element, in a tensor of this shape, that entry k of the indices names.
 int64_t elementAt(const Tensor& indices, int64_t k, int axis, const Shape& shape,
                   const List<int64_t>& steps) {
     int64_t rest = k, position = 0;
@@ -201,7 +201,7 @@ void argMax(Call& c) {
     }
 }
 
-// Whether entry `a` of a column comes before `b`: the better value, NaN after all numbers, equal ones in
+// Whether entry `a` of a column comes before `b`: better values first, NaN after all numbers, equal values in
 // order.
 bool comesBefore(double a, double b, int64_t atA, int64_t atB, bool largest) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? atA < atB : std::isnan(b);

@@ -1,4 +1,4 @@
-// Operators that only move elements: every output element is one input element or a constant.
+// Operators that only move elements: every output element is an input element or a constant.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-/// y[k] = x[start + sum of index * step] over the output's axes.
+/// Sets y[k] = x[start + sum of index * step] over the output's axes.
 void copyStrided(const Tensor& x, Tensor& y, int64_t start, const List<int64_t>& steps) {
     const Shape& shape = y.shape();
     const int rank = static_cast<int>(shape.size());

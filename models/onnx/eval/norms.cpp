@@ -22,7 +22,7 @@ using Four = float __attribute__((vector_size(16)));
 using FourBits = uint32_t __attribute__((vector_size(16)));
 using FourDoubles = double __attribute__((vector_size(32)));
 
-// exp(x) of values up to 0, within 2 units in the last place; 0 below the smallest normal number.
+// Returns exp(x) for values up to 0, within 2 units in the last place; 0 below the smallest normal number.
 Four exponential(Four x) {
     constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
     const Four rounded = x * 1.44269504f + kRound, power = rounded - kRound;
@@ -41,7 +41,7 @@ Four exponential(Four x) {
     return x < -87.f ? zero : y * scale;
 }
 
-// exp(x - top) of a row without gaps, and their sum.
+// Writes exp(x - top) of a row without gaps, and returns the sum.
 double exponentials(const float* x, float* y, int64_t length, float top) {
     FourDoubles sums{};
     int64_t k = 0;
@@ -58,7 +58,7 @@ double exponentials(const float* x, float* y, int64_t length, float top) {
     return sum;
 }
 
-// The largest of a row without gaps; NaN is none.
+// Returns the largest value of a row without gaps; ignores NaN.
 float largest(const float* x, int64_t length) {
     float tops[16];
     std::fill(std::begin(tops), std::end(tops), -INFINITY);
@@ -72,7 +72,7 @@ float largest(const float* x, int64_t length) {
     return *std::max_element(std::begin(tops), std::end(tops));
 }
 
-/// A row whose values lie `step` apart.
+/// Computes the softmax of a row whose values are `step` apart.
 void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
     float top = step == 1 ? largest(x, length) : -INFINITY;
     for (int64_t k = 0; k < length && step != 1; ++k)
@@ -84,7 +84,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
     for (int64_t k = 0; k < length && logarithm; ++k)
         y[k * step] = x[k * step] - shift;
     if (logarithm) return;
-    for (int64_t k = 0; k < length && step == 1; ++k)  // as vectors
+    for (int64_t k = 0; k < length && step == 1; ++k)  // compiled to vectors
         y[k] *= scale;
     for (int64_t k = 0; k < length && step != 1; ++k)
         y[k * step] *= scale;
@@ -92,7 +92,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
 
 void softmax(Call& c) {
     const Tensor x = c.input(0);
-    const bool flat = c.opset < 13;  // then everything from the axis on is one row
+    const bool flat = c.opset < 13;  // then all axes from this to the last are a single row
     const int axis = c.axis(c.node.getInt("axis", flat ? 1 : -1), x.rank());
     if (!x.known()) return c.shape(0, x.type(), x.shape());
     Tensor& y = c.make(0, x.type(), x.shape());
@@ -158,7 +158,7 @@ void batchNorm(Call& c) {
     });
 }
 
-// Instance normalisation is group normalisation with a group a channel.
+// Instance normalisation is group normalisation with a group for each channel.
 void groupNorm(Call& c) {
     const Tensor x = c.input(0);
     if (!c.known()) return c.shape(0, x.type(), x.shape());

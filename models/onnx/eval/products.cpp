@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// Many products of matrices, the leading axes broadcast against one another.
+/// Multiplies many pairs of matrices; the leading axes are broadcast against each other.
 Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     Tensor y = Tensor::zeros(Type::Float, shape);
     const int64_t m = a.dim(-2), k = a.dim(-1), n = b.dim(-1);
@@ -17,7 +17,7 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     const int64_t rows = checkedProduct<int64_t>(count, m);
     if (b.size() == checkedProduct<int64_t>(k, n) && count > 1 &&
         a.size() == checkedProduct<int64_t>(rows, k)) {
-        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // one weight matrix: one tall product
+        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // a common weight matrix: a single tall product
         return y;
     }
     const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);
@@ -69,7 +69,7 @@ Tensor withLastAxesSwapped(const Tensor& x) {
     return y;
 }
 
-// [M, batch..., K] as [batch..., M, K].
+// Returns [M, batch..., K] as [batch..., M, K].
 Tensor withBatchInFront(const Tensor& x) {
     if (x.rank() < 3) return x;
     Shape shape = x.shape();
@@ -86,7 +86,7 @@ Tensor withBatchInFront(const Tensor& x) {
     return y;
 }
 
-// ONNX Runtime's MatMul with a factor, of operands that may be transposed.
+// ONNX Runtime's MatMul, with a factor and operands that may be transposed.
 void fusedMatMul(Call& c) {
     c.input(1);
     for (size_t k = 0; k < 2; ++k) {
@@ -125,7 +125,7 @@ void gemmNode(Call& c) {
 
 // An equation of two operands, and the extent of each letter.
 struct Equation {
-    std::string names[3];  // of the operands and the result
+    std::string names[3];  // letters of the operands and the result
     std::string summed;
     std::map<char, int64_t> extents;
 
@@ -167,12 +167,12 @@ struct Equation {
     }
 };
 
-// The letters of a loop with their extents and, by operand, steps.
+// A loop over letters: the extent of each letter, and its step in each operand.
 struct Loop {
     List<int64_t> extents;
     List<int64_t> steps[2];
 
-    // The offsets in both operands at a position counted over all letters.
+    // Returns the offsets in both operands at a position counted over all letters.
     std::array<int64_t, 2> at(int64_t position) const {
         return offsetsAt(position, extents, static_cast<int64_t>(extents.size()), steps[0], steps[1]);
     }
@@ -191,8 +191,8 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
-// The result as products of matrices, if the letters are those of [batch, rows, summed] times
-// [batch, summed, columns]; a letter may be several ones.
+// Returns the result as products of matrices, if the equation multiplies [batch, rows, summed] by [batch,
+// summed, columns]; each name may stand for several letters.
 std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
     const std::string &a = equation.names[left], &b = equation.names[1 - left], &y = equation.names[2];
     const size_t summed = equation.summed.size();
@@ -211,7 +211,7 @@ std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
         .reshaped(equation.shapeOf(y));
 }
 
-// Sums over every letter that the result lacks, for rows of the result's last letter at a time.
+// Sums over the letters that the result lacks, a row (along the result's last letter) at a time.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
@@ -233,7 +233,7 @@ void einsum(Call& c) {
     const float *a = c.in[0].f(), *b = c.in[1].f();
     float* results = y.writeF();
     const Deadline deadline;
-    constexpr int64_t kUnchecked = 1 << 22;  // products between two looks at the clock
+    constexpr int64_t kUnchecked = 1 << 22;  // products between two checks of the time
     parallel(y.size() / width, std::max<int64_t>(1, (1 << 15) / work), [&](int64_t begin, int64_t end) {
         int64_t left = 0;
         for (int64_t k = begin; k < end; ++k) {

@@ -7,10 +7,10 @@ namespace mpm::models {
 namespace {
 
 struct Reduction {
-    Shape shape;                // of the result, as the operator gives it
-    List<int64_t> keptStrides;  // of the result with every reduced axis as 1, over the input's axes
+    Shape shape;                // shape of the operator's result
+    List<int64_t> keptStrides;  // strides of the result, with reduced axes as 1, over the input's axes
     Shape kept;
-    int64_t each = 1;  // elements that go into one result
+    int64_t each = 1;  // number of elements for each result
 };
 
 Reduction plan(Call& c) {
@@ -30,7 +30,7 @@ Reduction plan(Call& c) {
     return r;
 }
 
-/// Sums in double: add(accumulator, element), then finish(accumulator, elements).
+/// Reduces in double: add(accumulator, element), then finish(accumulator, number of elements).
 template <typename Add, typename Finish>
 Operator reduce(double start, Add add, Finish finish) {
     return [=](Call& c) {

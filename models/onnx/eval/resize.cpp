@@ -1,4 +1,4 @@
-// Resize, one axis at a time: every resized axis is a small table of taps and weights.
+// Resizes one axis at a time: each resized axis has a small table of taps and weights.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace mpm::models {
 namespace {
 
 struct Taps {
-    std::vector<int64_t> index;  // `each` a result, clamped to the axis
+    std::vector<int64_t> index;  // `each` entries for a result, clamped to the axis
     std::vector<double> weight;
     int64_t each = 1;
     Held held;
@@ -97,7 +97,7 @@ Tensor along(const Tensor& x, int axis, int64_t extent, const Taps& taps) {
 
 void resize(Call& c) {
     Tensor x = c.input(0);
-    const bool old = c.opset < 11 || c.node.op == "Upsample";  // inputs X, scales; asymmetric floor
+    const bool old = c.opset < 11 || c.node.op == "Upsample";  // inputs X, scales
     const size_t scalesAt = old ? 1 : 2;
     std::vector<float> scales = c.has(scalesAt) ? c.knownInput(scalesAt).toFloats() : std::vector<float>{};
     List<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};

@@ -1,5 +1,5 @@
-// Samples of maps: GridSample, and the operators of domain mpm that mask decoders are converted to. Written
-// plainly: they prove what the layer computes.
+// Operators that sample maps: GridSample, and the mpm operators of converted mask decoders. The code is
+// plain, because it proves the layer's results.
 #include <algorithm>
 #include <cmath>
 
@@ -12,13 +12,13 @@ struct Sampling {
     bool nearest = false, border = false;
 };
 
-/// The pixels of a map that a sample mixes, at most four.
+/// The pixels of a map, at most four, that a sample mixes.
 struct Pixels {
     int64_t at[4];
     double weights[4];
     int count = 0;
 
-    /// In values that are `step` elements apart.
+    /// Returns the weighted sum of values that are `step` elements apart.
     double of(const float* values, int64_t step) const {
         double sum = 0;
         for (int k = 0; k < count; ++k)
@@ -80,7 +80,7 @@ void gridSample(Call& c) {
     const Map from{map.dim(2), map.dim(3)};
     parallel(shape[0] * points, 1 << 7, [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
-            const int64_t first = k / points * shape[1];  // of the image's channels
+            const int64_t first = k / points * shape[1];  // the image's first channel
             const float* at = grid.f() + 2 * k;
             const Pixels pixels =
                 from.around(place(at[1], from.rows, corners), place(at[0], from.columns, corners), how);
@@ -131,7 +131,7 @@ public:
 
     Shape shape() const { return {m_value.dim(0), m_logits.dim(1), m_value.dim(2)}; }
 
-    /// One head of one query.
+    /// Computes a head of a query.
     void run(int64_t image, int64_t query, int64_t head, float* to) const {
         const int64_t queries = m_logits.dim(1),
                       sample = ((image * queries + query) * m_heads + head) * m_samples;
@@ -179,7 +179,7 @@ void deformable(Call& c) {
     });
 }
 
-// mmdeploy's operator: places as shares of a level, and weights that are a softmax already.
+// mmdeploy's operator: places are fractions of a level, weights are already a softmax.
 void sampledAttention(Call& c) {
     const Tensor value = c.input(0), sizes = c.input(1), places = c.input(3), weights = c.input(4);
     const bool fits = value.rank() == 4 && places.rank() == 6 && places.dim(5) == 2 && sizes.known() &&

@@ -1,5 +1,5 @@
-// Input sizes, and the shapes of a graph's values that follow from them, at two batch sizes if the batch is
-// dynamic: an axis that differs between the two is the batch, and a constant that differs must not be folded.
+// Input sizes, and the shapes of a graph's values for these sizes. If the batch is dynamic, there are shapes
+// for two batch sizes: an axis that differs is the batch, and a constant that differs must not be folded.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -8,15 +8,14 @@
 
 namespace mpm::models {
 
-/// Inputs of a graph whose first input, the image, has this shape: the others have its batch.
+/// Returns inputs for an image of this shape, the first input; the other inputs get its batch.
 List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 
-/// Why an output of the graph cannot be inferred; empty if all can.
+/// Returns the reason why an output of the graph cannot be inferred; empty if all can.
 std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {
-    List<Tensor>
-        inputs;  ///< the image, and what is beside it: shapes at the batch that everything is computed for
+    List<Tensor> inputs;       ///< image and other inputs: shapes at the batch used for all computations
     List<Tensor> otherInputs;  ///< with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
@@ -25,7 +24,7 @@ struct Binding {
 };
 
 struct Shapes {
-    Inferred at;     ///< at the batch that everything is computed for
+    Inferred at;     ///< at the batch used for all computations
     Inferred other;  ///< with one more image; only if `dynamic`
     bool dynamic = false;
 
@@ -35,10 +34,10 @@ struct Shapes {
     }
 };
 
-/// Throws Refusal if an output of the graph has no shape.
+/// Infers all shapes. Throws Refusal if an output of the graph has no shape.
 Shapes inferShapes(const Graph& graph, const Binding& binding);
 
-/// Declares the inputs and outputs as they are now.
+/// Declares the inputs and outputs with their current shapes.
 void declarePorts(Graph& graph, const Shapes& shapes, const Binding& binding);
 
 }  // namespace mpm::models

@@ -101,7 +101,7 @@ private:
     List<Tensor> evaluated(const Node& node, const List<Tensor>& inputs) const {
         try {
             return evaluateNode(m_graph, node, inputs);
-        } catch (const Refusal& refusal) {  // what was right at the export's size
+        } catch (const Refusal& refusal) {  // the node was right at the export's size
             throw Refusal(std::string("the model holds its size (") + refusal.what() + ")" + kHint);
         }
     }
@@ -131,8 +131,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // Rows of a segment's tokens in front of and behind those of the image, where the next segment reads
-    // them.
+    // Returns how many rows of a segment's tokens, as the next segment reads them, are in front of the image
+    // tokens, and how many are behind.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -152,7 +152,7 @@ private:
         return shape.size() == 4 ? elementCount({shape[2], shape[3]}) : shape[1];
     }
 
-    // Image rows of the table are positions; the others are tokens.
+    // The table's rows for image tokens are positions; its other rows are tokens.
     void patchEmbedding(Node& node) {
         const Tensor table = m_graph.constant(node.inputs[1]);
         const int64_t width = table.dim(1);
@@ -181,7 +181,7 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // An exporter that computed constants in advance may have interpolated them before, unseen.
+    // An exporter that computes constants in advance may have interpolated the positions before, unnoticed.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -199,7 +199,7 @@ private:
             m_notes.push_back(note);
     }
 
-    // Rows for tokens of which only some are patches: as many as there are now, if they are all the same.
+    // Adapts rows for tokens of which only some are patches: a row for each token, if all rows are equal.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -261,7 +261,7 @@ private:
     }
 
     // Compares groups of axes that hold the same elements on both sides: an axis that was split into the old
-    // grid is split into the new one.
+    // grid is split into the new grid.
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
@@ -296,7 +296,7 @@ private:
         const PatchGrid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
                                checkedProduct<int64_t>(finer, m_grid.columns)};
         const bool same = before == now;
-        // The grid itself first, as another grid may have the same number of patches.
+        // Tries the grid itself first, because another grid may have the same number of patches.
         if (grid && (finer == 1 || !same) && now == wanted.count()) {
             target.insert(target.end(), {wanted.rows, wanted.columns});
         } else if (same || part.empty()) {
@@ -322,7 +322,7 @@ private:
             sizes[k] = toImage ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
         }
         node.inputs[3] = kAbsent;
-        // Scales, because sizes would contain the batch.
+        // Writes scales, because sizes would contain the batch.
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
@@ -334,7 +334,7 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Counted from the beginning of an axis of patches and other tokens, of which there can be as many.
+    // Whether a place, counted from the front of an axis, is behind the patches; other tokens may be as many.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

@@ -83,7 +83,7 @@ private:
     bool m_grid = false;
 };
 
-// The rows of the source that are used.
+// Returns the rows of the source that the embedding uses.
 int withoutFirst(Graph& graph, const Embedding& embedding) {
     if (embedding.skipped == 0) return embedding.source;
     const auto at = [&](int64_t value) { return graph.addConstant("ints", Tensor::vector({value})); };
@@ -101,7 +101,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
         .set("patches", embedding.patches);
 }
 
-// The last value after a Concat that only adds constants to it.
+// Returns the last value of a chain, from `value`, that only adds constants.
 int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     while (true) {
         const int next = rewriter.soleUser(value);
@@ -112,7 +112,7 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
-// Whether a convolution multiplies each patch separately: a product of rows.
+// Whether a convolution multiplies each patch separately, like a product of rows.
 bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
     if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
     const auto isConstant = [&](size_t k) {
@@ -130,7 +130,7 @@ bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewri
            all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
 }
 
-/// The table with `bias` on the rows of patches.
+/// Returns the table with `bias` added to the rows of patches.
 Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
     List<float> values = table.toFloats();
     const List<float> added = bias.toFloats();

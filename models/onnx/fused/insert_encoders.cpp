@@ -14,7 +14,7 @@ public:
           m_encoder(encoder),
           m_node{"MpmEncoder", "mpm", encoder.decoder ? "decoder" : "encoder", {}, {}, {}} {}
 
-    /// `map` is the one that the encoder starts with, kAbsent if it starts unmerged.
+    /// `map` is the merge map that the encoder starts with; kAbsent if it starts unmerged.
     Node build(int tokens, int map, const List<int>& outputs, const Merging& merging) {
         m_names = "tokens";
         m_node.inputs = {tokens};
@@ -83,7 +83,7 @@ private:
 
     // The tables hold image tokens only: other tokens must not be rotated.
     Tensor imageTable(const Tensor& table, float identity) const {
-        if (m_encoder.windows.present())  // they are of image tokens already
+        if (m_encoder.windows.present())  // the tables hold only image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       first = m_encoder.special, image = m_encoder.imageTokens();
@@ -147,7 +147,7 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Attributes of version 2; a file without them stays of version 1.
+    // Adds attributes of version 2; a file without these stays at version 1.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);
@@ -161,7 +161,7 @@ private:
     const EncoderSpec& m_encoder;
     Node m_node;
     std::string m_names;
-    std::optional<NormRule> m_inner;  // of the norms inside attention and MLP
+    std::optional<NormRule> m_inner;  // rule of the norms inside attention and MLP
 };
 
 // Adapters for an export whose token stream is not [B, T, D].
@@ -183,7 +183,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// The value that the operator must write so that `value` keeps its content.
+    /// Returns the value that the operator must write so that `value` keeps its content.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");
@@ -209,7 +209,7 @@ private:
     }
 
     int reshape(int from, const Shape& shape, int to) {
-        // In its final form.
+        // Domain mpm.internal: the node is in its final form.
         m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(shape))}, to,
                     "mpm.internal");
         return to;
@@ -234,7 +234,7 @@ void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& mer
 
 void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
-    int map = kAbsent;  // encoders are in the order of the graph, and so of their chain
+    int map = kAbsent;  // encoders are in the order of the graph, so also of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (encoder.windows.present()) {
             insertWindowed(state, encoder, merging);

@@ -35,7 +35,7 @@ public:
     }
 
 private:
-    // Models that version 2 of the domain is enough for stay what they are.
+    // Transposed convolutions need version 3: models that need only version 2 of the domain are not changed.
     bool isOwnConvolution(const Node& node) const {
         return (node.domain == "mpm" && node.op == "MpmConv") || (m_takesTransposed && isTransposed(node));
     }
@@ -65,13 +65,13 @@ private:
         return !convolution.has("activation") && !hasResidual(convolution, "last");
     }
 
-    // A norm with statistics of training scales the channels.
+    // Moves a norm with training statistics, which scales and shifts the channels, into weights and biases.
     bool joinNorm(Node& convolution, Node& norm) {
         const bool plain = !convolution.has("activation") && hasResidual(convolution, "none");
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
             return false;
         const Tensor& weight = m_graph.constant(convolution.inputs[1]);
-        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // of a transposed one
+        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // if transposed
         const int64_t outs = weight.dim(0) / std::max<int64_t>(1, elementCount(convolution.getInts(kernel))),
                       each = weight.size() / std::max<int64_t>(1, outs);
         for (size_t k = 1; k < 5; ++k)
@@ -107,7 +107,7 @@ private:
         return true;
     }
 
-    // x * sigmoid(x)
+    // Joins x * sigmoid(x).
     bool joinSilu(Node& convolution) {
         const int x = convolution.outputs[0];
         const List<int>& users = m_rewriter.usersOf(x);
@@ -127,7 +127,7 @@ private:
         return false;
     }
 
-    // Of equal shapes: other sums were lowered to MpmArithmetic.
+    // Joins a sum of equal shapes: other sums were lowered to MpmArithmetic.
     bool joinResidual(Node& convolution, Node& sum) {
         if (!sum.is("Add") || isTransposed(convolution) || !hasResidual(convolution, "none")) return false;
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
@@ -138,8 +138,8 @@ private:
         return true;
     }
 
-    // What gives scores, boxes, a selection or masks of queries is not rounded: no layer with weights
-    // follows.
+    // Keeps a convolution in f32 if no layer with weights follows: the results are scores, boxes, a selection
+    // or masks of queries.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)

@@ -27,7 +27,7 @@ void cropWhileResizing(Graph& graph) {
     graph.arrange();
 }
 
-// The last node, as some programs read the last one's output.
+// Adds the labels as the last node: some programs read the output of the last node.
 void combineQueries(Graph& graph, const QueryOutputs& queries) {
     Port& masks = graph.outputs[queries.masks];
     const Shape& image = graph.inputs[0].dims;

@@ -34,7 +34,7 @@ void Lowering::run() {
     if (m_selects) takeSizesAsFloats();
     rewrite(&Lowering::lowerNode);
     if (m_selects) giveIntegers();
-    // Models that version 1 of the domain is enough for stay what they are.
+    // Models that need only version 1 of the domain are not changed.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     if (domainVersion(m_graph) > 2) rewrite(&Lowering::ownSoftmax);
     for (Node& node : m_graph.nodes) {
@@ -175,7 +175,7 @@ int Lowering::oneImage(int value) {
     while (axis < shape.size() && !m_shapes.isBatch(value, axis))
         ++axis;
     if (axis == shape.size()) return value;
-    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // of one more image
+    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // per image
     int64_t inner = period;
     for (size_t k = axis + 1; k < shape.size(); ++k)
         inner = checkedProduct<int64_t>(inner, shape[k]);
@@ -268,9 +268,9 @@ void Lowering::softmax() {
     emit("Softmax", "", {in(0)}, out()).set("axis", axis);
 }
 
-// In detectors, whose queries attend to each other in many rows: OpenCV's own runs on one thread.
+// For detectors, whose queries attend to each other in many rows: OpenCV's Softmax runs on a single thread.
 void Lowering::ownSoftmax() {
-    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own takes microseconds for
+    constexpr int64_t kSmall = 1 << 14;  // elements for which OpenCV's Softmax needs only microseconds
     const bool known =
         m_node->is("Softmax") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
     if (known && m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall &&

@@ -8,15 +8,15 @@ namespace mpm::models {
 
 namespace {
 
-// Convolutions that are faster than OpenCV 4.6's in f32: 1.2 to 3 times as fast on AVX-512 by
-// bench/conv_bench.cpp (docs/internals/performance.md), of the kinds that heads have. Those of a few
-// multiplications cost too little to be another operator.
+// Kinds of convolutions (in heads) that are faster than OpenCV 4.6's in f32: 1.2 to 3 times as fast on
+// AVX-512 in bench/conv_bench.cpp (docs/internals/performance.md). Convolutions with few multiplications are
+// not worth another operator.
 struct OwnKind {
     int64_t kernel, mostStride;
-    int64_t leastChannels, leastOuts;  // of a group
+    int64_t leastChannels, leastOuts;  // in a group
 };
 constexpr OwnKind kOwnKinds[] = {{1, 1, 16, 1}, {3, 2, 8, 8}, {5, 2, 8, 8}, {7, 2, 8, 8}};
-constexpr int64_t kLeastProducts = int64_t{1} << 21;  // of an image
+constexpr int64_t kLeastProducts = int64_t{1} << 21;  // for an image
 
 List<int64_t> listOr(const Node& node, const char* name, const List<int64_t>& usual) {
     return node.has(name) ? node.getInts(name) : usual;
@@ -75,8 +75,8 @@ void Lowering::convolution() {
 
 namespace {
 
-// A window of the output for each pixel of the input: the stride. Kernels may be larger by what padding cuts
-// off.
+// Whether each pixel of the input gives a window of the output, as large as the stride. Kernels may be larger
+// if padding cuts off the rest.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),

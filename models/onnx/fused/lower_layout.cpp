@@ -43,7 +43,7 @@ void Lowering::transpose() {
 }
 
 void Lowering::ownTranspose() {
-    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's own moves in microseconds
+    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's Transpose moves in microseconds
     const bool known =
         m_node->is("Transpose") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
     if (!known) return keep();
@@ -93,7 +93,7 @@ void Lowering::slice() {
     emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
 }
 
-// Every `step`-th entry of an axis: one of `step` entries of the axis cut in two, else entry by entry.
+// Takes every `step`-th entry of an axis: cuts the axis into groups of `step`, or picks entry by entry.
 void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
     const Shape& shape = shapeOf(in(0));
     const int64_t count = shapeOf(out())[axis];
@@ -125,7 +125,7 @@ void Lowering::split() {
     }
 }
 
-// A zero for every image: the first pixel of each, times 0.
+// Computes a zero for every image: its first pixel times 0.
 int Lowering::batchOfZeros(size_t axis, size_t rank) {
     const int image = m_graph.inputs[0].value;
     const int pixel = fresh(".pixel"), zero = fresh(".zero"), zeros = fresh(".zeros");

@@ -1,4 +1,4 @@
-// Operators that pick elements by index: Gather, GatherND, the best of several.
+// Operators that pick elements by index: Gather, GatherND, TopK.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -7,9 +7,9 @@
 
 namespace mpm::models {
 
-// Adjacent indices become one slice, and several slices are concatenated.
+// Writes a slice for each run of adjacent indices, and joins several slices by a Concat.
 void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // channels in another order; more would be rows of a table
+    constexpr size_t kMostParts = 64;  // enough for channels in another order; more are rows of a table
     List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
@@ -33,7 +33,7 @@ void Lowering::gather() {
     pick(axis, 1, index);
 }
 
-// An index for each of several axes: the places in these axes seen as one.
+// Picks by an index for each of several axes: joins these axes and picks places in the joined axis.
 void Lowering::gatherND() {
     const int64_t axis = m_node->getInt("batch_dims", 0);
     Shape rows = shapeOf(in(1));
@@ -62,7 +62,7 @@ void Lowering::gatherND() {
     pick(axis, depth, places);
 }
 
-// Places along `depth` axes from `axis` on, which are seen as one.
+// Picks places along an axis that joins `depth` axes, beginning at `axis`.
 void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     const Shape& shape = shapeOf(in(0));
     if (places.empty()) fail("picks nothing");
@@ -87,14 +87,14 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     reshapeLike(cut, in(0));
 }
 
-// A constant list of numbers from which a result of the model selects some, such as class ids by class.
+// Whether a result of the model picks from a constant list of numbers, such as class ids by class.
 bool Lowering::isTable(const Shape& picked) const {
     const Shape& table = shapeOf(in(0));
     return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&
            picked == shapeOf(out()) && m_node->getInt("batch_dims", 0) == 0;
 }
 
-// The table is an image with a single row, which is sampled at the pixels that the indices name.
+// Samples the table as an image with a single row, at the pixels that the indices name.
 void Lowering::lookUp() {
     const Tensor table = m_graph.constant(in(0));
     const float last = static_cast<float>(table.size() - 1);
@@ -107,7 +107,7 @@ void Lowering::lookUp() {
     emit("Cast", "", {in(1)}, numbers).set("to", 1);
     emit("Reshape", "", {numbers, ints({1, 1, -1, 1})}, index);
     emit("Slice", "", {index, ints({0}), ints({1}), ints({2})}, first);
-    // OpenCV takes no constant for the image, so that it is added to a computed 0.
+    // OpenCV does not accept a constant as the image, so the table is added to a computed 0.
     const int row = computed(computed(first, "mul", number(0), ".zero"), "add",
                              Tensor::floats({1, 1, 1, table.size()}, table.toFloats()), ".row");
     const int x =
@@ -127,7 +127,7 @@ void Lowering::lookUp() {
     if (!isFloat) emit("Cast", "", {shaped}, out()).set("to", 7);
 }
 
-// The largest (or smallest) value and its index, or several of them in their order.
+// Writes the largest (or smallest) value and its index, or several values in their order.
 void Lowering::topK() {
     const int64_t axis = m_node->axis(-1, shapeOf(in(0)).size());
     const bool largest = m_node->getInt("largest", 1) != 0;

@@ -1,4 +1,4 @@
-// What a detector has around its choice of the best places: TopK, computed indices, choices by constants.
+// Operators around a detector's choice of the best places: TopK, computed indices, choices by constants.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,7 +37,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     const Shape& shape = shapeOf(in(0));
     const auto rank = static_cast<int64_t>(shape.size());
     const auto fresh = [&](const char* part) { return m_graph.addValue(m_graph.values[in(0)].name + part); };
-    List<int64_t> order;  // the axis last
+    List<int64_t> order;  // axes, with `axis` last
     for (int64_t d = 0; d < rank; ++d)
         if (d != axis) order.push_back(d);
     order.push_back(axis);
@@ -61,7 +61,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
     const int values = fresh(".best"), indices = fresh(".places"), numbers = fresh(".numbers");
     emit("MpmTopK", "mpm", {scores}, values).set("k", count).outputs.push_back(indices);
-    // The engine's whole numbers, as f32.
+    // Converts the engine's integers to f32.
     emit("Cast", "", {indices}, numbers).set("to", 1);
     const int positive = largest ? values : apply("neg", values, fresh(".values"));
     turned.back() = count;
@@ -77,8 +77,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
 }
 
-// Numbers that become whole ones lose their fraction; others, but for those that become conditions, only
-// change their type.
+// A cast to integers drops the fraction, a cast to conditions gives 0 or 1; other casts only change the type.
 void Lowering::convert() {
     const Tensor &from = m_shapes.at.values[in(0)], &to = m_shapes.at.values[out()];
     const bool whole = to.type() == Type::Int && from.isFloat(),
@@ -88,7 +87,7 @@ void Lowering::convert() {
         apply("trunc", in(0), out());
         return;
     }
-    // 1 unless the number is 0: the largest of floor(-|x|) and -1, with the other sign.
+    // 1 unless the number is 0: -max(floor(-|x|), -1).
     const int negative = apply("neg", apply("abs", in(0), fresh(".size")), fresh(".negative"));
     const int below = apply("floor", negative, fresh(".below"));
     apply("neg", compute("max", below, numbered(-1), ".held"), out());
@@ -126,8 +125,8 @@ void Lowering::integerQuotient(int a, int b) {
     compute("sub", a, compute("mul", whole, b, ".product"), out());
 }
 
-// A sum along the last axis as a product: OpenCV 4.6 keeps the first axis of a reduction that the model was
-// imported with, and batch and heads share it.
+// Writes a sum along the last axis as a product: OpenCV 4.6 keeps the first axis of a reduction at its size
+// during the import, and that axis holds batch and heads.
 bool Lowering::sumsRows() {
     const bool mean = m_node->is("ReduceMean");
     const int64_t width = shapeOf(in(0)).back();
@@ -139,7 +138,7 @@ bool Lowering::sumsRows() {
     return true;
 }
 
-// Repeating one entry is broadcasting.
+// Repeating an axis of 1 entry is a broadcast; repeating other axes is a Concat.
 void Lowering::tile() {
     const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
     int value = in(0);
@@ -160,7 +159,7 @@ void Lowering::tile() {
     emit("Reshape", "", {value, ints(List<int64_t>(to.size(), 0))}, out());
 }
 
-// Operators that only models of the newest version of the domain have.
+// Rejects an operator that only models of the newest version of the domain have.
 void Lowering::needSelection() const {
     if (!m_selects) fail("is not available in OpenCV 4.6 and has no equivalent");
 }
@@ -170,7 +169,7 @@ int Lowering::numbered(float value) {
                                Tensor::floats(Shape(std::max<size_t>(shapeOf(out()).size(), 2), 1), value));
 }
 
-// A constant of any type as f32, with the rank of the result.
+// Returns a constant of any type as f32, with the rank of the result.
 int Lowering::asNumbers(int value) {
     const int one = oneImage(value);
     if (!m_graph.isConstant(one)) return value;
@@ -179,7 +178,7 @@ int Lowering::asNumbers(int value) {
                   shapeOf(out()).size());
 }
 
-// a >= b is floor(a - b) + 1, held between 0 and 1; the others follow from it.
+// a >= b is floor(a - b) + 1, clamped to 0 and 1; the other comparisons follow from it.
 void Lowering::compareNumbers() {
     needSelection();
     const bool turned = m_node->is("LessOrEqual") || m_node->is("Greater");
@@ -206,8 +205,8 @@ void Lowering::combineConditions() {
     if (isNot) node.set("reversed", 1);
 }
 
-// The larger of min(x, b) and min(y, -b); the bound b is infinite if the condition holds, else minus
-// infinite. So the chosen branch keeps its bits, and either may be infinite.
+// Computes max(min(x, b), min(y, -b)): the bound b is infinity if the condition holds, else minus infinity.
+// So the chosen branch keeps its bits, and either branch may be infinite.
 void Lowering::choose() {
     needSelection();
     const int side = compute("sub", in(0), numbered(0.5f), ".side"),
@@ -218,7 +217,7 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// x * condition + y * (1 - condition). What a constant condition drops of a constant branch is 0.
+// Computes x * condition + y * (1 - condition). Constants are 0 if a constant condition drops them.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();
@@ -248,7 +247,7 @@ void Lowering::where() {
         const List<float> values = m_graph.constant(parts[1]).toFloats();
         if (std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }) &&
             shapeOf(out()).size() > 0) {
-            // Nothing to add, unless the sum broadcasts.
+            // There is nothing to add, so a single zero is enough.
             parts[1] = m_graph.addConstant("nothing", Tensor::floats(Shape(1, 1)));
         }
         parts[1] = ranked(parts[1], shapeOf(out()).size());
@@ -256,7 +255,7 @@ void Lowering::where() {
     compute("add", parts[0], parts[1], out());
 }
 
-// OpenCV joins no parts without elements.
+// Leaves out parts without elements, which OpenCV cannot join.
 void Lowering::concat() {
     const auto isEmpty = [&](int value) {
         return value < static_cast<int>(m_shapes.at.values.size()) && m_shapes.at.values[value].size() == 0;

@@ -17,14 +17,15 @@ private:
     using Method = void (Lowering::*)();
 
     static const std::map<std::string, Method>& methods();
-    // Gives every node to `write`, which writes what takes its place.
+    // Calls `write` for every node; `write` adds the nodes that replace it.
     void rewrite(Method write);
     void lowerNode();
 
-    // Values that follow from the batch size alone are only read by nodes whose shapes hold the same.
+    // Whether the shapes alone give all outputs: such a node is skipped, its readers take the values from the
+    // shapes.
     bool followsFromShapes() const;
 
-    // Rejects a graph that needs a value that was skipped.
+    // Rejects a graph that reads a skipped value.
     void checkComplete() const;
     [[noreturn]] void fail(const std::string& reason) const;
     int in(size_t k) const { return m_node->inputs[k]; }
@@ -35,23 +36,23 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // A Reshape to the same shape is the identity that every OpenCV has.
+    // Writes a Reshape to the same shape: an identity that every OpenCV has.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
     // The batch axis of the target is copied from the input if possible, else inferred.
     void emitReshape(int from, int to, const Shape& source);
 
-    // A value as the node's output; its batch axes are those of `source`.
+    // Reshapes a value to the node's output; the batch axes come from `source`.
     void reshapeLike(int value, int source);
 
-    // A value that is the same for every image of the batch, as a constant for one: broadcasting repeats it.
+    // Returns a value that is the same for every image as a constant for a single image, which is broadcast.
     int oneImage(int value);
     void matMul();
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // A constant with ones in front: OpenCV 4.x turns vectors into columns.
+    // Returns the constant with leading axes of 1: OpenCV 4.x turns vectors into columns.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
@@ -59,7 +60,7 @@ private:
     // Whether the elements keep their order, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
-    // A transpose of a lowered graph by the operator of version 2, or as a Reshape.
+    // Replaces a transpose of a lowered graph by the operator of version 2, or by a Reshape.
     void ownTranspose();
     void ownSoftmax();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
@@ -69,22 +70,22 @@ private:
     void everyFew(int64_t axis, int64_t start, int64_t step);
     void split();
 
-    // Picking one index, or adjacent ones, is a slice.
+    // Picks of adjacent indices are slices.
     void gather();
     void gatherND();
     void pick(int64_t axis, int64_t depth, const List<int64_t>& places);
     bool isTable(const Shape& picked) const;
     void lookUp();
     void topK();
-    // Several values in their order: of rows, as MpmTopK takes them.
+    // Writes several values in their order: as rows, the input of MpmTopK.
     void bestOf(int64_t axis, bool largest, int64_t count);
-    // A value of `shape`, whose first axis is the batch of `source`.
+    // Returns `shape`, with an open first axis if that is the batch of `source`.
     List<int64_t> openBatch(const Shape& shape, int source) const;
     void convert();
     void integerArithmetic();
     void tile();
     void where();
-    void choose();  // by a computed condition
+    void choose();  // writes a Where with a computed condition
     // Conditions are 1 or 0.
     void needSelection() const;
     void compareNumbers();
@@ -100,22 +101,22 @@ private:
     int apply(const std::string& function, int a, int output);  ///< returns `output`
     int fresh(const char* part);                                ///< a value named after the node's output
 
-    // In a graph that selects by score, the integers that it computes are f32 between the operators.
+    // In a graph that selects by score, computed integers are f32 between the operators.
     void takeSizesAsFloats();
     void giveIntegers();
 
-    // Adding zeros of the wanted shape broadcasts.
+    // Adds zeros of the requested shape, which broadcasts.
     void expand();
-    // Zeros of this rank, as many as images along `axis`.
+    // Computes zeros of this rank, with an entry along `axis` for each image.
     int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();
     void gridSample();
     void convolution();
-    /// Whether ours is faster than OpenCV's, so that it is worth its place.
+    /// Whether MpmConv is faster than OpenCV's convolution, so that it is worthwhile.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
-    // The inputs of a convolution of ours.
+    // Returns the inputs of an MpmConv or MpmConvTranspose.
     List<int> convolved(int weight) const;
     void convTranspose();
 

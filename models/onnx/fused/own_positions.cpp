@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// The axes of a table: [1, width, rows, columns] or [1, rows, columns, width], without the 1 too.
+// The axes of a table: [1, width, rows, columns] or [1, rows, columns, width], with or without the 1.
 struct TableAxes {
     int64_t width = 0, rows = 0, columns = 0;
 };
@@ -24,14 +24,14 @@ std::optional<TableAxes> axesOf(const Shape& shape, int64_t width, const PatchGr
     return std::nullopt;
 }
 
-// [patches, width]
+// Returns the table as [patches, width].
 List<float> rowsOf(const Tensor& table, const TableAxes& axes) {
     const int64_t width = table.shape()[axes.width];
     const bool widthLast = axes.width > axes.rows;
     return (widthLast ? table : table.reshaped({width, table.size() / width}).transposed()).toFloats();
 }
 
-// What is added to each column of `found` to give `rows`; empty if there is no such number.
+// Returns the number to add to each column of `found` to get `rows`; empty if there are no such numbers.
 List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t width) {
     float largest = 0;
     for (float value : rows)
@@ -44,7 +44,7 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
     return shift;
 }
 
-// The node with other sizes, or with scales that leave the same share of a pixel as its own did.
+// Returns the node's inputs with the sizes of `to`, or with scales that leave the same fraction of a pixel.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

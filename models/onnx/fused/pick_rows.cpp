@@ -1,4 +1,4 @@
-// Rows that the model itself chooses, as a detector the boxes of the best scores.
+// Picks rows that the model itself chooses, such as a detector's boxes with the best scores.
 #include <algorithm>
 #include <set>
 
@@ -12,8 +12,8 @@ namespace {
 
 // Indices [batch, picked], spread over the axes of a gather.
 struct Index {
-    int root = kAbsent;  // the value that holds each of them once
-    List<char> varies;   // by axis of the gather's index
+    int root = kAbsent;  // the value that holds each index once
+    List<char> varies;   // whether the gather's index varies, by axis
 };
 
 class RowPicker {
@@ -54,7 +54,7 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Back through nodes that only spread the indices.
+    // Goes back through nodes that only spread the indices.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -82,7 +82,7 @@ private:
         return index;
     }
 
-    // Axes of the spread indices along which they differ; empty if they are not in the order of the root.
+    // Returns the axes along which the spread indices differ; empty if they are not in the order of the root.
     List<char> varyingAxes(int64_t axis) const {
         const Shape& shape = m_spread.shape();
         List<char> varies(shape.size(), 0);
@@ -117,7 +117,7 @@ private:
         const Index index = indexOf(node.inputs[1]);
         List<char> varies = varyingAxes(axis);
         if (varies.empty()) return false;
-        // Axes in the order batch, places, columns.
+        // Orders the axes: batch, places, columns.
         if (axis > 0 && picked[0] == 1) varies[0] = 1;
         List<int64_t> order;
         for (int64_t d = 0; d < rank; ++d)
@@ -130,7 +130,7 @@ private:
         return true;
     }
 
-    // The same places for every image.
+    // Picks the same places for every image.
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const int64_t axis = node.axis(0, data.size());
@@ -139,7 +139,7 @@ private:
         return true;
     }
 
-    // Places [batch, picked, 1] of each image, or pairs of the image's number and the place.
+    // Picks by places [batch, picked, 1] of each image, or by pairs of image number and place.
     bool gatherND(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const bool pairs = node.getInt("batch_dims", 0) == 0;
@@ -156,7 +156,7 @@ private:
         return true;
     }
 
-    // 0 for each place of the first image, 1 for those of the second, ...
+    // Whether the value is 0 for each place of the first image, 1 for each place of the second, ...
     bool numbersImages(int value, int64_t places) const {
         const Tensor& numbers = tensorOf(value);
         if (!numbers.known() || m_shapes.dynamic) return false;
@@ -169,7 +169,7 @@ private:
         return m_graph.addValue(m_graph.values[node.outputs[0]].name + part);
     }
 
-    // Axis 0 is open if it is the batch of images.
+    // Axis 0 is open if the batch is dynamic.
     void reshape(int from, List<int64_t> sizes, int to) {
         if (m_shapes.dynamic) sizes[0] = -1;
         m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(sizes))}, to,
@@ -182,7 +182,7 @@ private:
 
     static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
 
-    // An image's data if all images have the same, as anchors do.
+    // Returns the data of an image if all images have the same data, such as anchors.
     std::optional<Tensor> sharedData(int value, size_t batches) const {
         const Tensor& data = tensorOf(value);
         if (!data.known() || batches != 1 || data.rank() < 2 || data.dim(0) < 1) return std::nullopt;
@@ -197,7 +197,7 @@ private:
         return Tensor::floats(one, values);
     }
 
-    // `order`: axes of the data as batch (the first `batches`), places and columns.
+    // `order`: the axes of the data in the order batch (the first `batches`), places, columns.
     void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
         const Shape& data = shapeOf(node.inputs[0]);
         int64_t batch = 1, columns = 1;

@@ -43,7 +43,7 @@ private:
                node->getInts("size") == m_size;
     }
 
-    // Sigmoid of [B, Q, rows, columns], seen as [B, Q, pixels].
+    // Finds the sigmoid of [B, Q, rows, columns], reshaped to [B, Q, pixels].
     bool findMasks(const Node* flat) {
         const Node* sigmoid = is(flat, "Reshape") ? before(flat, 0) : nullptr;
         if (!is(sigmoid, "Sigmoid")) return false;
@@ -53,7 +53,7 @@ private:
         return true;
     }
 
-    // The first `count` classes of [B, Q, count + 1] in front of the queries.
+    // Finds the first `count` classes of [B, Q, count + 1], transposed to be in front of the queries.
     bool findClasses(const Node* turned, int64_t count) {
         const Node* cut = is(turned, "Transpose") || is(turned, "MpmTranspose") ? before(turned, 0) : nullptr;
         if (!is(cut, "Slice") || turned->getInts("perm") != List<int64_t>{0, 2, 1}) return false;

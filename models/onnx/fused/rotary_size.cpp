@@ -14,7 +14,7 @@ using Angle = std::complex<double>;  // cosine and sine
 
 constexpr double kTurn = 2 * CV_PI;
 constexpr double kHalfRounding = 3e-4;       // of cosines and sines in f16
-constexpr int64_t kLargestReference = 1024;  // rows of a grid that positions are scaled to
+constexpr int64_t kLargestReference = 1024;  // rows of a grid to which positions are scaled
 
 [[noreturn]] void refuseRope(const std::string& reason) {
     throw Refusal("rotary positions are baked into the export, and " + reason +
@@ -27,14 +27,14 @@ struct AxisPositions {
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// The known formulas. An angle is a position along an axis times the frequency of the channel; the first
-// frequency of an axis is fixed, and each of the others is the same share of the one before.
+// The known formulas. An angle is a position along an axis times the frequency of the channel. The first
+// frequency of an axis is fixed, and successive frequencies have a constant ratio.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size: Perception Encoder, Llama
         Reference,  // (i + offset) / length * reference: EVA-02
-        // 2 * (i + 0.5) / length - 1, DINOv3; the length is that of the axis, or that of the
-        // longer or shorter axis for both
+        // 2 * (i + 0.5) / length - 1, DINOv3. Each axis has its own length, or both have the longer or
+        // shorter length
         Separate,
         Longer,
         Shorter
@@ -80,8 +80,8 @@ struct RopeFormula {
 // A pair of components that is rotated together.
 struct RotaryPair {
     int64_t head = 0, first = 0, second = 0;  // components
-    bool columns = false;                     // its angle depends on the column, else on the row
-    double step = 0;                          // from one index to the next, in (-pi, pi]
+    bool columns = false;                     // the angle depends on the column, else on the row
+    double step = 0;                          // of the angle between indices, in (-pi, pi]
 };
 
 class RopeReader {
@@ -101,14 +101,14 @@ public:
                 measure(m_pairs.back());
             }
         }
-        // Tables may turn the other way: attention is the same. The last frequency is the lowest one.
+        // Tables may rotate the other way, which gives the same attention. The last frequency is the lowest.
         if (m_pairs.back().step >= 0) return;
         m_sign = -1;
         for (RotaryPair& pair : m_pairs)
             pair.step = -pair.step;
     }
 
-    // The known formulas that could have the first step of each axis.
+    // Returns the known formulas that fit the first step of each axis.
     List<RopeFormula> candidates() const {
         using Kind = RopeFormula::Kind;
         List<RopeFormula> all{{Kind::Separate}, {Kind::Longer}, {Kind::Shorter}};
@@ -123,7 +123,7 @@ public:
         return all;
     }
 
-    // The frequency of every pair if the formula gives the table.
+    // Returns the frequency of every pair if the formula gives the table.
     std::optional<List<double>> fit(const RopeFormula& formula) const {
         List<double> measured(m_pairs.size(), 0.), round(m_pairs.size(), 0.);
         for (int64_t head = 0; head < m_heads; ++head) {
@@ -158,7 +158,7 @@ public:
     }
 
 private:
-    // f16 has 11 bits; the converter may have divided by a factor since.
+    // f16 has 11 bits; afterwards the converter may have divided by a factor.
     bool isHalfPrecision() const {
         const auto rounded = [](float value) {
             if (value == 0) return true;
@@ -176,8 +176,8 @@ private:
     int64_t tokenAt(bool columns, int64_t index) const { return columns ? index : index * m_grid.columns; }
     int64_t length(bool columns) const { return columns ? m_grid.columns : m_grid.rows; }
 
-    // The axis along which the angle changes more, and its mean step. If it changes along both, no formula
-    // will give the table.
+    // Finds the axis along which the angle changes more, and the mean step. If the angle changes along both
+    // axes, no formula will give the table.
     void measure(RotaryPair& pair) const {
         double change[2] = {0, 0};
         for (bool columns : {false, true}) {
@@ -201,7 +201,7 @@ private:
         return pairs;
     }
 
-    // Whether the step of the first pair of each axis is that of the formula, up to whole turns.
+    // Whether the first pair of each axis has the step of the formula, up to whole turns.
     bool starts(const RopeFormula& formula) const {
         for (bool columns : {false, true}) {
             const List<size_t> pairs = axis(0, columns);
@@ -212,9 +212,9 @@ private:
         return true;
     }
 
-    // The first frequency is that of the formula. The last one is low, so its step is less than half a turn:
-    // between the two each is the same share of the one before, up to a rounding of their base (bf16), and
-    // that decides how many whole turns a step has.
+    // The first frequency comes from the formula. The last frequency is low, so its step is less than half a
+    // turn. Successive frequencies have a constant ratio, up to a rounding of their base (bf16); this ratio
+    // decides how many whole turns a step has.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;
@@ -227,7 +227,7 @@ private:
             last = refined(lowest, positions, lowest.step / positions.step);
             if (!(last > 0 && last < first)) return false;
         }
-        // base^(-k / pairs), with a base of one digit.
+        // The frequencies are base^(-k / pairs), with a base of one digit.
         const double base = std::pow(first / last, count / spans);
         const double digit = std::pow(10, std::floor(std::log10(base)));
         const double roundBase = std::round(base / digit) * digit;
@@ -243,7 +243,7 @@ private:
         return true;
     }
 
-    // Least squares over the whole axis, around a frequency that is almost right.
+    // Refines an almost correct frequency by least squares over the whole axis.
     double refined(const RotaryPair& pair, const AxisPositions& positions, double crude) const {
         double error = 0, weight = 0;
         for (int64_t k = 0; k < length(pair.columns); ++k) {
@@ -308,7 +308,7 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-// The rows of the image, at the size of another grid; nothing if no known formula gives them.
+// Returns the rows of the image at the size of another grid; empty if no known formula gives the table.
 std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;
@@ -336,7 +336,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-// `count` rows of every head, from `first` on, with rows of `edge` in front of and behind them.
+// Returns `count` rows of every head, beginning with `first`, with rows of `edge` in front and behind.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
     Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);
@@ -356,7 +356,7 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
     if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
     if (from.rows < 2 || from.columns < 2)
         refuseRope("a grid of one row or column does not show their formula");
-    // Other tokens are in front of those of the image, behind them, or both.
+    // Other tokens are in front of the image tokens, behind them, or both.
     int64_t lead = 0, trail = 0;
     while (lead < rows - count && !rope.turns(lead))
         ++lead;

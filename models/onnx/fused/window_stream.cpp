@@ -75,7 +75,7 @@ private:
         return to;
     }
 
-    // Axis 0 is the batch, or counts with it.
+    // Axis 0 is the batch, or a multiple of it.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;
@@ -95,7 +95,7 @@ private:
                node.isAny({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Identity"});
     }
 
-    // How a value holds the image tokens of a tap in raster order; Other if it does not.
+    // Returns the order in which a value holds a tap's image tokens, if they are in raster order; else Other.
     Order orderOf(int value, int tap) const {
         const int64_t dim = m_encoder.dim, count = m_encoder.imageTokens(), batch = m_encoder.blocks[0].batch;
         if (m_shapes.at.values[value].size() != checkedProduct<int64_t>(batch, count, dim))
@@ -142,7 +142,7 @@ private:
         return true;
     }
 
-    // Windows one after another, the special tokens of each in front.
+    // Whether the tokens are window by window, each window with its special tokens in front.
     bool isByWindow() const {
         const int64_t window = elementCount({m_windows.rows, m_windows.columns}),
                       each = window + m_windows.special;

@@ -22,7 +22,7 @@ namespace {
 struct External {
     fs::path location;
     std::int64_t offset = 0;
-    std::int64_t length = -1;  // the length of the tensor
+    std::int64_t length = -1;  // -1: the length of the tensor
 };
 
 std::string shown(const std::string& text) {
@@ -47,13 +47,13 @@ External externalOf(const onnx::TensorProto& proto) {
     return external;
 }
 
-/// Whether `path` is in `folder` or below it; both canonical.
+/// Whether `path` is in `folder` or below it; both are canonical.
 bool isInside(const fs::path& path, const fs::path& folder) {
     const auto differ = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
     return differ.first == folder.end() && differ.second != path.end();
 }
 
-/// The path of the data with links resolved.
+/// Returns the path of the data, with links resolved.
 fs::path contained(const onnx::TensorProto& proto, const std::string& model, const fs::path& location) {
     const std::string of = "external data of " + shown(proto.name());
     bool named = !location.empty() && !location.is_absolute() && !model.empty();

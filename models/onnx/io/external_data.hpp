@@ -1,4 +1,4 @@
-// The files of a model. As the model names them, only regular files in the model's folder are opened.
+// The files of a model. The model names them, so only regular files in the model's folder are opened.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace mpm::models {
 /// An open file, closed by the destructor.
 class InputFile {
 public:
-    /// Opens a regular file, following links. Throws Refusal, also for a pipe or a device.
+    /// Opens a regular file, following links. Throws Refusal, also if the path is a pipe or a device.
     explicit InputFile(const std::string& path);
     ~InputFile();
     InputFile(const InputFile&) = delete;
@@ -26,16 +26,16 @@ public:
 
 private:
     int m_file = -1;
-    std::int64_t m_size = 0, m_held = 0;  // apparent size, and without holes
+    std::int64_t m_size = 0, m_held = 0;  // apparent size; size without holes
     std::uint64_t m_device = 0, m_node = 0;
 };
 
-/// The bytes of a tensor in another file. The file is looked up beside the model. After resolving links it
-/// must lie in the folder of the path that was given, or in that of the resolved model (caches keep both as
-/// links to a common store).
+/// The bytes of a tensor in another file, next to the model. With links resolved, the file must be in the
+/// folder of the given path or in the folder of the resolved model (caches keep both as links to a common
+/// store).
 class ExternalData {
 public:
-    /// Opens the file and checks that it has `expected` bytes. Throws Refusal, always if `model` is empty.
+    /// Opens the file and checks that it has `expected` bytes. Throws Refusal, also if `model` is empty.
     ExternalData(const onnx::TensorProto& proto, const std::string& model, std::int64_t expected);
     void read(char* to) const;
 

@@ -15,14 +15,14 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// An upper bound of the bytes of any ONNX message, allocator included.
+// Upper bounds of the bytes of any ONNX message, string or number, including the allocator's.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {
     throw Refusal("not an ONNX model, or a damaged or truncated one");
 }
 
-// The messages of onnx.proto. The ONNX library may be built without descriptors, so they are listed.
+// The messages of onnx.proto. They are listed because the ONNX library may be built without descriptors.
 enum Message {
     kModel,
     kGraph,
@@ -168,7 +168,7 @@ private:
             m_stream.PopLimit(limit);
             return;
         }
-        // A number of 1 byte becomes 8.
+        // A number of 1 byte takes 8 bytes in memory.
         const int64_t growth = content == kNumber ? 8 : 1;
         add(checkedSum<int64_t>(kStringBytes, checkedProduct<int64_t>(length, growth)));
         if (!m_stream.Skip(static_cast<int>(length))) refuse();

@@ -45,7 +45,7 @@ private:
         }
     }
 
-    // A convolution, a sum with the fourth input, and an activation.
+    // Replaces a FusedConv by a convolution, a sum with the fourth input, and an activation.
     void expandConvolution(size_t n, const Node& node) {
         const std::string activation = node.getString("activation", "");
         const bool plain = activation == "Relu" || activation == "Sigmoid" || activation == "Tanh";
@@ -62,7 +62,7 @@ private:
         replaceBy(n, activation, {sum});
     }
 
-    // Self-attention with the products: inputs x, weight of queries, keys and values, bias.
+    // Expands self-attention with its products. Inputs: x, weight of queries, keys and values, bias.
     void expandAttention(size_t n, const Node& node) {
         const int64_t heads = node.getInt("num_heads", 0);
         const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),
@@ -116,7 +116,7 @@ private:
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int x = node.inputs[0], skip = node.inputs[1];
-        if (sumBias != kAbsent) {  // of the product in front
+        if (sumBias != kAbsent) {  // the bias belongs to the product in front
             if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
             x = add(n, x, sumBias);
         }

@@ -20,15 +20,15 @@
 namespace mpm::models {
 namespace {
 
-constexpr int kDeepest = 16;             // functions in functions, branches in branches
+constexpr int kDeepest = 16;             // nested functions or branches
 constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
-constexpr int64_t kMostNames = 4000000;  // that nodes, calls and attributes look up
+constexpr int64_t kMostNames = 4000000;  // names that nodes, calls and attributes look up
 
 std::string quoted(const std::string& name) {
     return "'" + printable(name, 200) + "'";
 }
 
-// The names of a graph; for a branch also those of the graph around it.
+// The names of a graph; for a branch, also the names of the graph around it.
 class Names {
 public:
     explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
@@ -206,8 +206,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // The attribute itself, or that of the call to which it refers: null if the call has none, and then the
-    // operator's default counts.
+    // Returns the attribute itself, or the call's attribute to which it refers; null if the call has no such
+    // attribute, so that the operator's default applies.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -224,8 +224,8 @@ private:
         return found->second;
     }
 
-    // A call of a function, with the values that the function around it was called with. Of two values of an
-    // attribute the last one counts.
+    // Returns a call of a function, with the attributes that the call of the function around it gives. If an
+    // attribute has two values, the last counts.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                              const onnx::NodeProto* call) {
         const onnx::NodeProto& defaults = defaultsOf(function);
@@ -249,7 +249,7 @@ private:
         if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
-        // Attributes of calls are in copies of their nodes.
+        // Attributes of calls are in copies of their nodes, not in the model.
         const auto owner = source == &proto ? m_model : nullptr;
         if (readAttribute(*source, owner, m_path, attribute))
             node.attributes[proto.name()] = std::move(attribute);

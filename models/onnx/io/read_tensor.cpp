@@ -28,8 +28,8 @@ float fromHalf(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
-// Exports in half precision hold the constants of activations rounded. OpenCV computes activations in f32
-// with the exact constants, so the evaluation of the export does too.
+// Restores the constants of activations, which exports in half precision round. OpenCV computes activations
+// in f32 with the exact constants, so the evaluation of the export must do so, too.
 float exactConstant(float rounded) {
     for (const float exact : {1.41421356f, 0.70710678f, 0.79788456f, 0.044715f, 1.702f}) {
         if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit of the last place
@@ -123,7 +123,7 @@ bool fill(const Field& field, int64_t count, const Elements<To>& to) {
     return true;
 }
 
-// The typed fields of TensorProto, for tensors without raw bytes.
+// Fills a tensor without raw bytes from the typed fields of TensorProto.
 bool fillFromFields(const Proto& proto, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (proto.data_type()) {

@@ -18,14 +18,14 @@ void remove(onnx::NodeProto& node, const std::string& name) {
     all.erase(std::remove_if(all.begin(), all.end(), is), all.end());
 }
 
-/// An empty one if the node has none of this name.
+/// Returns an empty attribute if the node has none of this name.
 const onnx::AttributeProto& attributeOf(const onnx::NodeProto& node, const std::string& name) {
     for (const onnx::AttributeProto& attribute : node.attribute())
         if (attribute.name() == name) return attribute;
     return onnx::AttributeProto::default_instance();
 }
 
-/// By name, as the converter writes attributes: the same choice gives the same bytes.
+/// Adds an attribute in the order of names, like the converter: the same choice gives the same bytes.
 onnx::AttributeProto& add(onnx::NodeProto& node, const std::string& name,
                           onnx::AttributeProto::AttributeType type) {
     int place = node.attribute_size();

@@ -25,7 +25,7 @@ public:
 private:
     static constexpr int64_t kNodeBytes = 800;  // of a node and a value
 
-    // As torch.stack is written: a new axis for each part, along which they are joined.
+    // Joins the parts of a sequence. For torch.stack, each part gets a new axis first.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];
         const Node* list = node.inputs.empty() ? nullptr : m_graph.nodeOf(node.inputs[0]);

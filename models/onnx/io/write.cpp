@@ -60,7 +60,7 @@ struct ValueWriter {
 
 void writeAttribute(const std::string& name, const Attribute& a, onnx::AttributeProto& proto) {
     using P = onnx::AttributeProto;
-    // By the kinds of Attribute::value.
+    // In the order of the types of Attribute::value.
     constexpr P::AttributeType kTypes[] = {P::INT,    P::FLOAT, P::STRING, P::TENSOR,
                                            P::FLOATS, P::INTS,  P::STRINGS};
     proto.set_name(name);
@@ -124,7 +124,7 @@ private:
         m_taken.insert(wanted);
     }
 
-    // The value's name, made unique.
+    // Returns the value's name, made unique.
     const std::string& nameOf(int value) {
         std::string& name = m_names[value];
         if (!name.empty()) return name;
@@ -173,8 +173,8 @@ private:
         fill(m_graph.constant(value), proto);
     }
 
-    // Outputs that are an input, a constant or another output under a second name. By Reshape, as OpenCV 4.6
-    // has no Identity.
+    // Writes outputs that are an input, a constant or another output under a second name. Uses Reshape,
+    // because OpenCV 4.6 has no Identity.
     void addCopies(onnx::GraphProto& graph) {
         for (const Port* port : m_copies) {
             if (m_graph.isConstant(port->value)) addConstant(port->value, graph);

@@ -8,8 +8,8 @@
 
 namespace mpm::models {
 
-/// Opset graph.opset and version 1 of domain mpm. Throws cv::Exception that names `name` (default: the path)
-/// if the file cannot be written.
+/// Writes opset graph.opset and the version of domain mpm that the graph needs. Throws cv::Exception that
+/// names `name` (default: the path) if the file cannot be written.
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
 /// Changes attributes `method` and `schedule` of the backbone, the metadata `mpm.schedule` and the version of

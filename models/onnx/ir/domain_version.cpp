@@ -17,7 +17,7 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
-// Version 1 is complete: operators and attributes that it does not have are of version 2.
+// Version 1 is final: operators and attributes that it lacks are of version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",

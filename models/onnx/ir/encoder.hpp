@@ -1,4 +1,4 @@
-// A transformer encoder, independent of the way the export expressed it.
+// A transformer encoder, independent of its form in the export.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,7 @@ struct Dense {
     bool present() const { return weight.known(); }
 };
 
-/// Rotary tables of every token of the stream, [heads or 1, T, head size]; special tokens have the angle
-/// zero.
+/// Rotary tables of all tokens of the stream, [heads or 1, T, head size]. Special tokens have the angle 0.
 struct Rope {
     Tensor cos;
     Tensor sin;
@@ -58,19 +57,19 @@ struct Block {
     Attention attention;
     Mlp mlp;
     int input = -1;   ///< values of the graph
-    int middle = -1;  ///< the sum of two: between attention and MLP unless they are parallel
+    int middle = -1;  ///< the inner sum: between attention and MLP unless they are parallel
     int output = -1;
-    int mlpBranch = -1;     ///< the MLP's term of the sum, if attention was matched with it
+    int mlpBranch = -1;     ///< the MLP's term, if the match of attention found it
     bool parallel = false;  ///< attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
     int64_t batch = 0;
-    int64_t rows = 0;  ///< of the token stream, of all images
-    /// The rows of the stream that each attention reads, -1 for a row of padding; empty if each reads an
-    /// image.
+    int64_t rows = 0;  ///< of the token stream, for all images
+    /// The rows of the stream that each attention reads (-1: a row of padding); empty if each attention reads
+    /// an image.
     List<List<int32_t>> windows;
-    List<Rope> ropes;        ///< by window, if it is rotary
-    int probabilities = -1;  ///< value
+    List<Rope> ropes;        ///< by window, if attention is rotary
+    int probabilities = -1;  ///< value of the graph
 };
 
 struct Tap {
@@ -79,23 +78,23 @@ struct Tap {
     int value = -1;  ///< the value of the graph that the operator's output replaces
 };
 
-/// A reducer as Encoder::setMethod names it, and the blocks before which it merges.
+/// A reducer, in the form of Encoder::setMethod, and the blocks before which it merges.
 struct Merging {
     std::string method = "mpm";
     List<int> schedule;
 };
 
-/// Attention within windows of image tokens. Tokens are the special ones of each window, windows in raster
-/// order, then the image's in raster order.
+/// Attention within windows of image tokens. Order of the tokens: the special tokens, by window in raster
+/// order, then the image tokens in raster order.
 struct Windows {
     int64_t rows = 0, columns = 0;  ///< of a window; 0: each block is global
     int special = 0;                ///< tokens of each window
-    bool padding = false;           ///< the grid does not divide, and the export pads it
+    bool padding = false;           ///< windows do not divide the grid, and the export pads the grid
     List<int> globalBlocks;
-    List<int32_t> places;  ///< by row of the export's stream: the operator's, over all images
+    List<int32_t> places;  ///< by row of the export's stream: the operator's row, over all images
     int source = -1;       ///< value: the embedded patches, [batch, D, rows, columns] or channels last
     bool channelsLast = false;
-    Tensor table;      ///< what is added to them, [tokens, D]
+    Tensor table;      ///< added to the embedded patches, [tokens, D]
     List<Norm> norms;  ///< of the tokens before the first block
 
     bool present() const { return rows > 0; }
@@ -103,17 +102,17 @@ struct Windows {
 
 struct EncoderSpec {
     List<Block> blocks;
-    int64_t tokens = 0;  ///< with the special ones
+    int64_t tokens = 0;  ///< with special tokens
     int64_t dim = 0;
     int special = 0;   ///< rows in front of the image tokens
-    int trailing = 0;  ///< rows behind them
+    int trailing = 0;  ///< rows behind the image tokens
     Windows windows;
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
-    Norm norm;  ///< final norm, of the taps that are normed
+    Norm norm;  ///< final norm, for the normed taps
     bool decoder = false;
-    int firstBlock = 0;   ///< the number in the chain
-    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is no segment
+    int firstBlock = 0;   ///< number in the chain
+    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is not a segment
     bool takesMap = false, givesMap = false;
 
     int input() const { return blocks.front().input; }
@@ -121,7 +120,7 @@ struct EncoderSpec {
     int64_t imageTokens() const { return tokens - special - trailing; }
     int endBlock() const { return firstBlock + static_cast<int>(blocks.size()); }
     int heads() const { return blocks.front().attention.heads; }
-    /// The row of a token in the values between blocks.
+    /// Returns the row of a token in the values between blocks.
     int64_t rowOf(int64_t image, int64_t token) const {
         const Block& block = blocks.front();
         return block.layout == Layout::BatchFirst ? image * block.tokens + token

@@ -22,7 +22,7 @@ struct Attribute {
     static Attribute of(const std::string& value) { return {value}; }
     static Attribute of(const List<int64_t>& values) { return {values}; }
 
-    /// The value; 0, or an empty one, if the attribute is of another kind.
+    /// Returns the value; 0 or an empty value if the attribute is of another kind.
     template <class Value>
     Value as() const {
         const Value* found = std::get_if<Value>(&value);
@@ -51,7 +51,7 @@ struct Node {
     float getFloat(const std::string& key, float fallback) const;
     std::string getString(const std::string& key, const std::string& fallback) const;
     List<int64_t> getInts(const std::string& key) const;
-    /// Attribute `axis`, counted from the front of a tensor of this rank.
+    /// Returns attribute `axis`, counted from the front of a tensor of this rank.
     int64_t axis(int64_t fallback, size_t rank) const;
     /// Sets an attribute: an integer as int64, text, an f32 or a list of int64.
     template <class Value>
@@ -70,10 +70,10 @@ struct Node {
 struct Value {
     std::string name;
     Tensor constant;         ///< with data if the value is an initializer or was folded
-    int producer = kAbsent;  ///< node
+    int producer = kAbsent;  ///< the node that produces the value
 };
 
-bool isLinear(const Node* node);  ///< as normalise() writes them; false for nullptr
+bool isLinear(const Node* node);  ///< a Linear of normalise(); false for nullptr
 
 /// An input or output of the model as declared in the file.
 struct Port {
@@ -84,17 +84,17 @@ struct Port {
     Type type = Type::Float;
     bool hasShape = false;
     Shape dims;                  ///< -1 if symbolic
-    List<std::string> dimNames;  ///< of the symbolic ones
+    List<std::string> dimNames;  ///< names of symbolic axes
 };
 
-/// Values to look at, each once; the last added comes first.
+/// A stack of values to visit, each once.
 class OpenValues {
 public:
     explicit OpenValues(const List<int>& first) : m_open(first) {}
 
-    /// False if none is left. Throws BudgetError after the time limit.
+    /// False if no value is left. Throws BudgetError after the time limit.
     bool next(int& value);
-    void add(int value) { m_open.push_back(value); }  ///< kAbsent is left out
+    void add(int value) { m_open.push_back(value); }  ///< next() skips kAbsent
     void add(const List<int>& values) { m_open.insert(m_open.end(), values.begin(), values.end()); }
     std::set<int>& seen() { return m_seen; }
 
@@ -113,15 +113,15 @@ struct Graph {
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< bytes of the graph apart from tensors
+    std::shared_ptr<Held> held;  ///< bytes of the graph without tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
-    /// Adds a node behind the others; sort() finds its place and the producers. The result is valid until
-    /// the next node.
+    /// Adds a node at the end; sort() finds its place and the producers. The result is valid until the next
+    /// node is added.
     Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
               const std::string& name = {});
-    /// The node that has made the value gets an unused output instead, so that another may make it.
+    /// Gives the producer of the value an unused output instead, so that another node may produce the value.
     void release(int value);
     bool isConstant(int value) const { return value != kAbsent && values[value].constant.known(); }
     const Tensor& constant(int value) const { return values[value].constant; }
@@ -135,7 +135,7 @@ struct Graph {
         sort();
         prune();
     }
-    List<List<int>> users() const;  ///< nodes by the value they read
+    List<List<int>> users() const;  ///< nodes, by the value that they read
 
 private:
     void numberProducers();

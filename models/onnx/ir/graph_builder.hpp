@@ -11,7 +11,7 @@ public:
 
     /// Adds a node with a single output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
-    /// Adds output `k` to the node added last; those in between are left out.
+    /// Adds output `k` to the node added last; the outputs in between are absent.
     int outputOf(size_t k);
     /// Sets an attribute of the node added last.
     GraphBuilder& with(const std::string& name, const Attribute& attribute);

@@ -35,8 +35,8 @@ private:
 class Held {
 public:
     Held() = default;
-    /// Throws BudgetError if they exceed the budget. `purpose` is for the message: "a tensor of shape [2,
-    /// 3]".
+    /// Throws BudgetError if the bytes exceed the budget. `purpose` is for the message, such as "a tensor of
+    /// shape [2, 3]".
     Held(std::int64_t bytes, const std::string& purpose) { add(bytes, purpose); }
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
@@ -57,7 +57,7 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// Raises the limits that the caller has left open by the size of a file, once for each file.
+/// Raises the limits that the caller left open, by the size of a file; each file counts once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
 /// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.

@@ -1,4 +1,4 @@
-// A norm of the model: weights, and the rule as in nodes of exports and attributes of our operators.
+// A norm of the model: weights, and the rule from a node of an export or the attributes of an mpm operator.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,14 @@ struct Norm {
     bool present() const { return weight.known(); }
 };
 
-/// The rule of a standard operator; none if it is no norm.
+/// Returns the rule of a standard operator; empty if the node is not a norm.
 std::optional<NormRule> ruleOf(const Node& node);
 
-/// Attributes `epsilon` and `norm` behind a prefix, of our operators. An absent attribute is as in `usual`.
+/// Reads `epsilon` and `norm`, behind a prefix, of an mpm operator. Absent attributes are as in `usual`.
 NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
 
-/// "LayerNorm, epsilon 1e-06"
+/// Returns a text such as "LayerNorm, epsilon 1e-06".
 std::string describe(const NormRule& rule);
 
 /// Inputs at which the activations of kActivations differ.

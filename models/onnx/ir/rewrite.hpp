@@ -12,15 +12,15 @@ public:
     void refresh();  ///< after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     const List<int>& usersOf(int value) const { return m_users[value]; }
-    /// The only node that reads the value; kAbsent if there are several or the value is an output.
+    /// Returns the only node that reads the value; kAbsent if several nodes do, or if the value is an output.
     int soleUser(int value) const;
-    /// The operand beside `value` of a node with two operands; else kAbsent.
+    /// Returns the other operand of a node with two operands, of which `value` is one; else kAbsent.
     static int otherOperand(const Node& node, int value);
-    /// The value of a constant with 1 element; NaN otherwise.
+    /// Returns the value of a constant with 1 element; NaN otherwise.
     double scalar(int value) const;
-    /// All readers of `from` read `to` instead; ports keep their names.
+    /// Lets all readers of `from` read `to` instead; ports keep their names.
     void replace(int from, int to);
-    /// `node` gives the result of the one behind it, which nobody needs any more.
+    /// Lets `node` produce the results of `behind`, which nothing reads any more.
     void takeOver(Node& node, Node& behind);
 
 private:
@@ -31,7 +31,7 @@ private:
 
 constexpr int kLatestDomainVersion = 3;
 
-/// The lowest version that has all operators, inputs and attributes of the graph.
+/// Returns the lowest version that has all operators, inputs and attributes of the graph.
 int domainVersion(const Graph& graph);
 
 }  // namespace mpm::models

@@ -148,7 +148,7 @@ void Tensor::throwWrongType(bool asFloat) const {
 }
 
 int64_t toInteger(double value) {
-    constexpr double kEdge = 9223372036854775808.0;  // 2^63, the first that does not fit
+    constexpr double kEdge = 9223372036854775808.0;  // 2^63, the first number that does not fit
     if (std::isnan(value)) return 0;
     if (value >= kEdge) return std::numeric_limits<int64_t>::max();
     if (value <= -kEdge) return std::numeric_limits<int64_t>::min();

@@ -53,7 +53,7 @@ public:
 
     void allocate();                     ///< zeroed data for the shape, charged to the current job
     Tensor reshaped(Shape shape) const;  ///< the same data seen as another shape of equal size
-    Tensor transposed() const;           ///< floats [a, ...] as [..., a]: a matrix with all other axes in one
+    Tensor transposed() const;           ///< floats [a, ...] as [..., a]: a matrix, other axes joined
     Tensor withoutData() const { return {m_type, m_shape}; }
     List<int64_t> toInts() const;  ///< values, whatever the type
     std::vector<float> toFloats() const;

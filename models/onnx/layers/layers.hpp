@@ -5,10 +5,10 @@
 
 namespace mpm::models {
 
-/// Batch 1. Throws Refusal if the form cannot express the model.
+/// Writes the layers form, for batch 1. Throws Refusal if the form cannot express the model.
 void writeLayers(State& state, const List<int>& schedule);
 
-/// The rest of the graph in standard operators of opset 18.
+/// Writes the rest of the graph in standard operators of opset 18.
 void standardise(State& state);
 
 }  // namespace mpm::models

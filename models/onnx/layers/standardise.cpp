@@ -126,7 +126,7 @@ private:
 
     int number(float value) { return m_graph.addConstant("number", Tensor::scalar(value)); }
 
-    // Gelu of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or by tanh.
+    // Gelu of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or with tanh.
     bool writeGelu(const Node& node) {
         const int x = node.inputs[0];
         int curve = kAbsent;

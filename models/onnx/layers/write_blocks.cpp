@@ -100,7 +100,7 @@ private:
         return add("Slice", {x, one(first), one(end), one(1)});
     }
 
-    // Tokens behind those of the image never merge: absent if there are none.
+    // Returns the tokens behind the image tokens, which never merge; kAbsent if there are none.
     int trailingRows(int x) {
         return m_encoder.trailing > 0 ? slice(x, -m_encoder.trailing, m_encoder.tokens) : kAbsent;
     }
@@ -163,7 +163,7 @@ private:
         m_sin = constant(signedSine(*rope));
     }
 
-    // The sign of the half that is subtracted is part of the table.
+    // Puts the sign of the subtracted half into the table.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);
@@ -241,8 +241,8 @@ private:
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
-// Every encoder's blocks are written anew without a fixed number of tokens; MpmMerge precedes the blocks of
-// the schedule, MpmRestore follows at the exits of the backbone.
+// Writes the blocks of every encoder again, without a fixed number of tokens. MpmMerge comes before the
+// blocks of the schedule, MpmRestore at the exits of the backbone.
 void writeBlocks(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
     for (const EncoderSpec& encoder : state.match.encoders) {

@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // If blocks of the encoder were not matched or do not continue it, merging would count the wrong blocks
-    // or stop half way.
+    // Rejects an encoder with blocks that were not matched or do not continue it: merging would count the
+    // wrong blocks or stop half way.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Without its masks such a block would be the next one of the chain.
+    // Rejects masked blocks behind the chain: without the masks, such a block would continue the chain.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -127,7 +127,7 @@ private:
         return "block " + std::to_string(blocksOf(chain) - 1) + " of the encoder";
     }
 
-    // Rejects unmatched attention after one value (or anywhere) and before another.
+    // Rejects unmatched attention after value `from` (kAbsent: anywhere) and before value `to`.
     void rejectBetween(int from, int to, const std::string& message) const {
         const std::set<int> before = m_rows.upstream(to);
         for (const auto& [value, why] : m_unmatched) {
@@ -171,7 +171,7 @@ private:
         return evaluate(part, inputs);
     }
 
-    // Rows and columns of patches, from the feature map that became the tokens.
+    // Finds the rows and columns of patches in the feature map that becomes the tokens.
     void findGrid(EncoderSpec& encoder) {
         const int64_t count = encoder.imageTokens();
         OpenValues open({encoder.input()});
@@ -191,8 +191,8 @@ private:
         }
     }
 
-    // An image cut into patches without a convolution: both of its axes split, as in [B, C, rows, height,
-    // columns, width].
+    // Whether a Reshape cuts the image into patches, without a convolution: splits both axes, as in [B, C,
+    // rows, height, columns, width].
     bool cutsImage(int value, EncoderSpec& encoder) const {
         const Node* node = graph().nodeOf(value);
         if (!node || !node->is("Reshape")) return false;
@@ -232,7 +232,7 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// Windowed and global blocks read the same rows in other groups.
+// Windowed and global blocks read the same rows in different groups.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

@@ -29,7 +29,7 @@ public:
 private:
     int64_t batch() const { return m_segment.blocks[0].batch; }
 
-    // Values that may hold elements of the segment's output, moved or added to.
+    // Collects values that may hold elements of the segment's output, moved or as part of a sum.
     void collectCarriers() {
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {
@@ -40,7 +40,7 @@ private:
         });
     }
 
-    // What is added, or put in front, may be computed in any way: the trace ends there.
+    // Returns the values where the trace ends: tokens that are added or put in front may come from any nodes.
     List<int> stops() const {
         List<int> ends{m_segment.output()};
         OpenValues open({m_next.input()});
@@ -64,8 +64,8 @@ private:
         return true;
     }
 
-    // The element of the segment that is copied into this one, counted from its first; -1 if there is none,
-    // or more than a copy.
+    // Returns the index of the segment's element that the term copies; -1 if there is none, or if the term is
+    // more than a copy.
     int64_t copied(const Term& term) const {
         int64_t found = -1;
         for (int slot = 0; slot < 2; ++slot) {

@@ -49,7 +49,7 @@ private:
         m_value = norm.inputs[0];
     }
 
-    // The first row that depends on the image tells how the source holds its channels.
+    // Finds the layout of the source's channels from the first row that depends on the image.
     void readGrid() {
         const Shape& shape = m_rows.shapeOf(m_found.source);
         if (shape.size() != 4) fail();

@@ -12,8 +12,8 @@
 namespace mpm::models {
 namespace {
 
-// Whether each row of a decoder's input depends on an image token of the backbone, in their order. Shown by
-// evaluation: if the tokens with one bit in their number are replaced, exactly their rows may change.
+// Tests by evaluation whether each row of a decoder's input depends on an image token of the backbone, in
+// order: if all tokens with a certain bit in their number are replaced, exactly their rows must change.
 class RowFollower {
 public:
     RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)
@@ -81,7 +81,7 @@ private:
         return evaluate(m_part, inputs)[0];
     }
 
-    // Rows of the first image that differ from the plain ones.
+    // Returns which rows of the first image differ from the run without replaced tokens.
     List<char> changed(const Test& replaced) const {
         checkTime();
         const Tensor now = run(replaced);

@@ -64,7 +64,7 @@ private:
         }
     }
 
-    // The scores [..., T, T] with the most tokens.
+    // Finds the scores [..., T, T] with the most tokens.
     void findWidest(int scores) {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
@@ -72,7 +72,7 @@ private:
         m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
     }
 
-    // Fewer tokens in more groups than elsewhere: the same tokens, cut into windows.
+    // Whether the scores have fewer tokens than the widest, but not fewer groups: tokens cut into windows.
     bool isWindowed(int scores) const {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;
@@ -91,8 +91,8 @@ private:
             " absolute or rotary positions work";
     }
 
-    // Blocks in the order of the graph; each continues the encoder whose last output it reads.
-    // If several read it, the longest run of blocks does, and each other one begins an encoder.
+    // Chains blocks in the order of the graph: a block continues the encoder whose last output it reads. If
+    // several blocks read it, the longest run of blocks continues the encoder, and the others begin encoders.
     void chain() {
         const size_t none = m_blocks.size();
         std::map<int, List<size_t>> readers;
@@ -124,7 +124,7 @@ private:
         m_match.encoders.push_back(std::move(encoder));
     }
 
-    // Encoders whose windows are of another kind are no encoders.
+    // Drops encoders whose windows are of an unsupported kind.
     void resolveWindows() {
         List<EncoderSpec> kept;
         for (EncoderSpec& encoder : m_match.encoders) {
@@ -143,7 +143,7 @@ private:
         m_match.encoders = std::move(kept);
     }
 
-    // Values after a block that nodes outside of the encoder read.
+    // Finds the taps: values after a block that nodes outside of the encoder read.
     void findTaps(EncoderSpec& encoder) {
         const Block& first = encoder.blocks.front();
         if (!encoder.windows.present()) encoder.tokens = first.tokens;
@@ -166,7 +166,7 @@ private:
         }
     }
 
-    // Whether only the block reads one of its norms.
+    // Whether only this block reads the norm.
     bool feedsOnly(int normValue, const Block& block) const {
         OpenValues open({normValue});
         for (int value; open.next(value);) {
@@ -193,7 +193,7 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // No node may read a value inside a block: it becomes one operator.
+    // Reports blocks with an inner value that other nodes read: the block becomes a single operator.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

@@ -32,7 +32,7 @@ private:
         throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
     }
 
-    // Softmax -> (reshapes) -> MatMul with the values.
+    // Follows Softmax -> (reshapes) -> MatMul with the values.
     int contextAfter(int value) const {
         while (true) {
             if (m_rows.usersOf(value).size() != 1 || m_rows.isOutput(value))
@@ -105,7 +105,7 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Attention that is not over whole images in their order; the encoder decides whether windows fit.
+    // Takes attention that is not over whole images in order as windows; the encoder decides if they fit.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -140,7 +140,7 @@ private:
         return groups;
     }
 
-    // Weights of q, k, v in the operator's column order.
+    // Collects the weights of q, k and v in the operator's column order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
         const List<int64_t> groups = groupsOf(m_imageOf[0]);
@@ -167,7 +167,7 @@ private:
         return rope;
     }
 
-    // Every image must be treated like the first one.
+    // Every image must be treated like the first image.
     void checkImages(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
@@ -180,7 +180,7 @@ private:
         }
     }
 
-    // Context -> moves -> (norm) -> Linear -> (scale) -> Add with the stream.
+    // Follows context -> moves -> (norm) -> Linear -> (scale) -> Add with the stream.
     void findProjection() {
         const int linear = walkToLinear();
         const Node& node = m_rows.graph().nodes[linear];
@@ -219,7 +219,7 @@ private:
         return found;
     }
 
-    // The origin of each column of the projection's input, and the row of the stream of each of its rows.
+    // Finds the origin of each column of the projection's input; returns the stream's row of each input row.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -258,7 +258,7 @@ private:
         return true;
     }
 
-    // Rows of the projection in the order in which the operator joins heads.
+    // Returns the projection with its rows in the order in which the operator joins heads.
     Dense permuted(const Dense& dense) const {
         const int64_t columns = dense.weight.dim(-1);
         const int64_t joined = m_block.attention.heads * m_v.size;
@@ -324,10 +324,10 @@ private:
     int m_context = kAbsent;  // value: probabilities times values
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
-    List<int32_t> m_streamRows;  // by group and token
-    List<int> m_imageOf;         // by group
-    List<int32_t> m_columns;     // canonical column by column of the projection's input
-    float m_factor = 1;          // of the context before the projection
+    List<int32_t> m_streamRows;  // the stream's rows, by group and token
+    List<int> m_imageOf;         // image, by group
+    List<int32_t> m_columns;     // canonical column, by column of the projection's input
+    float m_factor = 1;          // factor of the context before the projection
     Block m_block;
 };
 

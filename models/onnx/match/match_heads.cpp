@@ -39,7 +39,7 @@ private:
         return m_terms[g * m_view.tokens * m_view.size + t * m_tokenStep + j * m_columnStep];
     }
 
-    // Back to a Linear, through an optional norm over the head.
+    // Goes back to a Linear, through an optional norm over the head.
     void follow() {
         auto traced = trace(m_rows.graph(), m_rows.inferred(), m_value);
         if (!traced || traced->sources.size() != 1) fail("does not come from one linear layer");
@@ -58,7 +58,7 @@ private:
         m_view.linear = m_rows.graph().values[traced->sources[0]].producer;
     }
 
-    // Through the norm: its components must stay where its weights expect them.
+    // Goes back through the norm: its components must stay where its weights expect them.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -107,8 +107,8 @@ private:
         }
     }
 
-    // The columns of a head in the order of its components. They decide which part of a rotated term is its
-    // own.
+    // Returns the columns of a head in the order of its components. The columns decide which part of a
+    // rotated term belongs to the component itself.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
@@ -180,7 +180,7 @@ private:
     const int m_value;
     int64_t m_width = 0, m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
     Terms m_terms;
-    std::map<int32_t, int64_t> m_normColumn;  // component of the norm by element of the linear's result
+    std::map<int32_t, int64_t> m_normColumn;  // the norm's component, by element of the linear's result
     HeadView m_view;
 };
 
@@ -258,7 +258,7 @@ Rope ropeOf(const HeadView& view, const List<int64_t>& groups) {
         for (int64_t k = 0; k < table; ++k) {
             const int64_t j = k % view.size;
             const bool first =
-                rope.interleaved ? j % 2 == 0 : j < half;  // of its pair: its sine is subtracted
+                rope.interleaved ? j % 2 == 0 : j < half;  // first of its pair: the sine is subtracted
             cos.push_back(view.cos[g * table + k]);
             sin.push_back(first ? -view.sin[g * table + k] : view.sin[g * table + k]);
             shared &= close(cos.back(), cos[k]) && close(sin.back(), sin[k]);

@@ -54,8 +54,8 @@ private:
         }
     }
 
-    // False if the activation is unknown. It follows linear layers, or values in `ends`, which are linear
-    // layers scaled and shifted by column.
+    // Reads the activation behind linear layers, or behind values in `ends`, which are linear layers scaled
+    // and shifted by column. False if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -75,7 +75,7 @@ private:
         return identify(*traced);
     }
 
-    // A source of the activation as elements of a linear layer's result; without terms it is that result.
+    // A source of the activation, as elements of a linear layer's result; without terms, the result itself.
     struct Feed {
         const Node* linear = nullptr;
         int64_t width = 0;
@@ -93,8 +93,8 @@ private:
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }
 
-    // Sums and products of a linear layer's columns with a constant for each of them, nearest to the hidden
-    // values.
+    // Finds sums and products of a linear layer's result with a constant for each column, nearest to the
+    // hidden values.
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
         const Inferred& inferred = m_rows.inferred();
@@ -116,7 +116,7 @@ private:
         return found;
     }
 
-    // Which columns of which linear layers each hidden channel depends on.
+    // Finds the columns of the linear layers that each hidden channel depends on.
     void readColumns(const Trace& traced) {
         const int64_t width = m_rows.shapeOf(m_hidden).back();
         m_gated = traced.terms[0].count() == 2;
@@ -131,8 +131,8 @@ private:
         }
     }
 
-    // There are millions of elements: most are in the columns of the first row and in the row of their
-    // neighbours.
+    // A quick test, because there are millions of elements: whether an element has the columns of the first
+    // row and the row of its neighbours.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -184,13 +184,13 @@ private:
         return found;
     }
 
-    // Where a row has a column; -1 if that takes a look at its terms.
+    // Returns the place of a column in a row; -1 if only the terms show it.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
     }
 
-    // The row of the stream of every hidden row; checks that the linear layers read norm2 of the stream.
+    // Returns the row of the stream for every hidden row. The linear layers must read norm2 of the stream.
     List<int32_t> rowsOfSources() {
         List<int32_t> rows;
         int norm = kAbsent;
@@ -241,9 +241,9 @@ private:
         return withBranch(result, factor, constant);
     }
 
-    // Evaluates the nodes in between at the probes and compares with the activations of the operator. The
-    // closest two, gelu and gelu_tanh, lie 5e-4 apart; constants rounded to half precision, such as the root
-    // of 2, move one by 3e-5.
+    // Evaluates the nodes in between at the probes and compares the results with the operator's activations.
+    // The closest two, gelu and gelu_tanh, differ by 5e-4; constants rounded to half precision, such as the
+    // root of 2, change a value by 3e-5.
     bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced), &probes = activationProbes();
         const size_t count = probes.size(), pairs = m_gated ? count * count : count;

@@ -1,4 +1,4 @@
-// Shared by the matchers: the row of the residual stream that a row of a tensor belongs to.
+// Helpers of the matchers, such as for the row of the residual stream that a row of a tensor belongs to.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@
 
 namespace mpm::models {
 
-/// Why a part of the graph does not match. Caught inside the matchers.
+/// The reason why a part of the graph does not match. The matchers catch it.
 struct Mismatch {
     std::string reason;
     bool masked = false;    ///< the image decides which keys a token attends to
-    bool relative = false;  ///< its scores contain relative positions
+    bool relative = false;  ///< the scores contain relative positions
 };
 
 /// An attention that is not part of an encoder.
 struct Unmatched {
-    int value = -1;  ///< its probabilities
+    int value = -1;  ///< the attention's probabilities
     Mismatch why;
 };
 
@@ -33,11 +33,12 @@ public:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
-    /// The first node after `value` that `visit` finds, beyond those it follows; kAbsent if there is none.
+    /// Returns the first node after `value` for which `visit` returns Found; continues behind nodes with
+    /// Follow. kAbsent if there is none.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
-    /// All values that a value is computed from, and itself.
+    /// Returns all values that a value is computed from, and the value itself.
     std::set<int> upstream(int value) const;
-    /// A sum or choice by which a comparison that depends on the image drops scores.
+    /// Whether the node is a sum or a choice that drops scores by a comparison that depends on the image.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isNorm(const Node* node) const;
@@ -49,20 +50,20 @@ public:
     static constexpr int32_t kPadded = -1;
     struct Normed {
         int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< row of the norm's input by row of the value; kPadded for a row of zeros
+        List<int32_t> rows;  ///< row of the norm's input, by row of the value; kPadded for a row of zeros
     };
-    /// A value that is a norm's result, its rows perhaps in another order.
+    /// Finds the norm whose result is the value, perhaps with the rows in another order.
     Normed normBehind(int value) const;
 
     struct Branch {
-        int linear = kAbsent;          ///< node; absent if several layers together are one
+        int linear = kAbsent;          ///< node; absent if several layers were joined
         int input = kAbsent;           ///< value that the layer reads
-        Dense dense;                   ///< its weights
-        List<int32_t> rows;            ///< row of the linear's result by row of the value
+        Dense dense;                   ///< the layer's weights
+        List<int32_t> rows;            ///< row of the linear's result, by row of the value
         List<float> factor, constant;  ///< by column
     };
-    /// A value that is a Linear's result, perhaps scaled and shifted by column, rows perhaps in another
-    /// order. Several layers that read the same rows may be joined to it.
+    /// Finds the Linear whose result is the value, perhaps scaled and shifted by column, and with the rows in
+    /// another order. Joins several layers that read the same rows to a single layer.
     Branch linearBehind(int value) const;
 
 private:
@@ -78,22 +79,22 @@ private:
 bool close(float a, float b);  ///< equal up to rounding of f32
 bool close(const Tensor& a, const Tensor& b);
 
-/// Noise from -scale to scale in the shape of a tensor; zeros if it has integers.
+/// Returns noise from -scale to scale in the shape of a tensor; zeros if the tensor has integers.
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
-/// The backbone is the longest of the encoders that read the image and no other encoder; with `chains` also
-/// those that continue its tokens. All others decode. Throws Refusal if merging would stop half way.
+/// Chooses as backbone the longest encoder that reads the image and no other encoder; with `chains`, also the
+/// encoders that continue its tokens. The others decode. Throws Refusal if merging would stop half way.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
 /// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Why one operator, which has one of each of these for all its blocks, cannot hold both blocks; empty if it
-/// can.
+/// Returns the property in which two blocks differ; empty if there is none. An operator cannot hold both
+/// blocks if they differ, because it has each property once for all blocks.
 std::string difference(const Block& a, const Block& b);
 
-bool sameValues(const Tensor& a, const Tensor& b);  ///< also if both have none
+bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if both have none
 
 /// Rows in front of and behind the image tokens.
 struct OtherRows {
@@ -101,22 +102,23 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// If the image tokens of `next` are those of `segment` in order, perhaps each with something added.
+/// Returns the rows around the image tokens of `next` if these are the image tokens of `segment`, in order
+/// and perhaps with something added to each.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
-/// Where the rows of an encoder's stream come from.
+/// The origin of the rows of an encoder's stream.
 struct Embedding {
     static constexpr int32_t kSpecial = -1;
 
     int source = kAbsent;
     bool channelsLast = false;
     int64_t gridRows = 0, gridColumns = 0;
-    List<int32_t> image;  ///< by row; of special ones kSpecial
+    List<int32_t> image;  ///< by row; kSpecial for special tokens
     List<int32_t> token;  ///< by row, in raster order of its image
     Terms terms;
-    List<int32_t> termRow;  ///< row of the terms by row of the stream
-    List<Norm> norms;       ///< the last one first
+    List<int32_t> termRow;  ///< row of the terms, by row of the stream
+    List<Norm> norms;       ///< the last norm first
 };
 
 /// Follows the rows of the stream back to the embedded patches, through norms of whole rows. Throws Mismatch.
@@ -129,7 +131,7 @@ struct Scores {
     Tensor keyBias;
 };
 
-/// Throws Mismatch.
+/// Reads the scores in front of a softmax. Throws Mismatch.
 Scores scoresOf(const RowMatcher& rows, const Node& softmax);
 
 /// Whether a node keeps the last two axes.
@@ -137,7 +139,7 @@ bool keepsMatrix(const RowMatcher& rows, const Node& node);
 
 /// An operand of attention's products: `groups` (images x heads) matrices of tokens x size.
 struct HeadView {
-    int linear = kAbsent;  ///< node that computes it
+    int linear = kAbsent;  ///< node that computes the operand
     int norm = kAbsent;    ///< norm over a head in between; optional
     int64_t groups = 0, tokens = 0, size = 0;
     List<int32_t> rows;     ///< [groups, tokens] row of the linear's result
@@ -145,44 +147,43 @@ struct HeadView {
     List<float> bias;       ///< [groups, size] added in between, before the factor
     float factor = 1;       ///< multiplied in between
     bool rotated = false;
-    List<float> cos, sin;   ///< [groups, tokens, size] where rotated: x cos + partner sin
-    List<int32_t> partner;  ///< [groups, size] component it is rotated with
+    List<float> cos, sin;   ///< [groups, tokens, size] if rotated: x cos + partner sin
+    List<int32_t> partner;  ///< [groups, size] the other component of the rotation
 };
 
 HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 
-/// One weight with the columns of all views, head by head; the last view's are multiplied by `lastFactor`.
+/// Returns a weight with the columns of all views, head by head; the last view's times `lastFactor`.
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// The tables of these groups (the heads of an image); one table if all heads share it.
+/// Returns the tables of these groups (the heads of an image); a single table if all heads share it.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
-/// Values of the graph. With an MLP beside attention the sum has three terms, in any order.
+/// Values of the graph. If the MLP is parallel to attention, the sum has three terms, in any order.
 struct Residual {
     int branch = kAbsent;     ///< attention's term; absent if there is no such sum
-    int middle = kAbsent;     ///< the sum of two terms
-    int mlpBranch = kAbsent;  ///< the MLP's term, if the sum of three is complete without following the MLP
-    int output = kAbsent;     ///< then the sum
+    int middle = kAbsent;     ///< the inner sum, of two terms
+    int mlpBranch = kAbsent;  ///< the MLP's term, if the sum of three terms was found from attention
+    int output = kAbsent;     ///< then the sum of three terms
 };
 
-/// `result` is that of attention's projection, `stream` are the tokens.
+/// Finds the sum of `result`, which comes from attention's projection, and `stream`, the tokens.
 Residual residualAfter(const RowMatcher& rows, int result, int stream);
 
-/// The attention half of a block, found from its softmax. Throws Mismatch with the reason if it is none.
-/// Fills attention, input, middle, layout, tokens and batch of the block.
+/// Matches the attention half of a block from its softmax: fills attention, input, middle, layout, tokens and
+/// batch of the block. Throws Mismatch, with the reason, if there is no match.
 Block matchAttention(const RowMatcher& rows, const Node& softmax);
 
-/// The MLP half of a block whose attention is known: fills mlp and output. Throws Mismatch with the reason if
-/// it is none.
+/// Matches the MLP half of a block whose attention is known: fills mlp and output. Throws Mismatch, with the
+/// reason, if there is no match.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether a block attends to other rows than those of a whole image in their order.
+/// Whether a block attends to anything other than the rows of a whole image in order.
 bool hasWindows(const EncoderSpec& encoder);
 
-/// Finds out which tokens of the image the windows of the blocks hold, and which blocks are global.
-/// Afterwards the blocks are those of an encoder over whole images. Throws Mismatch if the windows are of
-/// another kind.
+/// Finds which image tokens the windows of the blocks hold, and which blocks are global. Turns the blocks
+/// into those of an encoder over whole images. Throws Mismatch if the windows are of an unsupported kind.
 void findWindows(const RowMatcher& rows, EncoderSpec& encoder);
 
 }  // namespace mpm::models

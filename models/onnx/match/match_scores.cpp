@@ -39,7 +39,7 @@ private:
                        false, true};
     }
 
-    // One step back from the softmax towards the product.
+    // Goes a step back from the softmax towards the product.
     int unwrap(const Node& node, Scores& scores) {
         const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
         if (reshaped && keepsMatrix(m_rows, node)) return node.inputs[0];
@@ -59,14 +59,14 @@ private:
                 return other;
             }
         }
-        // SAM's own code adds with the rows and columns of queries and keys as axes.
+        // SAM's own code adds relative positions with the rows and columns of queries and keys as axes.
         const Node* before = node.is("Reshape") ? m_rows.graph().nodeOf(node.inputs[0]) : nullptr;
         const bool sums =
             before && before->is("Add") && !isKnown(before->inputs[0]) && !isKnown(before->inputs[1]);
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks of the image were found above: what is computed and added are relative positions.
+        // Masks that depend on the image were found above, so a computed sum adds relative positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
         if (node.is("Where") || node.is("Sub"))
@@ -74,7 +74,7 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // A constant may be added to the scores if it depends on the key only.
+    // Takes a constant that is added to the scores, if it depends on the key only.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);

@@ -89,7 +89,7 @@ private:
         return value;
     }
 
-    // The special tokens of each window are in front.
+    // Reads the windows. The special tokens of all windows are in front of the image tokens.
     void readWindows(EncoderSpec& encoder) const {
         const List<int64_t> window = m_node.getInts("window"), grid = m_node.getInts("grid");
         if (window.empty()) return;

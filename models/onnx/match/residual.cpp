@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    // x + attention, which an MLP may follow or stand beside; (x + mlp) + attention; x + (attention + mlp).
+    // Matches x + attention, with an MLP behind or in parallel; (x + mlp) + attention; x + (attention + mlp).
     bool joins(const Node& add, int attention, int other) {
         const int sum = add.outputs[0];
         if (other == m_stream) {
@@ -43,7 +43,7 @@ private:
         return m_found.branch != kAbsent;
     }
 
-    // The other operand of a sum with the tokens.
+    // Returns the other operand of a sum with the tokens.
     int addedToStream(const Node* node) const {
         return node && node->is("Add") ? Rewriter::otherOperand(*node, m_stream) : kAbsent;
     }

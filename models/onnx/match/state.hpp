@@ -6,7 +6,7 @@
 
 namespace mpm::models {
 
-/// A constant that the export resizes itself, such as positions of another grid than the image's.
+/// A constant that the export itself resizes, such as positions of a grid other than the image's.
 struct ResizedTable {
     Node node;
     List<Tensor> inputs;
@@ -22,19 +22,19 @@ struct State {
     List<ResizedTable> tables;  ///< of an export, before it was folded
 };
 
-/// Folds constants, normalises and matches an export; reads the encoders of a converted model back. The
-/// result has a backbone. With `chains`, the backbone of an export may have several segments. Throws Refusal
-/// with the reason if there is none.
+/// Folds constants, normalises and matches an export, or reads the encoders of a converted model. With
+/// `chains`, the backbone of an export may have several segments. Throws Refusal, with the reason, if there
+/// is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Every decoder whose tokens follow row by row from those of the backbone gets its map. A note names each
-/// decoder that cannot.
+/// Gives the backbone's merge map to every decoder whose tokens follow row by row from the backbone's tokens.
+/// A note reports each decoder that cannot use the map.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
-/// Whether a decoder has it.
+/// Whether a decoder has the map.
 bool followsMap(const State& state);
 
-/// In a graph of the fused form: gives the decoders chosen by mergeDecoders() the map.
+/// In a graph of the fused form: gives the map to the decoders that mergeDecoders() chose.
 void connectMaps(State& state);
 
 }  // namespace mpm::models

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// The rows of a window: special ones, then those of the image in the window's raster order, -1 being padding.
+// The rows of a window: special tokens, then image tokens in the window's raster order; -1 is padding.
 struct Window {
     List<int32_t> special;
     List<int32_t> tokens;
@@ -53,7 +53,8 @@ private:
         return std::find(window.begin(), window.end(), -1) != window.end();
     }
 
-    // Image tokens of a window; without padding in raster order, whatever the order of the attention.
+    // Returns the image tokens of a window. Without padding they are in raster order, independent of the
+    // order in attention.
     List<int32_t> tokensOf(const List<int32_t>& window) const {
         List<int32_t> tokens;
         for (const int32_t row : window)
@@ -65,7 +66,7 @@ private:
         return tokens;
     }
 
-    // Rows and columns of the windows, and the window of the grid that each is.
+    // Finds the rows and columns of the windows, and the place of each window in the grid.
     void findShape() {
         const List<int32_t> first = tokensOf(m_windows[0]);
         m_special = static_cast<int64_t>(m_windows[0].size() - first.size());
@@ -100,7 +101,7 @@ private:
         return true;
     }
 
-    // Image and window that these tokens are, counted over all images; -1 if they are none.
+    // Returns the number, over all images, of the window that these tokens are; -1 if they are not a window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
         const int32_t top = tokens[0];  // a window begins inside of the grid
         if (top < 0) return -1;
@@ -120,7 +121,7 @@ private:
         return image * windowsOfImage() + y / rows * across + x / columns;
     }
 
-    // The operator's row by row of the stream, and the window of each.
+    // Finds the operator's row for each row of the stream, and the window of each row.
     void placeRows() {
         List<int32_t>& places = m_encoder.windows.places;
         places.assign(m_embedding.image.size(), -1);
@@ -173,7 +174,7 @@ private:
 
     int64_t imageOf(int32_t row) const { return m_windowOf[row] / windowsOfImage(); }
 
-    // By its first token; rows that only pad have none.
+    // Returns the window of the first token. Fails if all rows are padding.
     int32_t windowOf(const List<int32_t>& rows) const {
         const auto known = std::find_if(rows.begin(), rows.end(), [](int32_t row) { return row >= 0; });
         if (known == rows.end()) fail("hold nothing but padding");
@@ -191,7 +192,7 @@ private:
         }
     }
 
-    // The tables of one window's (or image's) tokens, in the order of `tokens`. Others have no angle.
+    // Returns the tables of a window's (or image's) `tokens`, in order. Special tokens must not be rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;
@@ -220,7 +221,7 @@ private:
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
     }
 
-    // One table for every window if they are equal, else one for the image.
+    // Makes a single table for all windows if their tables are equal, else a table for the image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
         for (size_t w = 0; w < block.windows.size(); ++w) {
@@ -261,7 +262,7 @@ private:
         block.attention.rope = ropeAt(block.ropes[0], block.windows[0], tokens);
     }
 
-    // What is added to the embedded patches, and the special tokens.
+    // Fills the table: the constants that are added to the embedded patches, and the special tokens.
     void fillTable() {
         const int64_t dim = m_rows.shapeOf(m_encoder.input()).back(), each = rowsOfImage();
         Windows& windows = m_encoder.windows;

@@ -44,7 +44,7 @@ private:
         return to;
     }
 
-    // Zeros copy axes, so that a dynamic batch stays one.
+    // Zeros copy axes, so that a dynamic batch stays dynamic.
     int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
         return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
     }
@@ -95,8 +95,8 @@ private:
         return transpose(value, order);
     }
 
-    // An operand of FusedMatMul: the batch may be behind the rows ([M, B, K] for [B, M, K]), and the matrix
-    // may be transposed. One Transpose does both.
+    // Returns an operand of FusedMatMul: the batch may be behind the rows ([M, B, K] for [B, M, K]), and the
+    // matrix may be transposed. A single Transpose does both.
     int fusedOperand(const Node& node, size_t k) {
         const int value = node.inputs[k];
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
@@ -120,7 +120,7 @@ private:
         return true;
     }
 
-    // The letters of an equation: axes of both operands that stay, of both that are summed, of one operand.
+    // The letters of an equation: axes of both operands that stay or are summed; axes of one operand only.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -140,7 +140,7 @@ private:
         return !letters.summed.empty();
     }
 
-    // The operand with its axes in this order; the last `joined` axes become one.
+    // Returns the operand with its axes in this order; joins the last `joined` axes.
     int arrange(int value, const std::string& names, const std::string& order, size_t joined) {
         List<int64_t> perm;
         for (char c : order)
@@ -152,7 +152,7 @@ private:
         return reshape(moved, shape);
     }
 
-    // A constant operand as a matrix [summed, right], each of one or several letters.
+    // Returns a constant operand as a matrix [summed, right]; both names may stand for several letters.
     int weight(int value, const std::string& names, const Letters& letters) {
         const int moved = arrange(value, names, letters.summed + letters.right, 0);
         int64_t depth = 1;
@@ -174,7 +174,7 @@ private:
         Letters letters;
         if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
         if (letters.left.size() > 1 && letters.right.size() == 1 && !m_graph.isConstant(node.inputs[1])) {
-            std::swap(a, b);  // several axes are for the right operand
+            std::swap(a, b);  // only the right operand may have several axes
             std::swap(node.inputs[0], node.inputs[1]);
             letters = {};
             sortLetters(a, b, out, letters);
@@ -210,8 +210,8 @@ private:
     std::string m_name;
 };
 
-// Patches as unfold exports them: a Gather of rows and one of columns, with constant indices [size, count] or
-// [count, size] that cut an axis into equal parts. One Reshape and one Transpose do the same.
+// Replaces the patches of an exported unfold: a Gather of rows and a Gather of columns, with constant indices
+// [size, count] or [count, size] that cut an axis into equal parts. A Reshape and a Transpose do the same.
 class PatchCutter {
 public:
     PatchCutter(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -267,7 +267,7 @@ private:
         return true;
     }
 
-    // Rows that fill no patch are left out.
+    // Leaves out rows that do not fill a patch.
     void shorten(const Node& at, Patches& patches, size_t axis, int64_t whole) {
         const auto one = [&](int64_t value) { return m_graph.addConstant("cut", Tensor::vector({value})); };
         const int cut = m_graph.addValue(at.name + ".whole");
@@ -277,7 +277,7 @@ private:
         patches.shape[axis] = whole;
     }
 
-    // The cut of an axis into equal parts, if the indices are one.
+    // Returns how the indices cut an axis into equal parts; empty if they do not.
     std::optional<Part> partOf(const Node& node, const Shape& shape, size_t axis) const {
         const Tensor& index = m_inferred.values[node.inputs[1]];
         const bool usable = m_inferred.values[node.outputs[0]].isFloat() &&
@@ -300,7 +300,7 @@ private:
         for (size_t axis = 0; axis < patches.shape.size(); ++axis) {
             const int64_t place = static_cast<int64_t>(sizes.size());
             if (next == patches.parts.size() || patches.parts[next].axis != axis) {
-                sizes.push_back(axis == 0 ? 0 : patches.shape[axis]);  // a dynamic batch stays one
+                sizes.push_back(axis == 0 ? 0 : patches.shape[axis]);  // a dynamic batch stays dynamic
                 order.push_back(place);
                 continue;
             }

@@ -16,7 +16,7 @@ public:
         : m_graph(graph), m_inferred(inferred), m_rewriter(graph) {}
 
     void run() {
-        for (Node& node : m_graph.nodes)  // ONNX Runtime's name for it
+        for (Node& node : m_graph.nodes)  // ONNX Runtime's name for RMSNormalization
             if (node.is("SimplifiedLayerNormalization")) node.op = namesOf(NormKind::Rms).onnx;
         for (size_t n = 0; n < m_graph.nodes.size(); ++n) {
             if (!m_graph.nodes[n].is("ReduceMean")) continue;
@@ -36,7 +36,7 @@ private:
         return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1) && node.getInt("keepdims", 1) == 1;
     }
 
-    // Nodes of this kind that read `value`, which may have other readers.
+    // Returns the nodes with operator `op` that read `value`, which may have other readers.
     List<int> usersOf(int value, const char* op) const {
         List<int> users = m_rewriter.usersOf(value);
         const auto differs = [&](int n) { return !m_graph.nodes[n].is(op); };
@@ -44,14 +44,14 @@ private:
         return users;
     }
 
-    // d * d or d ^ 2
+    // Whether the node is d * d or d ^ 2.
     bool isSquare(const Node& node) const {
         if (node.inputs.size() != 2) return false;
         if (node.is("Pow")) return m_rewriter.scalar(node.inputs[1]) == 2;
         return node.is("Mul") && node.inputs[0] == node.inputs[1];
     }
 
-    // d -> its square -> mean
+    // Follows d -> its square -> mean.
     int meanOfSquares(int centred) const {
         for (int n : m_rewriter.usersOf(centred)) {
             const Node& node = m_graph.nodes[n];
@@ -62,7 +62,7 @@ private:
         return kAbsent;
     }
 
-    // The square roots of `sum`, or their inverses.
+    // Returns the square roots of `sum`, or their inverses.
     List<int> rootsOf(int sum) const {
         List<int> roots;
         for (int n : m_rewriter.usersOf(sum)) {
@@ -74,13 +74,13 @@ private:
         return roots;
     }
 
-    // Of a value raised to -0.5.
+    // Whether the root is an inverse: a value raised to -0.5.
     bool isInverse(int value) const {
         const int power = m_graph.values[value].producer;
         return m_graph.nodes[power].is("Pow") && m_rewriter.scalar(m_graph.nodes[power].inputs[1]) < 0;
     }
 
-    // The nodes that divide `centred` by a deviation.
+    // Returns the nodes that divide `centred` by a deviation.
     List<int> quotients(int centred, int deviation) const {
         if (isInverse(deviation)) return productsOf(centred, deviation);
         List<int> found, inverses = usersOf(deviation, "Reciprocal");
@@ -105,13 +105,13 @@ private:
         return products;
     }
 
-    // The last node of a norm, and its parameters as far as there are any.
+    // The last node of a norm, and its parameters, if any.
     struct End {
         int node = kAbsent, weight = kAbsent, bias = kAbsent;
     };
 
-    // The nodes that multiply the result of `n` by a constant of `width` along the last axis, or add one to
-    // it; `n` itself if its result has other readers.
+    // Returns the nodes that multiply the result of `n` by a constant of `width` along the last axis, or add
+    // such a constant, depending on `op`; also `n` itself if its result has other readers.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;
@@ -159,14 +159,14 @@ private:
         write(NormKind::Layer, x, ends, rms.getFloat("epsilon", 1e-5f));
     }
 
-    // x -> its square -> mean -> root -> x / root
+    // Matches x -> its square -> mean -> root -> x / root.
     void fuseRms(int x, int mean) {
         m_rank = rankOf(x);
         if (m_rank == 0 || !overLastAxis(m_graph.nodes[mean], m_rank)) return;
         divide(NormKind::Rms, x, x, m_graph.nodes[mean].outputs[0]);
     }
 
-    // variance -> + epsilon -> square root -> centred / root
+    // Matches variance -> + epsilon -> square root -> centred / root.
     void divide(NormKind kind, int x, int centred, int variance) {
         if (widthOf(x) == 0) return;
         for (int add : usersOf(variance, "Add")) {
@@ -182,7 +182,7 @@ private:
         }
     }
 
-    // Zero if unknown: for values that expanding composites has added.
+    // Returns 0 if the rank is unknown: for values that expandComposites() has added.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
@@ -191,7 +191,7 @@ private:
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
     // A norm may lack its weight, its bias or both: optimisers fold them into the next product. They also
-    // keep one quotient for several norms of the same values: the norm of a tap and that of the next block.
+    // share a quotient between norms of the same values: the norm of a tap and the norm of the next block.
     void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
         List<End> ends;

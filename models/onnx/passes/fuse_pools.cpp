@@ -10,14 +10,14 @@
 namespace mpm::models {
 namespace {
 
-// The nodes from an image to the one value of theirs that others read.
+// The nodes from an image to the exit: the only value of the region that other nodes read.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
 };
 
 class PoolFuser {
-    // Of the product; to find its weight; to compare with.
+    // Limits: elements of the product's weight, evaluations to find the weight, multiplications to check it.
     static constexpr int64_t kLargestWeight = 1 << 22, kMostEvaluations = 256, kProducts = 1 << 26;
     static constexpr int kLongestChain = 12;  // from the image to the first operator that starts a region
 
@@ -49,7 +49,7 @@ private:
 
     bool known(int value) const { return value == kAbsent || at(value).known(); }
 
-    // Pixels of known places, or a choice of known elements.
+    // Whether the node reads pixels at known places, or chooses elements by a known condition.
     bool isStart(const Node& node) const {
         if (node.outputs.empty() || !at(node.outputs[0]).isFloat()) return false;
         if (node.is("GatherND")) return known(node.input(1));
@@ -57,7 +57,7 @@ private:
         return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    // Maps in front of the node are tried as the image, the nearest first.
+    // Tries the maps in front of the node as the image, the nearest first.
     void fuse(int n) {
         checkTime();
         if (!isStart(m_graph.nodes[n])) return;
@@ -72,13 +72,13 @@ private:
         }
     }
 
-    // Two pools may share the nodes in front of their first pixels: then only what follows those pixels is
-    // one pool.
+    // Two pools may share the nodes in front of their first pixels: then a pool is only the nodes behind
+    // these pixels.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
-    // The region is what follows its last `roots` nodes.
+    // Completes the region with the nodes that follow its last `roots` nodes.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
@@ -103,7 +103,7 @@ private:
         return found;
     }
 
-    // Adds the nodes behind and the exit to a region of its first nodes.
+    // Adds the nodes behind, and the exit, to a region that has only its first nodes.
     void complete(Region& region, size_t roots) const {
         std::set<int> inside;
         for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
@@ -119,7 +119,7 @@ private:
         region.exit = exitOf(region, inside);
     }
 
-    // Reads the region and, apart from it, constants.
+    // Whether the node reads the region and otherwise only constants.
     bool follows(const Node& node, const std::set<int>& inside) const {
         const auto isInside = [&](int value) { return inside.count(value) != 0; };
         return std::any_of(node.inputs.begin(), node.inputs.end(), isInside) &&
@@ -154,8 +154,8 @@ private:
         return models::evaluate(part, {image})[0];
     }
 
-    // Row k is the result for an image of which only pixel k is 1: as many pixels at a time as there are
-    // channels.
+    // Row k is the result for an image in which only pixel k is 1. An evaluation finds as many rows as there
+    // are channels.
     Tensor weightOf(const Region& region) const {
         const Shape& shape = at(region.image).shape();
         const int64_t pixels = elementCount({shape[2], shape[3]}),
@@ -174,7 +174,7 @@ private:
         return weight;
     }
 
-    // Whether an image of other values gives what the weight says: channels do not mix, and nothing is added.
+    // Whether the weight gives the result for other values: channels do not mix, and nothing is added.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

@@ -5,29 +5,29 @@
 
 namespace mpm::models {
 
-/// Attention (opset 23) and Einsum of two operands become products, softmax and moves. Others stay
-/// as they are.
+/// Expands Attention (opset 23), FusedMatMul and Einsum of two operands into products, softmax and moves.
+/// Unsupported cases stay as they are.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
-/// Gathers that cut an image into patches, as unfold is exported, become two moves.
+/// Replaces Gathers that cut an image into patches, as in exports of unfold, by two moves.
 void cutPatches(Graph& graph, const Inferred& inferred);
 
-/// Adaptive pooling whose windows differ in size is exported as a Gather or GatherND of all pixels of all
-/// windows, with masks and sums behind it. Each channel of the result is the same linear function of its
-/// channel of the image, which is found by evaluating those nodes on single pixels: [B, C, H * W] times a
-/// constant.
+/// Replaces adaptive pooling by a product. If its windows differ in size, the export has a Gather or GatherND
+/// of all pixels of all windows, with masks and sums behind it. Each channel of the result is the same linear
+/// function of its channel of the image: [B, C, H * W] times a constant, found by evaluating these nodes on
+/// single pixels.
 void fusePools(Graph& graph, const Inferred& inferred);
 
-/// Norms that an export has written step by step become one node.
+/// Replaces norms that an export writes step by step by a single node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
-/// g * (a + b) of two products becomes g * a + g * b, so that each branch of a parallel block has a scale of
-/// its own, which its weights take in. Elsewhere it costs one multiplication.
+/// Writes g * (a + b) of two products as g * a + g * b, so that each branch of a parallel block has its own
+/// scale, which becomes part of its weights. Elsewhere this costs a multiplication.
 void splitScales(Graph& graph);
 
 /// ONNX Runtime moves the Transpose of the tokens behind the first steps of their norm: x - mean(x) is
-/// taken along another axis, and transposed like x. The pass makes such a norm read the transposed tokens
-/// again. Returns false if there is none.
+/// computed along another axis, and transposed like x. The pass makes such a norm read the transposed tokens
+/// again. Returns false if there is no such norm.
 bool turnMeans(Graph& graph);
 
 /// Tokens that are reshaped between the sums of a block ([B, rows, columns, D] and [B, N, D]) keep the shape
@@ -39,8 +39,8 @@ bool regroupSums(Graph& graph, const Inferred& inferred);
 /// `mpm.internal`, and expands Attention.
 void normalise(Graph& graph, const Inferred& inferred);
 
-/// Turns every value known from shapes and constants into a constant; with a second batch size, only if both
-/// agree.
+/// Turns every value that shapes and constants determine into a constant; with a second batch size, only
+/// values that are the same for both sizes.
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
 
 }  // namespace mpm::models

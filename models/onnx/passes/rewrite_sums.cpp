@@ -1,4 +1,4 @@
-// Sums rewritten so that the matchers find their terms.
+// Rewrites sums so that the matchers find their terms.
 #include <algorithm>
 #include <set>
 
@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    // Transpose(x - mean(x)), if Transpose(x) is there too.
+    // Rewrites Transpose(x - mean(x)) if there is also Transpose(x).
     bool turn(size_t n) {
         const Node* difference = m_graph.nodeOf(m_graph.nodes[n].inputs[0]);
         if (!difference || !difference->is("Sub")) return false;
@@ -101,7 +101,7 @@ private:
         return true;
     }
 
-    // The rest of the norm may be one node by now: RMSNorm of x - mean(x) is LayerNorm of x.
+    // The rest of the norm may already be a single node: RMSNorm of x - mean(x) is LayerNorm of x.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);
@@ -128,7 +128,7 @@ private:
 
     Graph& m_graph;
     Rewriter m_rewriter;
-    std::map<int, int> m_turned;  // x by x - mean(x)
+    std::map<int, int> m_turned;  // x, by the value x - mean(x)
 };
 
 class SumRegrouper {
@@ -151,7 +151,7 @@ private:
     const Shape& known(int value) const { return m_inferred.values[value].shape(); }
     bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
 
-    // The sum that a value is, its rows in other groups; the value itself if it is none.
+    // Returns the sum that the value holds with its rows in other groups; the value itself if there is none.
     int baseOf(int value) const {
         const auto found = m_bases.find(value);
         return found == m_bases.end() ? value : found->second;
@@ -231,7 +231,7 @@ private:
     void reshape(int from, int to) {
         const Shape& shape = shapeOf(to);
         List<int64_t> sizes(shape.begin(), shape.end());
-        sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // a dynamic batch stays one
+        sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // a dynamic batch stays dynamic
         m_graph.add("Reshape", {from, m_graph.addConstant("groups", Tensor::vector(sizes))}, to);
     }
 

@@ -16,7 +16,7 @@ public:
     Joiner(const Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
 
     Joined run(int value) {
-        constexpr size_t kMost = 256;  // values looked at
+        constexpr size_t kMost = 256;  // values to visit
         List<int> open{value};
         std::set<int> seen;
         for (size_t k = 0; k < open.size() && k < kMost; ++k) {
@@ -144,7 +144,7 @@ private:
         return found;
     }
 
-    // A constant that is the same for every row; empty if it is not.
+    // Returns a constant by column, if it is the same for every row; else empty.
     static List<float> byColumn(const Tensor& constant, int64_t width) {
         if (!constant.isFloat() || constant.size() == 0) return {};
         const int64_t own = constant.rank() == 0 ? 1 : constant.dim(-1);

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// Charged as long as it exists.
+/// Makes a column, whose memory is charged as long as the column exists.
 template <typename T>
 std::shared_ptr<const List<T>> column(List<T> values) {
     struct Kept {
@@ -20,7 +20,7 @@ std::shared_ptr<const List<T>> column(List<T> values) {
     return {kept, &kept->values};
 }
 
-/// The temporary memory of a list of terms.
+/// Reserves temporary memory for a list of terms.
 Held roomFor(size_t terms) {
     return {checkedProduct<int64_t>(terms, 2 * sizeof(Term)), kPurpose};
 }

@@ -25,7 +25,7 @@ const std::set<std::string>& elementwise() {
     return ops;
 }
 
-// The input is read from `start` in steps along every axis of the output.
+// Returns the input element of each output element: from `start`, with a step along every axis of the output.
 List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     const int64_t count = elementCount(out);
     checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
@@ -44,8 +44,8 @@ List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     return order;
 }
 
-// `indexAt` gives the index of the input along an axis; if the index is outside, the element is the index
-// behind the last.
+// Returns the input element of each output element. `indexAt` gives the index of the input along an axis; for
+// an index outside, the result is the number behind the last element.
 List<int32_t> placed(const Shape& in, const Shape& out,
                      const std::function<int64_t(size_t, int64_t)>& indexAt) {
     const int64_t count = elementCount(out), last = elementCount(in);
@@ -98,7 +98,7 @@ private:
     bool shapeKnown(int value) const { return m_inferred.values[value].type() == Type::Float; }
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     bool isKnown(int value) const { return !isNew(value) && m_inferred.values[value].known(); }
-    // A pass has added it, after shapes were inferred.
+    // Whether a pass has added the value after shapes were inferred.
     bool isNew(int value) const { return static_cast<size_t>(value) >= m_inferred.values.size(); }
 
     // Depth-first without recursion: graphs can be deep.
@@ -109,7 +109,7 @@ private:
             if (isKnown(value)) continue;
             const Node* node = m_graph.nodeOf(value);
             if (!node || m_stop.count(value) || !canFollow(m_inferred, *node, m_follow)) {
-                m_sources.push_back(value);  // once: it is seen once
+                m_sources.push_back(value);  // once: `open` gives each value once
                 continue;
             }
             const int n = m_graph.values[value].producer;
@@ -141,7 +141,7 @@ private:
         return depend(node);
     }
 
-    // Terms of `value` at every element of `shape`, broadcast.
+    // Returns the terms of `value`, broadcast to `shape`.
     Terms spread(int value, const Shape& shape) {
         const Terms terms = operand(value);
         const Shape& own = shapeOf(value);
@@ -243,7 +243,7 @@ private:
         return walk(out, start, step);
     }
 
-    // Seen as outer x axis x inner.
+    // A shape seen as outer x axis x inner.
     struct Axis {
         int64_t outer, extent, inner;
     };
@@ -253,7 +253,7 @@ private:
         return {extentOf(shape, 0, at), shape[at], extentOf(shape, at + 1, rank)};
     }
 
-    // The inputs in order, and then rows of each in turn.
+    // Joins the inputs in order, then picks rows of each in turn.
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
@@ -278,7 +278,7 @@ private:
         return true;
     }
 
-    // Rows first .. first + extent of the axis.
+    // Returns the elements of these rows of the axis.
     List<int32_t> rowsOf(const Axis& whole, const List<int64_t>& rows) const {
         const size_t count = checkedProduct<size_t>(whole.outer, rows.size(), whole.inner);
         checkRoom(checkedProduct<int64_t>(static_cast<int64_t>(count), 4), kPurpose);
@@ -317,7 +317,7 @@ private:
         return rowsOf(whole, rows);
     }
 
-    // The operand's elements, and the fill behind them as one more.
+    // Picks from the operand's elements and an extra element behind them, which is the fill.
     bool pad(const Node& node) {
         const Shape& in = shapeOf(node.inputs[0]);
         const List<int64_t> pads = listOf(m_inferred, node, 1, "pads");

@@ -33,16 +33,16 @@ public:
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
-    /// The element that each term has in slot 0 or 1, -1: none. Null if no term has any.
+    /// Returns the elements in slot 0 or 1, by term (-1: none). Null if no term has an element in the slot.
     const int32_t* at(int slot) const { return m_at[slot] ? m_at[slot]->data() : nullptr; }
-    bool simple() const { return !m_at[1] && !m_constant; }  ///< a single element each, perhaps scaled
+    bool simple() const { return !m_at[1] && !m_constant; }  ///< each is a single element, perhaps scaled
     bool any(const std::function<bool(const Term&)>& test) const;
 
     /// Element k of the result is element order[k].
     Terms picked(const List<int32_t>& order) const;
     static Terms joined(const List<Terms>& parts);
-    Terms scaled(const Terms& by, bool divide) const;  ///< `by` constants
-    /// False if an element would depend on more than two.
+    Terms scaled(const Terms& by, bool divide) const;  ///< `by` has constants only
+    /// False if an element would depend on more than two others.
     static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
     /// The same for dependence: only `at` is meaningful.
     static bool united(const Terms& a, const Terms& b, Terms& result);
@@ -68,32 +68,32 @@ struct Trace {
 
 enum class Follow {
     Affine,     ///< moves, scaling, adding: factors and constants are exact
-    Dependence  ///< any element-wise operator as well: only `at` is meaningful
+    Dependence  ///< also any element-wise operator: only `at` is meaningful
 };
 
-/// The value as a function of its sources; none if an element depends on more than two others or a node in
-/// between cannot be followed. `stop` values are sources even if they could be followed.
+/// Returns the value as a function of its sources; empty if an element depends on more than two others, or if
+/// a node in between cannot be followed. Values in `stop` are sources even if they could be followed.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 
-/// The nodes a trace of this kind can pass.
+/// Whether a trace of this kind can pass the node.
 bool canFollow(const Inferred& inferred, const Node& node, Follow follow);
 
-constexpr const char* kPurpose = "following single elements";  ///< of their memory
+constexpr const char* kPurpose = "following single elements";  ///< for messages about memory
 
 Dense denseOf(const Graph& graph, const Node& linear);
 
-/// A scale and a shift of each column taken into the weights: y = (x W + b) * factor + constant.
+/// Moves a scale and a shift of each column into the weights: y = (x W + b) * factor + constant.
 Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
 struct JoinedLinear {
-    int value = kAbsent;  ///< the result: row r of it follows from row r of the input
-    int input = kAbsent;  ///< value
+    int value = kAbsent;  ///< the result, whose row r follows from row r of the input
+    int input = kAbsent;  ///< value that the layer reads
     Dense dense;
 };
 
-/// Layers of the same input whose results are joined by columns, added, or scaled and shifted by constants,
-/// as experts that constants switch. The result is `value`, or a value before it that leads to it.
+/// Joins layers of the same input whose results are joined by columns, added, or scaled and shifted by
+/// constants, such as experts that constants switch. The result gives `value`, or a value that leads to it.
 std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

@@ -37,7 +37,7 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Width and height (or height and width), all different.
+// Returns width and height (or height and width), all different.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)
@@ -54,7 +54,7 @@ Trial trialOf(const List<Port>& ports, const Shape& image, int number = 0) {
     return trial;
 }
 
-// Every value of the image changed in its last digits, by about as much as rounding does on the way through a
+// Changes every value of the image in its last digits, by about as much as rounding on the way through a
 // network.
 Trial perturbed(Trial trial, int number) {
     const cv::Mat& x = trial[0].values;
@@ -66,8 +66,8 @@ Trial perturbed(Trial trial, int number) {
     return trial;
 }
 
-// Of values of the same number, relative to the largest expected one that is finite. For an infinite one an
-// operator may give the limit of f32.
+// Returns the largest difference of as many values, relative to the largest finite value expected. Instead of
+// infinity, an operator may give the limit of f32.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     constexpr double kEndless = 1e38;
@@ -112,7 +112,7 @@ List<Tensor> tensorsOf(const Trial& trial) {
     return tensors;
 }
 
-// The outputs of an export. With `byImage` it computes the images one by one.
+// Returns the outputs of an export. With `byImage`, the export computes the images one by one.
 List<Tensor> outputsOf(const Graph& original, const Trial& trial, bool byImage) {
     const int images = trial[0].values.size[0];
     if (!byImage) return evaluate(original, tensorsOf(trial));
@@ -171,12 +171,12 @@ Held roomToRun(const std::string& path, int64_t values) {
     return {checkedSum<int64_t>(checkedProduct<int64_t>(3, bytes), values), "running the model in OpenCV"};
 }
 
-// A random image, for OpenCV and as a tensor.
+// Reserves memory for a random image, in OpenCV and as a tensor.
 Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
 
-// As the engine has it.
+// Returns the values in the engine's type.
 cv::Mat blobOf(const TrialInput& input) {
     if (input.type == Type::Float) return input.values;
     cv::Mat integers;
@@ -303,7 +303,7 @@ double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run,
                    kInputs, kTolerance));
 }
 
-// Outputs of the converted model with the original's choice, by name.
+// Returns the outputs of the converted model with the original's choice, by name.
 std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::string& converted) const {
     const List<Tensor>& expected = m_expected[input];
     const ScratchFile scratch(std::filesystem::path(converted).parent_path().string());

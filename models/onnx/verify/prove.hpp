@@ -23,19 +23,19 @@ public:
     /// Whether an output of the original is the indices of a selection.
     bool gives(const std::string& output) const { return m_outputs.count(output) != 0; }
 
-    /// The original with more outputs behind its own: scores and indices of each selection, then everything
-    /// that is picked from.
+    /// Returns the original with extra outputs behind its own: scores and indices of each selection, then all
+    /// values from which indices pick.
     Graph observed(Graph original) const;
 
-    /// A converted graph that computes with given indices, f32: an input for each selection, behind its own.
-    /// Its outputs are those of observed() as far as it has them, the indices being its own choice. `added`
-    /// are those that the original has behind its own. Throws Refusal if it lacks scores or indices.
+    /// Returns a converted graph that computes with given indices: an f32 input for each selection, behind
+    /// its own. Its outputs are those of observed(), as far as it has them, with its own choice as indices.
+    /// `added` are the extra outputs of the original. Throws Refusal if it lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
     struct Selection {
         std::string name;               // of the node, for messages
-        List<std::string> scoresNames;  // of the same elements
+        List<std::string> scoresNames;  // of values with the same elements
         std::string indicesName;
         int scores = kAbsent, indices = kAbsent;
         int64_t axis = -1;
@@ -52,24 +52,24 @@ private:
     std::set<std::string> m_outputs;
 };
 
-/// How the choice of one selection along an axis differs from the original's.
+/// The differences of a selection's choice, along an axis, from the original's choice.
 struct Choice {
-    int64_t different = 0;  ///< places
+    int64_t different = 0;  ///< number of places
     bool right = true;  ///< the scores at these places differ by no more than twice the largest difference of
                         ///< a score
 };
 Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor& foundScores,
                       const Tensor& foundIndices, int64_t axis);
 
-/// Element `k` of a blob of f32, or of int64 where the engine has integers.
+/// Returns element `k` of a blob of f32, or of int64 if the engine has integers.
 double valueOf(const cv::Mat& m, size_t k);
 
-/// A label is right if no class is better by more than the tolerance: by how much one is, relative to the
-/// largest score.
+/// Returns by how much a class is better than a label, at worst, relative to the largest score. Labels are
+/// right if that is within the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
-/// The same for labels from masks of queries, by the formula of MpmMaskLabels. Of large images a part of the
-/// rows is checked.
+/// The same for labels from masks of queries, by the formula of MpmMaskLabels. For large images, only a part
+/// of the rows is checked.
 double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels);
 
 struct Proof {
@@ -77,17 +77,17 @@ struct Proof {
     List<int> batches;
     double worst = 0;        ///< largest difference, relative to the largest value of the output
     List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
-    std::map<std::string, int64_t> nearTies;  ///< places that another order is as right for, by selection
-    int unstable = 0;  ///< inputs that prove nothing: the export follows their last digits
+    std::map<std::string, int64_t> nearTies;  ///< places where another order is as right, by selection
+    int unstable = 0;  ///< inputs that prove nothing: their last digits change the export's results
 };
 
 /// Outputs that are class ids in the converted model, by number; -1 if there are none.
 struct LabelOutputs {
     int labels = -1;
-    int classes = -1;  ///< of the queries whose masks became labels; otherwise labels are an argmax of scores
+    int classes = -1;  ///< classes of queries whose masks became labels; -1: labels are an argmax of scores
 };
 
-/// One input of a model that is tried.
+/// An input for a trial run of a model.
 struct TrialInput {
     std::string name;
     Type type = Type::Float;
@@ -95,25 +95,25 @@ struct TrialInput {
 };
 using Trial = List<TrialInput>;
 
-/// Works in two steps, so that a large model is not in memory twice: the constructor runs the original,
-/// check() the converted file. Nothing is merged; inputs are random.
+/// Compares two models in two steps, so that a large model is not in memory twice: the constructor runs the
+/// original, check() the converted file. Nothing is merged; inputs are random.
 class Prover {
 public:
     /// With a `path`, OpenCV runs that file, which contains the original and was written by the converter;
     /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
-    /// With `byImage` the original takes one image, and computes those of a batch one by one.
+    /// With `byImage`, the original takes a single image and computes the images of a batch one by one.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 
-    /// Reads the original once more, if the first input proves nothing.
+    /// Reads the original again if the first input proves nothing.
     using Reread = std::function<Graph()>;
     void setReread(Reread reread) { m_reread = std::move(reread); }
 
-    /// The original's outputs at the first input.
+    /// Returns the original's outputs at the first input.
     const List<Tensor>& results() const { return m_expected.front(); }
 
-    /// `plainly`: the converted file is evaluated node by node too, as its engine is not available. Throws
-    /// Refusal if they differ.
+    /// Compares the converted file with the original. Throws Refusal if they differ. `plainly`: evaluates the
+    /// file node by node, because its engine is not available.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:
@@ -134,7 +134,7 @@ private:
     List<Port> m_ports;  // the inputs of the original
     Selections m_selections;
     List<std::string> m_outputNames;
-    List<List<Tensor>> m_expected;  // by input: the outputs, then those that the selections add
+    List<List<Tensor>> m_expected;  // by input: the outputs, then the extra outputs of the selections
     List<int64_t> m_values;         // bytes for running the converted model, by input
     Reread m_reread;
 };

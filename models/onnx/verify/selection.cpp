@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// Moves and computes indices.
+// Whether the node moves indices or computes with them.
 bool keepsIndices(const Node& node) {
     return node.isAny({"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Tile", "Cast", "Identity",
                        "Concat", "Slice", "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
@@ -25,7 +25,7 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
-// Of a value and of those with the same elements that it comes from: a conversion keeps one of them.
+// Returns the names of a value and of its sources with the same elements: a conversion keeps one of these.
 List<std::string> namesOfElements(const Graph& graph, int value) {
     List<std::string> names{graph.values[value].name};
     for (const Node* node = graph.nodeOf(value);
@@ -43,7 +43,7 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whole numbers of an output, which no node reads: the nodes read what they are made from.
+// Whether the node casts an output to integers: other nodes read the value before the Cast.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),
