@@ -16,7 +16,7 @@ namespace {
 
 struct ImportArguments {
     std::string input, output, variant, classesOf;
-    std::vector<int> blocks;  ///< empty: those of 2 and 5 that the model has
+    std::vector<int> blocks;  ///< empty: 2 and 5, if the model has them
     std::vector<int64_t> size;
     ImportOptions options;
     bool quiet = false;
@@ -64,7 +64,7 @@ Imported importOf(const ImportArguments& a) {
     }
 }
 
-/// Names and colours for the ONNX file: of --classes-of, else of the data set of variant.yml.
+/// Names and colours for the ONNX file: from --classes-of, else from the data set of variant.yml.
 pipeline::Classes classesFor(const ImportArguments& a, int count) {
     const std::string& dataset = a.classesOf.empty() ? a.options.variant.dataset : a.classesOf;
     if (const auto classes = pipeline::builtInClasses(dataset, count)) return *classes;

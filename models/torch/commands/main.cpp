@@ -17,7 +17,7 @@ static int fail(const std::string& message, int status) {
 }
 
 int main(int argc, char** argv) {
-    cv::setNumThreads(1);  // LibTorch has a thread pool, too
+    cv::setNumThreads(1);  // LibTorch has its own thread pool
     CLI::App app{"mpm-models: train, measure, import and export segmentation models"};
     app.require_subcommand(1);
     mpm::models::addTrain(app);

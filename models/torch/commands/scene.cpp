@@ -34,9 +34,9 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-/// Consecutive frames of a fixed camera in a street, then in the next, and the objects: annotations in COCO's
-/// format and tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a detector
-/// may find them or not.
+/// Makes consecutive frames of a fixed camera, street after street, and lists the objects: annotations in
+/// COCO's format and tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a
+/// detector may find or miss them.
 class ClipWriter {
 public:
     explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}

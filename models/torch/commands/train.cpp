@@ -119,7 +119,7 @@ void runTrain(TrainArguments& a) {
     const bool detects = a.decoder == "boxes";
     auto boxes = detects ? readBoxImages(a.root, "train") : BoxImages();
     const auto classes = detects ? pipeline::Classes() : classesOf(a.dataset, a.root);
-    // The positions of a crop are stretched, so a detector would learn wrong sizes from crops.
+    // The position embedding is stretched over a crop, so a detector would learn wrong sizes from crops.
     if (detects && !a.crop.empty() && a.crop != a.size)
         CV_Error(cv::Error::StsBadArg, "a detector learns whole images: --crop must be --size");
     if (a.crop.empty()) a.crop = detects ? a.size : std::vector<int>{256, 320};

@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-/// Offset of a span of `inner` in a span of `outer`, or the reverse if the crop is larger.
+/// Random offset of a span of length `inner` in a span of length `outer`; not positive if `inner` is longer.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }
@@ -32,7 +32,7 @@ void changeColour(cv::Mat& image, double strength, Random& random) {
     const double brightness = 0.5 * strength * random.uniform(-1, 1);
     const double saturation = 1 + 1.5 * strength * random.uniform(-1, 1);
     const double gamma = std::exp(strength * random.uniform(-1, 1));
-    cv::Matx33d mixer;  // saturation about the grey axis, then a tint by channel
+    cv::Matx33d mixer;  // saturation about the grey axis, then a tint of each channel
     for (int row = 0; row < 3; ++row) {
         const double tint = 1 + 0.3 * strength * random.uniform(-1, 1);
         const double grey[3] = {0.114, 0.587, 0.299};

@@ -1,5 +1,5 @@
-// Training batches. Images are read once and augmented anew for each batch. A batch depends on the seed and
-// the step only, so a resumed run gives the same result as an uninterrupted run.
+// Training batches. Images are read once and augmented anew for each batch. A batch depends only on the seed
+// and the step, so a resumed run gives the same result as an uninterrupted run.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 namespace mpm::models {
 
 struct AugmentOptions {
-    int height = 256, width = 320;                      ///< of the crop
+    int height = 256, width = 320;                      ///< size of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;             ///< log-uniform
     int modelHeight = 0;                                ///< height of an image at scale 1; 0: unchanged
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
-    bool geometry = true;                               ///< flips, and changes of the aspect
+    bool geometry = true;                               ///< flips and changes of the aspect
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 
@@ -53,7 +53,7 @@ private:
     mutable std::vector<Entry> m_streets;
 };
 
-/// Each pass takes every sample once, in a new order.
+/// The index of a sample for image `number` of a run: each pass takes every sample once, in a new order.
 size_t shuffledIndex(int64_t number, size_t count, uint64_t seed);
 
 class BatchSource {
@@ -61,7 +61,7 @@ public:
     struct Options {
         AugmentOptions augment;
         int batch = 6;
-        int labelStride = 4;  ///< the loss uses a single pixel of each stride x stride
+        int labelStride = 4;  ///< the loss uses one pixel of each square of stride x stride
         double scene = 0.0;   ///< share of images from the built-in street
         cv::Size sceneSize{480, 360};
         int streets = 250;  ///< number of different streets
@@ -83,22 +83,23 @@ private:
     Options m_options;
 };
 
-/// Loss weight of each class, (mean frequency / frequency)^power, at most `limit`, mean 1 over pixels.
+/// Loss weight of each class: (mean frequency / frequency)^power, limited to `limit`, then scaled to mean 1
+/// over all pixels.
 torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,
                            double limit);
 
 /// A crop of the requested size at a random scale and place, with random flips, colour changes and night
 /// simulation. Pixels outside the image are grey; their label is `ignored`. A sample may have no labels.
-/// @param crop the place of the image's pixels in the crop
+/// @param crop receives the transform from the image's pixels to the crop
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
                          Random& random, cv::Matx23d* crop = nullptr);
 
 constexpr int64_t kNoPolicyLabel = 255;
 
-/// labels [B, H, W], H and W multiples of 32 -> [B, H/32, W/32]: 1 if all 32x32 pixels have the same label,
-/// else 0. "Ignored" counts as a label: a superpatch of ignored pixels only is 1, a single class beside
-/// ignored pixels is 0. `ignoredBorder`: the data set does not label the border of images, so on the outer
-/// ring a single class beside ignored pixels is kNoPolicyLabel.
+/// Converts labels [B, H, W], H and W multiples of 32, to [B, H/32, W/32]: 1 if all 32x32 pixels have the
+/// same label, else 0. "Ignored" counts as a label: a superpatch is 1 if all its pixels are ignored, and 0 if
+/// it mixes a class with ignored pixels. `ignoredBorder`: the data set does not label the border of images,
+/// so on the outer ring a mix of a single class and ignored pixels is kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

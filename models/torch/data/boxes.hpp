@@ -15,32 +15,32 @@ struct BoxImage {
     struct Object {
         cv::Rect2d box;  ///< in pixels of the image
         int label = 0;
-        bool ignored = false;  ///< a detector may find it or not
+        bool ignored = false;  ///< a detector may find or miss it
     };
     std::string path;
-    cv::Size size;  ///< for which the boxes are
+    cv::Size size;  ///< the boxes are for this size
     std::vector<Object> objects;
 };
 
 struct BoxImages {
-    std::vector<std::string> names;  ///< of the classes, by id; empty if the file does not use an id
+    std::vector<std::string> names;  ///< of the classes, by id; empty for an id that the file does not use
     std::vector<BoxImage> images;
 };
 
-/// ROOT/SPLIT/annotations.json in COCO's format, and ROOT/SPLIT/images.
+/// Reads ROOT/SPLIT/annotations.json, in COCO's format, for the images in ROOT/SPLIT/images.
 /// @throws cv::Exception that names the file and the fault
 BoxImages readBoxImages(const std::string& root, const std::string& split);
 
 struct BoxBatch {
     torch::Tensor images;                                ///< f32 [B, 3, H, W]
-    std::vector<std::vector<BoxImage::Object>> objects;  ///< in pixels of these
+    std::vector<std::vector<BoxImage::Object>> objects;  ///< in pixels of `images`
 };
 
-/// As BatchSource, of images with boxes, stretched to the size of the batch before. An object counts as
-/// ignored if a crop shows less than 0.3 of it.
+/// Like BatchSource::at(), for images with boxes, which are first stretched to the size of the batch. An
+/// object counts as ignored if a crop shows less than 0.3 of its area, or less than 2 pixels of a side.
 BoxBatch boxBatch(const std::vector<BoxImage>& images, const BatchSource::Options& options, int64_t step);
 
-/// The image in the model's size, and the objects in its pixels.
+/// The image, stretched to the model's size, and the objects in pixels of the stretched image.
 BoxBatch wholeImage(const BoxImage& image, cv::Size size, const Normalisation& normalisation);
 
 }  // namespace mpm::models

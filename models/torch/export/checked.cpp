@@ -50,7 +50,7 @@ double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& imag
         TORCH_CHECK(outputs[k].total() == static_cast<size_t>(wanted.numel()), "the file gives ", names[k],
                     " of another size");
         TORCH_CHECK(cv::checkRange(outputs[k]), "the file gives ", names[k], " that are not finite");
-        // peaks() enlarges the rounding of scores.
+        // peaks() enlarges the rounding errors of scores.
         const double enlarged = model->options().detects() && names[k] == "scores" ? 1 + 2 * kPeak : 1;
         largest = std::max(largest, cv::norm(outputs[k], blobOf(wanted), cv::NORM_INF) / enlarged);
     }
@@ -62,7 +62,7 @@ void demandClose(double difference, const std::string& what) {
                 kTolerance, ": not written");
 }
 
-/// Compared with all tokens and with the schedule: merging must give the same in both.
+/// Compares outputs without and with merging: LibTorch and the file must merge in the same way.
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;
@@ -81,8 +81,8 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     return largest;
 }
 
-/// If a superpatch shares in the file only, or in LibTorch only: how far its score is from the lowest that
-/// shares in LibTorch, at most. Scores differ in rounding.
+/// The largest distance from the lowest score that shares in LibTorch to the score of a superpatch that
+/// shares in LibTorch only, or in the file only. Scores differ in rounding.
 double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t shared, cv::Size grid) {
     const auto known = scores.flatten();
     if (shared == 0 || shared == known.numel()) return 0;
@@ -98,7 +98,7 @@ double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t
     return largest;
 }
 
-/// LibTorch's maps and the file's, image by image.
+/// Whether the maps of LibTorch and of the file are equal, image by image.
 bool equalMaps(const torch::Tensor& maps, const Report& report) {
     const auto rows = maps.to(torch::kInt32).contiguous();
     for (int64_t b = 0; b < rows.size(0); ++b) {
@@ -108,7 +108,8 @@ bool equalMaps(const torch::Tensor& maps, const Report& report) {
     return true;
 }
 
-/// First with the file's policy; then with LibTorch's scores, for which tokens and maps are equal.
+/// Compares first with the file's policy, then with LibTorch's scores, which must give equal outputs and
+/// maps.
 double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
                          const std::string& name, int64_t batch) {
     torch::NoGradGuard noGrad;
@@ -183,7 +184,7 @@ double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                 "a detector's patches share no tokens: export it without --policy");
     const auto& vit = model->options().vit;
     model->eval();
-    model->setSharing(sharing);  // checks that the sizes allow it
+    model->setSharing(sharing);  // checks that the sizes allow sharing
     model->setSharing(nullptr);
     sharing->countOn(1, vit.patches() / 4);
     const PendingFile plain(path, Access::Umask), fused(path, Access::Umask);  // never kept

@@ -53,7 +53,8 @@ int Exporter::transpose(int x, const Ints& order) {
     return y;
 }
 
-/// x W + bias. `norm` is the layer norm before it; Norms::Folded folds the norm's weights into W and bias.
+/// x W + bias. `norm` is the layer norm before the product; Norms::Folded folds the norm's weights into W and
+/// bias.
 int Exporter::product(int x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
     if (!norm.empty() && m_norms == Norms::Folded) {
         const auto shift = torch::matmul(value(norm + ".bias"), weight);
@@ -104,7 +105,7 @@ int Exporter::attention(int x, Name prefix, int64_t tokens, int64_t heads) {
         m_graph.with("axis", Attribute::of(int64_t{0}));
         return one;
     };
-    // Scaled before the product: OpenCV 4.6 drops a factor after a product of two variables.
+    // The query is scaled before the product: OpenCV 4.6 drops a factor after a product of two variables.
     const auto query = m_graph.node("Mul", {part(0), scalar(1.0 / std::sqrt(static_cast<double>(head)))});
     const auto key = part(1), value = part(2);
     const auto scaled = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
@@ -163,7 +164,7 @@ int Exporter::unitRows(int x) {
     return m_graph.node("Mul", {rows, scalar(1.0 / std::sqrt(static_cast<double>(m_vit.dim)))});
 }
 
-/// Masks as [1, classes, gridHeight, gridWidth].
+/// Reshapes masks to [1, classes, gridHeight, gridWidth].
 int Exporter::toGrid(int rows) {
     const Ints dims{1, m_model->options().classes, m_vit.gridHeight(), m_vit.gridWidth()};
     return m_graph.node("Reshape", {transpose(rows, {0, 2, 1}), m_graph.ints(dims)});
@@ -186,12 +187,14 @@ int Exporter::decodeMask(int tokens) {
     const auto image = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
     auto products = m_graph.node("MatMul", {image, transpose(classes, {0, 2, 1})});
-    // OpenCV 4.6 fuses arithmetic into a product of two variables and drops it; a Reshape prevents that.
+    // OpenCV 4.6 fuses arithmetic into a product of two variables and then drops the arithmetic; a Reshape
+    // prevents that.
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // No product follows the last norm. OpenCV 4.6 can multiply along the channels of an image.
+    // No product follows the last norm, so its weights remain. OpenCV 4.6 can multiply along the channels of
+    // an image.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});
@@ -203,7 +206,8 @@ void Exporter::decodeBoxes(int tokens) {
     const auto part = [&](Name name, const torch::Tensor& weight, const torch::Tensor& bias) {
         return product(hidden, weight.t(), bias, name, {});
     };
-    // Patches to shares of the image, and the places of the patches, are folded into the products.
+    // These products include the conversion from patches to shares of the image, and the places of the
+    // patches.
     const auto places = patchCentres(m_vit.gridHeight(), m_vit.gridWidth()).unsqueeze(0);
     const auto centres = part("decoder.centres", value("decoder.centres.weight") / grid.unsqueeze(1),
                               (value("decoder.centres.bias") + places) / grid);

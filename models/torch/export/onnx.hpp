@@ -1,4 +1,4 @@
-// A Segmenter as ONNX in standard operators.
+// Writes a Segmenter as ONNX, and reads the weights of such a file.
 #pragma once
 
 #include <string>
@@ -14,48 +14,50 @@
 
 namespace mpm::models {
 
-/// OpenCV 4.6 cannot multiply by a vector along the last axis: the weights of norms are folded into the
-/// products that follow. Converters that look for layer norms need them written out, as exporters do.
+/// Folded: OpenCV 4.6 cannot multiply by a vector along the last axis, so the next product includes the
+/// weights of a norm. Written: converters that look for layer norms need the weights as separate nodes, as in
+/// other exports.
 enum class Norms { Folded, Written };
 
-/// Opset 13, batch 1, all tokens, layer norms and GELU in plain arithmetic. Input `input` [1, 3, H, W],
-/// output `logits` [1, classes, H, W], or `boxes` [1, patches, 4] and `scores` [1, patches, classes] of a
-/// detector. Properties of the training data are in the metadata (mpm.labels,
-/// mpm.palette, mpm.mean, mpm.std, mpm.size).
+/// Opset 13, batch 1, all tokens, layer norms and GELU in plain arithmetic. Input `input` [1, 3, H, W];
+/// output `logits` [1, classes, H, W] or, for a detector, `boxes` [1, patches, 4] and `scores` [1, patches,
+/// classes]. The metadata describe the training data (mpm.labels, mpm.palette, mpm.mean, mpm.std, mpm.size).
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
                 Norms norms = Norms::Folded);
 
 /// Largest difference between the outputs of LibTorch and those of OpenCV with the file, on a random image.
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed);
 
-/// As exportOnnx, but the file is written only if OpenCV's outputs are within 1e-4 of LibTorch's; throws
+/// Like exportOnnx(), but the file is written only if OpenCV's outputs are within 1e-4 of LibTorch's; throws
 /// otherwise. Returns the difference.
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
 
-/// The same for the fused form, with `blocks` as default schedule. Compared with and without merging.
+/// Like exportStandard(), for the fused form with `blocks` as default schedule. Compares with and without
+/// merging.
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
 
-/// The fused form with the policy and `sharing.shared` superpatches that share, without merging by default.
-/// Compared at no sharing, at `shared` and with all superpatches, maps included.
+/// Like exportFused(), with the policy and `sharing.shared` superpatches that share, without merging by
+/// default. Compares outputs and maps without sharing, with `shared`, and with all superpatches.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
-/// Adds policy and sharing to a Segmenter of the fused form: `MpmShare` chooses between the tokens of patches
-/// and those of the half-size image, and encoder and decoder follow the map of `MpmShare`. `rows`, `columns`:
-/// of patches.
+/// Adds policy and sharing to a Segmenter in the fused form: `MpmShare` chooses between the tokens of the
+/// patches and of the half-size image; encoder and decoder follow the map of `MpmShare`. `rows` and `columns`
+/// count patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 
-/// f32 or i64.
+/// Accepts f32 and i64.
 Tensor tensorOf(const torch::Tensor& tensor);
 
 struct ExportedWeights {
-    NamedTensors tensors;  ///< named as the model's parameters
+    NamedTensors tensors;  ///< named like the model's parameters
     int64_t heads = 0, height = 0, width = 0;
     std::string normalisation;  ///< vit or deit
 };
 
-/// Sharing is left out. Throws FileError if the file is not such an export.
+/// Reads the weights of a fused export and leaves out sharing. Throws FileError if the file is not such an
+/// export.
 ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

@@ -71,7 +71,8 @@ private:
     NamedTensors m_tensors;
 };
 
-/// The table is class token and bias added to the positions: they get all of it, the others zero.
+/// Each row of the table is the sum of a position and a special token, or of a position and the bias. The
+/// special token, or the position of a patch, gets the whole sum; the other part becomes zero.
 void OwnOnnx::embedding() {
     const auto table = constantOf(m_embed->input(1)), weight = constantOf(m_embed->input(2));
     const int64_t special = m_encoder->getInt("special_tokens", 1);
@@ -90,7 +91,7 @@ void OwnOnnx::embedding() {
     m_tensors["encoder.patch_embed.proj.bias"] = torch::zeros({dim});
 }
 
-/// "3.qkv.weight" -> "encoder.blocks.3.attn.qkv.weight"; products are y = x W in the file.
+/// "3.qkv.weight" becomes "encoder.blocks.3.attn.qkv.weight"; products are y = x W in the file.
 void OwnOnnx::blocks(const Node& encoder, const std::string& prefix, const std::string& norm) {
     demand(
         std::abs(encoder.getFloat("epsilon", 1e-6f) - 1e-5f) < 1e-9f && encoder.getInt("first_block", 0) == 0,
@@ -142,7 +143,7 @@ std::string normalisationOf(const mpm::ModelInfo& info) {
     throw FileError("has a mean and deviation that are neither those of vit nor of deit");
 }
 
-// The message of a limit names options of 'mpm convert'.
+// Removes the options of 'mpm convert' from the message of a limit.
 std::string withoutOptions(std::string message) {
     message.resize(std::min(message.size(), message.find("; raise --max-")));
     for (const std::string option : {"--max-memory ", "--max-seconds "})

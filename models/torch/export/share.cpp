@@ -57,7 +57,7 @@ int SharingWriter::layer(int x, const ConvNorm& layer, const std::string& name) 
     const auto [weight, bias] = layer->folded();
     const int y = convolution(x, weight, bias, layer->conv, name);
     if (!layer->activates()) return y;
-    // ReLU6. OpenCV 4.6 reads Clip only in the form before opset 11, which ONNX no longer has.
+    // ReLU6. OpenCV 4.6 reads Clip only in its form before opset 11, which ONNX no longer has.
     const int six = m_graph.addConstant(name + ".six", Tensor::floats({1, 1, 1, 1}, 6)),
               positive = only(add("Relu", "", {y}, {name + ".relu"}));
     Node& least = add("MpmArithmetic", "mpm", {positive, six}, {name + ".relu6"});
@@ -79,7 +79,7 @@ int SharingWriter::policy(int image) {
     return convolution(x, net->head->weight, net->head->bias, net->head, "policy.head");
 }
 
-/// The half-size image through the same patch filters, with the mean of four positions.
+/// Embeds the half-size image with the same patch filters, and adds the mean of four positions to each token.
 int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
     const Tensor& table = m_graph.constant(embed.input(1));
     const int weight = embed.input(2);
@@ -101,7 +101,7 @@ int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
     return only(coarse);
 }
 
-/// Adds the map as the encoder's input after the tokens.
+/// Makes `tokens` and `map` the encoder's first two inputs.
 void SharingWriter::follow(Node& encoder, int tokens, int map) {
     encoder.inputs[0] = tokens;
     encoder.inputs.insert(encoder.inputs.begin() + 1, map);

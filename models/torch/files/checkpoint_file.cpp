@@ -38,7 +38,7 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// Each object gets a single path: in a file of objects that refer to each other, paths would never end.
+/// An object may have only one path: if objects refer to each other, paths would never end.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
     for (const auto& [key, value] : object.map) {
@@ -72,7 +72,7 @@ FileTensor integerTensor(std::int64_t number) {
     return tensor;
 }
 
-/// LibTorch names a weight's state by the address that the weight had, and lists these by group.
+/// LibTorch names the state of a weight by the address that the weight had, and lists the addresses by group.
 void ArchiveReader::adam(CheckpointFile& file) {
     int index = 0;
     const auto groupPath = [](int group) {
@@ -148,10 +148,10 @@ const char* nameOfElement(Element element) {
 }  // namespace
 
 CheckpointFile parseCheckpoint(std::string_view bytes) {
-    // Four bytes: two could be the length of a safetensors header.
+    // Four bytes, because two could be the length of a safetensors header.
     CheckpointFile file = bytes.substr(0, 4) == "PK\x03\x04" ? ArchiveReader(bytes).read() : readParts(bytes);
     Progress& progress = file.progress;
-    if (!std::isfinite(progress.best)) progress.best = -1;  // of a validation set without any label
+    if (!std::isfinite(progress.best)) progress.best = -1;  // if no validation image has a label
     demand(progress.step >= 0 && progress.images >= 0 && std::isfinite(progress.seconds) &&
                progress.seconds >= 0,
            kDamaged);
@@ -177,7 +177,7 @@ void writeCheckpoint(PendingFile& file, const std::string& options, const Progre
         at = end;
     }
     std::string text = header.dump();
-    text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8
+    text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8 bytes
     std::string length(8, '\0');
     for (std::size_t i = 0; i < 8; ++i)
         length[i] = static_cast<char>(text.size() >> (8 * i));

@@ -1,5 +1,5 @@
-// A training checkpoint as data: written as safetensors, read as that or as the archive of LibTorch that
-// earlier versions wrote. Free of LibTorch.
+// Reads and writes training checkpoints without LibTorch: writes safetensors; reads safetensors and the
+// LibTorch archives that earlier versions wrote.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct Progress {
     double seconds = 0;       ///< time spent training
 };
 
-/// Tensors are "model.*", "mean.*" (named as the model's parameters) and "optimiser.*": "momentum0", ... and
-/// "adam.0.step", "adam.0.exp_avg", "adam.0.exp_avg_sq", ... in the order of the optimiser's weights.
+/// Tensors are "model.*", "mean.*" (named like the model's parameters) and "optimiser.*": "momentum0", ...
+/// and "adam.0.step", "adam.0.exp_avg", "adam.0.exp_avg_sq", ... in the order of the optimiser's weights.
 struct CheckpointFile {
-    std::string options;  ///< of the model, JSON
+    std::string options;  ///< of the model, as JSON
     Progress progress;
     bool hasProgress = false;  ///< false for weights alone
     FileTensors tensors;
 };
 
-/// Throws FileError if the bytes are no checkpoint; they must outlive the tensors.
+/// Throws FileError if the bytes are not a checkpoint. The bytes must outlive the tensors.
 CheckpointFile parseCheckpoint(std::string_view bytes);
 
 /// A tensor to write: dense, in row-major order.
@@ -40,7 +40,7 @@ struct DenseTensor {
     std::string_view bytes;
 };
 
-/// `progress` may be null. Throws cv::Exception if it cannot be written.
+/// `progress` may be null. Throws cv::Exception if the file cannot be written.
 void writeCheckpoint(PendingFile& file, const std::string& options, const Progress* progress,
                      const std::vector<DenseTensor>& tensors);
 

@@ -21,7 +21,7 @@ public:
         : cv::Exception(cv::Error::StsParseError, message, "", __FILE__, __LINE__) {}
 };
 
-/// A name out of a file, short and safe to print.
+/// A name from a file, short and safe to print.
 inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }
@@ -36,14 +36,14 @@ void demand(bool good, const Parts&... parts) {
     throw FileError(message.str());
 }
 
-/// use(bytes) of a regular file of at most `limit` bytes. Throws FileError; the message is a single line that
-/// begins with the path.
+/// Reads a regular file of at most `limit` bytes and returns use(bytes). Throws FileError; the message is a
+/// single line that begins with the path.
 template <class Use>
 auto fromFile(const std::string& path, std::uint64_t limit, const Use& use) {
     std::string bytes;
     try {
         bytes = readRegularFile(path, limit);
-    } catch (const cv::Exception& problem) {  // which names the path
+    } catch (const cv::Exception& problem) {  // the message names the path
         throw FileError(problem.err);
     }
     try {

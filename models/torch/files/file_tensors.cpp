@@ -11,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{16} << 30;  // no model read here comes near
+constexpr std::int64_t kMaxElements = std::int64_t{16} << 30;  // far above every model
 constexpr std::size_t kMaxDimensions = 8;
 
 struct ElementKind {
@@ -48,7 +48,7 @@ float fromHalf(std::uint16_t half) {
     if (exponent == 31)
         return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
                              : static_cast<float>(sign * std::numeric_limits<double>::infinity());
-    const int leading = exponent == 0 ? 0 : 1024;  // none below the smallest power
+    const int leading = exponent == 0 ? 0 : 1024;  // subnormal numbers have no leading 1
     return static_cast<float>(sign * std::ldexp(leading + fraction, std::max(exponent, 1) - 25));
 }
 
@@ -59,7 +59,7 @@ float fromBrain(std::uint16_t brain) {
     return value;
 }
 
-/// A double outside the range of floats has no float: it becomes an infinity, as elsewhere.
+/// A double outside the range of floats becomes an infinity; a cast would be undefined.
 float fromDouble(double value) {
     constexpr double kLargest = std::numeric_limits<float>::max();
     if (value > kLargest) return std::numeric_limits<float>::infinity();
@@ -76,7 +76,7 @@ bool isRowMajor(const FileTensor& tensor) {
     return true;
 }
 
-/// write(convert(address)) for each element in row-major order.
+/// Writes convert(address) of each element, in row-major order.
 template <class Out, class Convert>
 void forEach(const FileTensor& tensor, Out* out, const Convert& convert) {
     const auto size = static_cast<std::int64_t>(bytesOf(tensor.element));
@@ -160,7 +160,7 @@ void FileTensor::copyTo(std::int64_t* out) const {
 
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name) {
     demand(shape.size() <= kMaxDimensions, nameOf(name), ": too many dimensions");
-    std::int64_t count = 1, extent = 1;  // zeros as ones: strides must fit 64 bits too
+    std::int64_t count = 1, extent = 1;  // `extent` counts 0 as 1: strides must fit 64 bits too
     for (const std::int64_t size : shape) {
         demand(size >= 0 && productFits(extent, extent, std::max<std::int64_t>(size, 1)) &&
                    extent <= kMaxElements,

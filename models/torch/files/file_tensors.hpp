@@ -1,5 +1,5 @@
-// Tensors as they are in a file of weights. Nothing in a file is ever executed; every size and offset is
-// checked against the file before memory is allocated. Free of LibTorch.
+// Tensors in files of weights, without LibTorch. Nothing in a file is ever executed; every size and offset is
+// checked against the file before memory is allocated.
 #pragma once
 
 #include <cstdint>
@@ -17,42 +17,43 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
 
-/// How files name an element; null where a format does not have it, or its reader does not take it.
+/// The names of an element in files; null if a format, or its reader, does not support the element.
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };
-/// The element that a format names so; nothing if there is none.
+/// The element with this name in a format; nothing if there is none.
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
-/// Checked: every element that shape and stride reach is in `bytes`, and the product of all dimensions but 0
-/// is far from the limits of 64 bits.
+/// A checked tensor: every element that shape and stride reach is in `bytes`, and the product of all nonzero
+/// dimensions is far below the limit of 64 bits.
 struct FileTensor {
     Element element = Element::F32;
     std::vector<std::int64_t> shape, stride;   ///< in elements
-    std::string_view bytes;                    ///< from the first element on, little-endian, at any address
-    std::shared_ptr<const std::string> owner;  ///< of the bytes, if they were unpacked
+    std::string_view bytes;                    ///< from the first element, little-endian, at any address
+    std::shared_ptr<const std::string> owner;  ///< holds the bytes if they were unpacked
 
     std::int64_t count() const;
-    /// All elements in row-major order: `out` has room for count() of them.
+    /// Copies all elements in row-major order; `out` has room for count() elements.
     void copyTo(float* out) const;         ///< floating-point elements
     void copyTo(std::int64_t* out) const;  ///< integers
 };
 
 using FileTensors = std::map<std::string, FileTensor>;
 
-/// Elements of a shape; throws FileError on more than 8 dimensions, negative ones, or too many elements.
+/// The number of elements of a shape; throws FileError for more than 8 dimensions, a negative dimension, or
+/// too many elements.
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name);
 
-/// A dense tensor in row-major order, or with `columnMajor` the first index running fastest; throws if the
-/// data does not fit the shape.
+/// A dense tensor in row-major order, or in column-major order if `columnMajor`; throws if the data does not
+/// fit the shape.
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// The number of these bytes, at most eight, the lowest first.
+/// The number in these bytes: at most eight, lowest first.
 std::uint64_t littleEndian(std::string_view bytes);
 
-/// Memory that a file's tensors may take: with views of a shared storage or packed zeros, a small file could
-/// fill any memory.
+/// Limits the memory of a file's tensors: with views of a shared storage, or with packed zeros, a small file
+/// could fill any memory.
 class Allowance {
 public:
     explicit Allowance(std::string_view file) : m_left((std::uint64_t{64} << 20) + 8 * file.size()) {}
@@ -65,7 +66,7 @@ private:
 
 /// The bytes must outlive the returned tensors.
 FileTensors torchZipTensors(std::string_view bytes);     ///< of torch.save: the dictionary with most tensors
-FileTensors safetensorsTensors(std::string_view bytes);  ///< as Hugging Face describes them
+FileTensors safetensorsTensors(std::string_view bytes);  ///< in Hugging Face's format
 FileTensors npzTensors(std::string_view bytes);          ///< of numpy.savez
 
 /// The texts of a safetensors file's __metadata__.

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// Value of 'key': in the header's dictionary, up to the comma that ends it.
+/// The value of `key` in the header's dictionary, up to the comma or brace that ends the value.
 std::string valueOf(const std::string& header, const std::string& key, const std::string& name) {
     const size_t at = header.find("'" + key + "':");
     demand(at != std::string::npos, name, ": its header lacks ", key);
@@ -67,7 +67,7 @@ FileTensors npzTensors(std::string_view bytes) {
         const auto content = std::make_shared<const std::string>(unpack(member, allowance.left()));
         allowance.spend(content->size(), name);
         FileTensor tensor = readNpy(*content, nameOf(name));
-        // Once more as f32 or 64-bit integers, in which they will be used.
+        // Counts the memory again for the copy in f32 or 64-bit integers.
         allowance.spend(static_cast<uint64_t>(tensor.count()) * (isFloating(tensor.element) ? 4 : 8), name);
         tensor.owner = content;
         tensors[name] = std::move(tensor);

@@ -9,8 +9,8 @@ namespace {
 
 using Kind = Pickled::Kind;
 
-// Values take far more memory than their bytes in the file, and two bytes can copy a stored value: these
-// limits keep the work in proportion to the file. Files of the largest models are far below them.
+// Values take far more memory than their bytes in the file, and two bytes can copy a stored value. These
+// limits keep the work in proportion to the file; files of the largest models are far below the limits.
 constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxShape = 8;
 
 std::vector<int64_t> integers(PickledPtr value) {
@@ -51,7 +51,7 @@ private:
     void reduce();
     void build();
     void persistent();
-    /// What each operation does.
+    /// The function of each opcode.
     using Operation = void (*)(Machine&);
     static const std::map<unsigned char, Operation>& operations();
 
@@ -144,7 +144,8 @@ void Machine::append(const std::vector<PickledPtr>& items) {
     target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
-/// Calls nothing: the two functions that make a tensor, and the ordered dictionary, are recognised by name.
+/// Executes no call: recognises by name the ordered dictionary and the functions that make a tensor or return
+/// it.
 void Machine::reduce() {
     const auto arguments = pop(), callee = pop();
     demand(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
@@ -166,7 +167,7 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// If the state of an object is a dictionary, it becomes the members; any other state is ignored.
+/// If the state of an object is a dictionary, its entries become the members; any other state is ignored.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");
@@ -175,7 +176,7 @@ void Machine::build() {
         object.map.swap(state->map);
 }
 
-/// ('storage', type, key, device, count)
+/// Reads an identifier: ('storage', type, key, device, count).
 void Machine::persistent() {
     const auto id = pop();
     demand(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&

@@ -22,16 +22,16 @@ struct Pickled {
     Kind kind = Kind::None;
     int64_t number = 0;
     double real = 0;
-    std::string text;               ///< also "module name" of a Global, type of a Storage
+    std::string text;               ///< also "module name" of a Global, or the type of a Storage
     std::vector<PickledPtr> items;  ///< of a Sequence
-    std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary, or state of an Opaque
+    std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary, or the state of an Opaque
     // Storage and Tensor
     std::string key;
     int64_t offset = 0;
     std::vector<int64_t> shape, stride;
 };
 
-/// All values of a pickle side by side: they may refer to each other in circles.
+/// All values of a pickle in a flat list, because they may refer to each other in circles.
 struct Pickle {
     std::deque<Pickled> values;
     Pickled* root = nullptr;
@@ -42,20 +42,20 @@ Pickle readPickle(std::string_view bytes);
 
 struct ZipMember {
     std::string name;
-    std::string_view stored;  ///< as it is in the archive
+    std::string_view stored;  ///< the bytes in the archive
     bool deflated = false;
-    std::uint64_t size = 0;  ///< unpacked
+    std::uint64_t size = 0;  ///< after unpacking
 };
 
-/// Throws FileError on an archive that is damaged, encrypted or packed by anything but deflate.
+/// Throws FileError if an archive is damaged, encrypted, or packed by any method except deflate.
 std::vector<ZipMember> listZip(std::string_view bytes);
 
-/// The member's content; deflated members are unpacked, at most `limit` bytes.
+/// The member's content, unpacked if deflated; throws FileError if it has more than `limit` bytes.
 std::string unpack(const ZipMember& member, std::uint64_t limit);
 
 class TorchZip {
 public:
-    /// Throws FileError if the bytes are no such archive; they must outlive this.
+    /// Throws FileError if the bytes are not a file of torch.save. The bytes must outlive this object.
     explicit TorchZip(std::string_view bytes);
 
     const Pickled& root() const { return *m_pickle.root; }

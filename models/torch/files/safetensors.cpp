@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;  // 100,000 tensors
+constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;  // enough for 100,000 tensors
 constexpr int kMaxHeaderDepth = 3;                             // {"name": {"shape": [1]}}
 
 struct Parts {
@@ -37,7 +37,7 @@ std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t mo
            " numbers");
     std::vector<Number> numbers;
     for (const Json& number : list) {
-        // JSON distinguishes the types: 1.5 and 2^64 are no sizes.
+        // JSON has several types of numbers: 1.5 and 2^64 are not sizes.
         demand(number.is_number_unsigned() && number.get<std::uint64_t>() <= INT64_MAX, "safetensors: ", key,
                " must hold whole numbers");
         numbers.push_back(number.get<Number>());

@@ -1,4 +1,4 @@
-// The file that Segmenter writes beside a checkpoint: sizes that do not follow from the tensors.
+// The file that Segmenter writes next to a checkpoint: sizes that do not follow from the tensors.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,18 @@
 
 namespace mpm::models {
 
-/// Zeros and empty texts: not said.
+/// Zeros and empty texts stand for values that the file does not have.
 struct Variant {
     int64_t height = 0, width = 0, patch = 0, dim = 0, depth = 0, heads = 0, classes = 0;
     std::string normalisation;  ///< vit or deit
-    std::string dataset;        ///< that it was trained on, such as "ade20k"
+    std::string dataset;        ///< for training, such as "ade20k"
 };
 
-/// Throws FileError if the text is not of this form, is longer than 64 KiB, or has a size below 1 or above
+/// Throws FileError if the text is not a variant.yml, is longer than 64 KiB, or has a size below 1 or above
 /// 100000.
 Variant readVariant(const std::string& path);
 
-/// The same from text.
+/// Like readVariant(), from text.
 Variant parseVariant(const std::string& text);
 
 }  // namespace mpm::models

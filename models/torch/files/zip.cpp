@@ -11,9 +11,9 @@ namespace mpm::models {
 namespace {
 
 constexpr std::uint64_t kMaxMembers = 200000;
-constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the number is in the extra field: an archive beyond 4 GiB
+constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the extra field has the number (archives beyond 4 GiB)
 
-/// Whether `size` bytes from `at` on are inside the archive.
+/// Whether the archive has `size` bytes at `at`.
 bool holds(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
     return at <= bytes.size() && size <= bytes.size() - at;
 }
@@ -27,7 +27,7 @@ bool begins(std::string_view bytes, std::uint64_t at, const char* signature) {
     return holds(bytes, at, 4) && std::memcmp(bytes.data() + at, signature, 4) == 0;
 }
 
-/// The end record is within the last 64 KiB; only a comment follows it.
+/// Finds the end record in the last 64 KiB; only a comment follows this record.
 std::uint64_t findEnd(std::string_view bytes) {
     const std::size_t reach = std::min<std::size_t>(bytes.size(), 65557);
     for (std::size_t back = 22; back <= reach; ++back) {
@@ -106,12 +106,12 @@ ZipMember memberAt(std::string_view bytes, std::uint64_t& at) {
     return member;
 }
 
-/// zlib counts in 32 bits.
+/// Limits `count` to a part for zlib, which counts in 32 bits.
 uInt part(std::uint64_t count) {
     return static_cast<uInt>(std::min<std::uint64_t>(count, 1U << 30));
 }
 
-/// Whether the packed bytes filled `out` exactly.
+/// Unpacks to `out`; returns whether the packed bytes fill it exactly.
 bool inflateTo(std::string& out, std::string_view packed) {
     z_stream stream{};
     demand(inflateInit2(&stream, -MAX_WBITS) == Z_OK, "zlib cannot start");
@@ -126,7 +126,7 @@ bool inflateTo(std::string& out, std::string_view packed) {
         status = inflate(&stream, Z_NO_FLUSH);
         read += in - stream.avail_in;
         written += room - stream.avail_out;
-        if (in == stream.avail_in && room == stream.avail_out) break;  // nothing moves any more
+        if (in == stream.avail_in && room == stream.avail_out) break;  // no progress
     }
     inflateEnd(&stream);
     return status == Z_STREAM_END && written == out.size();
@@ -145,7 +145,7 @@ std::vector<ZipMember> listZip(std::string_view bytes) {
 std::string unpack(const ZipMember& member, std::uint64_t limit) {
     demand(member.size <= limit, "zip member ", nameOf(member.name), " is larger than allowed");
     if (!member.deflated) return std::string(member.stored);
-    // Deflate packs at most about 1 : 1032: a larger size is false.
+    // Deflate packs at most about 1032 bytes into one: a larger size is false.
     demand(member.size / 1100 <= member.stored.size(), "zip member ", nameOf(member.name),
            " claims an impossible size");
     std::string out(member.size, '\0');

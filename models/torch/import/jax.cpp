@@ -16,7 +16,7 @@ public:
         norm(out, "norm", "Transformer/encoder_norm");
         for (int i = 0; m_tensors.count(blockName(i) + "/LayerNorm_0/scale"); ++i)
             block(out, i);
-        for (const auto& [name, tensor] : m_tensors) {  // such as heads: reported as left over
+        for (const auto& [name, tensor] : m_tensors) {  // tensors such as heads: reported as left over
             if (!m_used.count(name)) out["jax:" + name] = tensor;
         }
         return out;
@@ -44,7 +44,7 @@ private:
         out[to + ".bias"] = take(from + "/bias");
     }
 
-    /// [dim, heads, head] for query, key, value; [heads, head, dim] for the projection.
+    /// The file has [dim, heads, head] for query, key and value, and [heads, head, dim] for the projection.
     void attention(NamedTensors& out, const std::string& to, const std::string& from) {
         std::vector<torch::Tensor> weights, biases;
         for (const char* part : {"query", "key", "value"}) {

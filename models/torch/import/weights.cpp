@@ -13,8 +13,8 @@ bool startsWith(const std::string& text, const std::string& head) {
     return text.compare(0, head.size(), head) == 0;
 }
 
-/// All names in Segmenter's form: bare backbones get the prefix "encoder."; "module." of parallel training is
-/// removed.
+/// Changes all names to Segmenter's form: a bare backbone gets the prefix "encoder."; "module." of parallel
+/// training is removed.
 NamedTensors segmenterNames(const NamedTensors& tensors) {
     if (tensors.count("embedding/kernel")) return segmenterNames(fromJax(tensors));
     NamedTensors named;
@@ -67,7 +67,7 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
     return {side, tokens / side};
 }
 
-/// Called before a model of these sizes is made, which could take far more memory than the file has bytes.
+/// Checks the sizes before a model is made: such a model could take far more memory than the file has bytes.
 void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
     const auto& vit = model.vit;
     const auto depth = vit.depth + (hasDecoder && model.decoder == "mask" ? model.decoderDepth : 0);

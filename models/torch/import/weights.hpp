@@ -1,5 +1,5 @@
-// Weights of other frameworks into a Segmenter: Segmenter's checkpoints, timm's and DeiT's backbones, JAX's
-// ViT.
+// Imports weights of other frameworks into a Segmenter: Segmenter's checkpoints, timm's and DeiT's backbones,
+// JAX's ViT.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace mpm::models {
 
 struct ImportReport {
-    std::vector<std::pair<std::string, std::string>> used;  ///< parameter here, tensor there
+    std::vector<std::pair<std::string, std::string>> used;  ///< parameter of the model, tensor of the file
     std::vector<std::string> missing;                       ///< parameters without a tensor in the file
     std::vector<std::string> leftOver;                      ///< tensors of the file without a parameter
 };
@@ -21,8 +21,8 @@ struct ImportOptions {
     int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
     int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
     int64_t classes = 11;           ///< if the file has no decoder
-    std::string normalisation;      ///< vit or deit; empty: that of variant.yml, else vit
-    Variant variant;                ///< from variant.yml beside the file, if it exists
+    std::string normalisation;      ///< vit or deit; empty: from variant.yml, else vit
+    Variant variant;                ///< from variant.yml next to the file, if it exists
 };
 
 struct Imported {
@@ -34,7 +34,7 @@ struct Imported {
 /// resized to the model's grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
 
-/// JAX's names and layouts (Transformer/encoderblock_0/...) as PyTorch's.
+/// Changes JAX's names and layouts (Transformer/encoderblock_0/...) to PyTorch's.
 NamedTensors fromJax(const NamedTensors& tensors);
 
 }  // namespace mpm::models

@@ -5,8 +5,8 @@
 
 namespace mpm::models {
 
-/// Sets the type of matrix products on this thread while it exists. On CPUs with AVX512-BF16, bf16 products
-/// through oneDNN take a quarter of the time of f32 products.
+/// Sets the type of matrix products on this thread during its lifetime. On CPUs with AVX512-BF16, bf16
+/// products through oneDNN take a quarter of the time of f32 products.
 class ComputeType {
 public:
     explicit ComputeType(torch::ScalarType type) : m_before(current()) { current() = type; }
@@ -26,7 +26,7 @@ private:
     torch::ScalarType m_before;
 };
 
-/// x W^T + b in the compute type, also the result.
+/// x W^T + b, computed and returned in the compute type.
 torch::Tensor mixedLinear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
 }  // namespace mpm::models

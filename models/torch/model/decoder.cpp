@@ -7,7 +7,7 @@
 namespace mpm::models {
 
 MaskTransformerImpl::MaskTransformerImpl(int64_t classes, int64_t dim, int64_t depth) : m_classes(classes) {
-    // Segmenter gives every decoder head 64 dimensions, as the encoder has them.
+    // Segmenter gives every decoder head 64 dimensions, like the encoder's heads.
     const int64_t heads = std::max<int64_t>(1, dim / 64);
     projDec = register_module("proj_dec", torch::nn::Linear(dim, dim));
     clsEmb = register_parameter("cls_emb", torch::zeros({1, classes, dim}));

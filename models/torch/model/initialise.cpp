@@ -55,7 +55,7 @@ void initialiseAttention(VitAttentionImpl& attention, int64_t dim, int64_t heads
 
 void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
     if (auto* boxes = dynamic_cast<BoxDecoderImpl*>(&decoder)) {
-        boxes->scores->bias.fill_(-4.6);  // a hundredth of the patches: most show no object
+        boxes->scores->bias.fill_(-4.6);  // a score of 0.01: most patches show no object
         boxes->sizes->bias.fill_(1);
     }
     auto* mask = dynamic_cast<MaskTransformerImpl*>(&decoder);
@@ -85,7 +85,7 @@ void initialise(Segmenter& model) {
     for (auto& entry : model->named_parameters()) {
         auto& weight = entry.value();
         const bool isNorm = entry.key().find("norm") != std::string::npos;
-        if (isNorm) continue;  // ones and zeros already
+        if (isNorm) continue;  // norms already have ones and zeros
         if (weight.dim() >= 2)
             truncatedNormal(weight, 0.02);
         else
@@ -112,7 +112,7 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images
     const auto mean = patches.mean(0, true);
     patches = patches - mean;
     const auto covariance = patches.t().matmul(patches) / patches.size(0);
-    const auto [values, vectors] = torch::linalg_eigh(covariance, "L");  // rising
+    const auto [values, vectors] = torch::linalg_eigh(covariance, "L");  // in rising order
     const int64_t inputs = covariance.size(0), count = std::min(vit.dim, inputs);
     const auto variance = values.flip(0).narrow(0, 0, count).clamp_min(0);
     const auto basis = vectors.flip(1).narrow(1, 0, count).t();

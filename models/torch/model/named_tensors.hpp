@@ -1,4 +1,4 @@
-// LibTorch tensors from files of weights, which are read as data (files/).
+// Converts the tensors of files of weights, which files/ reads as data, to LibTorch.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ using NamedTensors = std::map<std::string, torch::Tensor>;
 /// f32 for floating-point elements, else i64.
 torch::Tensor toTorch(const FileTensor& tensor);
 
-/// By content: PyTorch's zip (.pth, .pt, .bin), .safetensors, .npz. Floating-point tensors come as f32.
-/// Throws FileError with a reason.
+/// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz; only .npz is recognised by name. Converts
+/// floating-point tensors to f32. Throws FileError with a reason.
 NamedTensors readTensors(const std::string& path);
 
 NamedTensors readTorchZip(std::string_view bytes);

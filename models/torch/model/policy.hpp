@@ -19,7 +19,7 @@ namespace mpm::models {
 
 constexpr int64_t kSuperpatch = 32;  ///< pixels of a superpatch's side, and the stride of the network
 
-/// A convolution without bias, batch norm, and ReLU6 if asked for.
+/// A convolution without bias, a batch norm, and ReLU6 if `activates`.
 class ConvNormImpl : public torch::nn::Module {
 public:
     ConvNormImpl(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups, bool activates);
@@ -51,7 +51,8 @@ private:
 };
 TORCH_MODULE(InvertedResidual);
 
-/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1: a single class.
+/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1 is for a single
+/// class.
 class PolicyNetImpl : public torch::nn::Module {
 public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});
@@ -70,7 +71,8 @@ private:
 };
 TORCH_MODULE(PolicyNet);
 
-/// Weights and running statistics. loadPolicy throws FileError; the network is in evaluation mode.
+/// Save and load weights and running statistics. loadPolicy() throws FileError and returns a network in
+/// evaluation mode.
 void savePolicy(const std::string& path, const PolicyNet& policy);
 PolicyNet loadPolicy(const std::string& path);
 
@@ -78,24 +80,24 @@ struct Sharing {
     PolicyNet policy{nullptr};
     int64_t shared = 0;  ///< superpatches of an image of the model's size; 0: none
 
-    /// The same share of another grid's superpatches.
+    /// The number of `superpatches` that share in another grid: the same fraction as in the model's grid.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 
-/// Which token each patch of a batch has.
+/// The token of each patch of a batch.
 struct SharedTokens {
     torch::Tensor rows;  ///< int64 [B, K]: each token's row among N patches followed by N/4 superpatches
     torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens count in raster order
 };
 
 /// The `count` highest scores of each row of [B, P], as indices in rising order; the lowest index wins ties.
-/// No gradient passes.
+/// Passes no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
-/// `chosen`: int64 [B, S], superpatches that share, of a grid of patches with even sides. K is N - 3 S.
+/// `chosen`: int64 [B, S], the superpatches that share. The grid of patches has even sides; K is N - 3 S.
 SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_t gridWidth);
 
-/// Rows [B, N, D] of a grid of patches -> means of each superpatch, [B, N/4, D].
+/// Rows [B, N, D] of a grid of patches -> mean of each superpatch, [B, N/4, D].
 torch::Tensor superpatchMeans(const torch::Tensor& rows, int64_t gridHeight, int64_t gridWidth);
 
 }  // namespace mpm::models

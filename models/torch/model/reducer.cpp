@@ -32,13 +32,13 @@ torch::Tensor unitRows(const torch::Tensor& tokens) {
     return scaled / torch::where(norm > 0, norm, torch::ones_like(norm));
 }
 
-/// Best partner of each row, the lowest on ties; -1 for a row that takes no part (NaN or Inf in it, or
-/// alone).
+/// Best partner of each row, the lowest on ties; -1 for a row without a partner (it has NaN or Inf, or no
+/// other row is finite).
 static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);
     const auto unit = unitRows(torch::where(finite.unsqueeze(1), tokens, torch::zeros_like(tokens)));
-    // The same number for (i, j) and (j, i): the upper triangle, mirrored.
+    // Mirrors the upper triangle, so that (i, j) and (j, i) have the same number.
     const auto upper = torch::matmul(unit, unit.t()).triu(1);
     auto similarity = upper + upper.t();
     similarity.fill_diagonal_(-std::numeric_limits<float>::infinity());
@@ -87,11 +87,11 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
     return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }
 
-// The published methods beside mutual pairs.
+// Published methods other than mutual pairs.
 namespace {
 
 struct Matching {
-    std::vector<int64_t> sources, targets, match;  ///< match: place in `targets`, of each source
+    std::vector<int64_t> sources, targets, match;  ///< match: for each source, the place in `targets`
     std::vector<float> similarity;                 ///< of each source
 };
 
@@ -139,14 +139,14 @@ torch::Tensor join(const Matching& matching, int64_t edges) {
     return map;
 }
 
-/// Mean cosine of the six pairs in each 2x2 window, [windows], windows in raster order.
+/// Mean cosine of the six pairs in each 2x2 window, as [windows] in raster order.
 torch::Tensor windowSimilarity(const torch::Tensor& unit, int64_t height, int64_t width) {
     const auto grid =
         unit.reshape({height, width, -1}).slice(0, 0, height / 2 * 2).slice(1, 0, width / 2 * 2);
     const auto windows = grid.reshape({height / 2, 2, width / 2, 2, -1})
                              .permute({0, 2, 1, 3, 4})
                              .reshape({-1, 4, unit.size(1)});
-    // |a + b + c + d|^2 holds each pair twice and four ones.
+    // |a + b + c + d|^2 is the sum of four ones and twice the cosine of each pair.
     const auto squares = windows.pow(2).sum(2).sum(1);
     return (windows.sum(1).pow(2).sum(1) - squares) / 12;
 }

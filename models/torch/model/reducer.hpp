@@ -11,9 +11,9 @@ namespace mpm::models {
 
 struct ReducerSettings {
     std::string method = "mpm";     ///< mpm, tome, algm or none
-    std::vector<int64_t> schedule;  ///< of mpm: 0-based blocks to merge before, rising; {} keeps all tokens
+    std::vector<int64_t> schedule;  ///< mpm: merges before these blocks (from 0, rising); {}: none
     int64_t edges = 13;             ///< tome: tokens removed in each block
-    double threshold = 0.88;        ///< of algm: mean similarity from which a window merges whole
+    double threshold = 0.88;        ///< algm: mean similarity from which a window merges whole
 
     /// Whether any block reduces tokens. Throws for an unknown method.
     bool reduces() const;
@@ -28,15 +28,16 @@ struct MergeTrace {
     std::vector<int64_t> tokens;  ///< image tokens entering each block
 };
 
-/// Cluster of each row of tokens [N, D], int64 [N]: mutual nearest neighbours by cosine become a cluster, ids
-/// by a left-to-right scan over representatives.
+/// The cluster of each row of tokens [N, D], as int64 [N]: mutual nearest neighbours by cosine form a
+/// cluster. A left-to-right scan over the representatives gives the ids.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
-/// ToMe: rows at even positions (special tokens counted) look for the most similar row at an odd position,
-/// the `edges` best pairs merge. Even rows that stay come first, then the odd rows, as in ToMe.
+/// ToMe: each row at an even position (special tokens count) finds the most similar row at an odd position;
+/// the `edges` best pairs merge. The result has ToMe's order: even rows that stay, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// ALGM's second step: the same pairs, as many as reach mean + deviation / block number (from 1).
+/// ALGM's second step: as in ToMe, but every pair merges that reaches mean + `deviations` * deviation. ALGM's
+/// `deviations` is 1 / block number (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
 /// ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least `threshold` merge whole,

@@ -75,13 +75,13 @@ static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     options.classes = wholeAt(json, "classes");
     options.decoder = json.at("decoder");
     options.decoderDepth = wholeAt(json, "decoder_depth");
-    const Normalisation usual;  // of files written before these keys existed
+    const Normalisation usual;  // for files written before these keys existed
     options.normalisation.mean = json.value("mean", usual.mean);
     options.normalisation.deviation = json.value("std", usual.deviation);
     return options;
 }
 
-/// Limits far above any real model, low enough that no product of sizes overflows 64 bits.
+/// These limits are far above any real model, and low enough that no product of sizes overflows 64 bits.
 static void checkSizes(const SegmenterOptions& options) {
     const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
         demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
@@ -152,7 +152,8 @@ void SegmenterImpl::setSharing(std::shared_ptr<Sharing> sharing) {
     m_sharing = std::move(sharing);
 }
 
-/// Class scores of each patch: encoder and decoder compute the shared tokens, the scores are copied.
+/// Class scores of each patch: encoder and decoder compute each token once; patches that share a token copy
+/// the token's scores.
 torch::Tensor SegmenterImpl::sharedScores(const torch::Tensor& images) {
     const auto& vit = m_options.vit;
     const auto logits = [&] {

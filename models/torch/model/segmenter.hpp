@@ -1,4 +1,4 @@
-// Segmenter: a vision transformer and a mask decoder.
+// Segmenter: a vision transformer and a decoder for masks or boxes.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct VitOptions {
     int64_t height = 352, width = 480;  ///< of the image, multiples of patch
     int64_t patch = 16;
     int64_t dim = 192, depth = 12, heads = 3;
-    bool distilled = false;  ///< a distillation token behind the class token
-    double dropPath = 0.0;   ///< of the last block; rises linearly from 0 at the first
+    bool distilled = false;  ///< a distillation token after the class token
+    double dropPath = 0.0;   ///< of the last block; rises linearly from 0 in the first block
 
     int64_t gridHeight() const { return height / patch; }
     int64_t gridWidth() const { return width / patch; }
@@ -50,7 +50,8 @@ struct SharedTokens;
 class VitAttentionImpl : public torch::nn::Module {
 public:
     VitAttentionImpl(int64_t dim, int64_t heads);
-    /// `keyBias` [N] joins the logits of each key; `keys` takes their mean over heads, [B, N, head].
+    /// `keyBias` [N] is added to the logits of each key; `keys` receives the mean of the keys over heads, [B,
+    /// N, head].
     torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& keyBias = {},
                           torch::Tensor* keys = nullptr);
 
@@ -107,12 +108,12 @@ public:
     /// restored.
     torch::Tensor forward(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
-    /// Tokens [B, special + K, D], not restored: superpatches that share have the token of their half-size
-    /// image, with the mean of their positions. Not with a reducer.
+    /// Tokens [B, special + K, D], not restored: a superpatch that shares has the token of its half-size
+    /// image, with the mean of its positions. Throws if the encoder has a reducer.
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// The trace of each image of the last forward that merged outside of training.
+    /// A trace for each image of the last forward outside of training; empty if that forward did not merge.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -136,11 +137,11 @@ private:
 };
 TORCH_MODULE(VisionTransformer);
 
-/// Stochastic depth uses a random generator of the calling thread, so that parts of a batch can run in
-/// parallel and give the same result in every run.
+/// Seeds stochastic depth on the calling thread. Each thread has its own random generator, so that parts of a
+/// batch can run in parallel and give the same result in every run.
 void seedDropPath(uint64_t seed);
 
-/// Position embedding [1, special + h*w, D] to another grid: bilinear over the grid, special rows kept.
+/// Resizes a position embedding [1, special + h*w, D] to another grid, bilinearly; special rows stay.
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,
                               int64_t fromWidth, int64_t toHeight, int64_t toWidth);
 
@@ -172,8 +173,8 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
-/// A box at each patch: tokens [B, K, D] -> [B, K, classes + 4], logits of the classes, the place of the
-/// centre from that of the patch, and the logarithm of the size, both in patches.
+/// Finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4], with the logits of the classes, the
+/// offset of the box's centre from the patch's centre, and the logarithm of the box's size, both in patches.
 class BoxDecoderImpl : public DecoderImpl {
 public:
     BoxDecoderImpl(int64_t classes, int64_t encoderDim);
@@ -182,7 +183,7 @@ public:
     torch::nn::Linear hidden{nullptr}, scores{nullptr}, centres{nullptr}, sizes{nullptr};
 };
 
-/// Mean and deviation of images: RGB, values of 0..1.
+/// Mean and deviation of RGB images with values from 0 to 1.
 struct Normalisation {
     std::array<double, 3> mean{0.5, 0.5, 0.5}, deviation{0.5, 0.5, 0.5};
 
@@ -190,7 +191,7 @@ struct Normalisation {
         return mean == other.mean && deviation == other.deviation;
     }
 
-    /// vit (0.5 throughout) or deit (those of ImageNet), as Segmenter names them.
+    /// vit (0.5 for all) or deit (ImageNet's values); the names are Segmenter's.
     static Normalisation named(const std::string& name);
 };
 
@@ -226,11 +227,11 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// Of a detector. Outside of training, the scores are peaks().
+    /// For a detector. Outside of training, the scores are peaks().
     Boxes boxes(const torch::Tensor& images);
 
-    /// From now on, the superpatches with the highest scores of the policy share. Not a parameter of the
-    /// model; nullptr: none share.
+    /// From now on, the superpatches with the policy's highest scores share; nullptr: none share. The policy
+    /// is not a part of the model's parameters.
     void setSharing(std::shared_ptr<Sharing> sharing);
     /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none
     /// share.
@@ -249,11 +250,11 @@ private:
 };
 TORCH_MODULE(Segmenter);
 
-/// Bilinear, to any size.
+/// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// Scores [B, rows * columns, classes] from which kPeak times the distance to the largest of the 3x3 patches
-/// around is subtracted: of neighbours that find the same object, the best one keeps its score.
+/// From each score of [B, rows * columns, classes], subtracts kPeak times the distance to the largest score
+/// of the 3x3 patches around it: of neighbours that find the same object, the best keeps its score.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
 constexpr double kPeak = 10;
 
@@ -263,13 +264,14 @@ torch::Tensor patchCentres(int64_t rows, int64_t columns);
 /// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
-/// Truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
+/// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
 /// attention: query and key agree (tokens attend to similar and near tokens), value and projection oppose the
-/// residual. Small data sets gain most from the latter ("Mimetic initialization", Trockman and Kolter 2023).
+/// residual. Value and projection help small data sets most ("Mimetic initialization", Trockman and Kolter
+/// 2023).
 void initialise(Segmenter& model);
 
-/// Patch filters from the principal components of the images' patches, softly whitened: unlike random
-/// filters, the projection keeps the important components from the start. Images are CV_8UC3 BGR.
+/// Sets patch filters to the principal components of the images' patches, softly whitened: unlike random
+/// filters, they keep the important components from the start. Images are CV_8UC3 BGR.
 void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

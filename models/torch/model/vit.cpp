@@ -118,7 +118,7 @@ bool TokenTaps::wants(int64_t block) const {
     return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-/// An image between two blocks.
+/// The state of an image between two blocks.
 struct VisionTransformerImpl::Reduced {
     torch::Tensor x;      ///< [1, special + M, D]
     torch::Tensor sizes;  ///< [M], number of the image's tokens in each row

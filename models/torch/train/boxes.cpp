@@ -9,13 +9,13 @@
 namespace mpm::models {
 namespace {
 
-constexpr double kDistance = 5, kOverlap = 2;  // the weights of a box beside those of its score
+constexpr double kDistance = 5, kOverlap = 2;  // loss weights of a box; a score has weight 1
 constexpr double kSpread = 0.12;               // of an object's heat, as a share of its size
-constexpr double kLeastSpread = 0.3;           // in patches
-constexpr double kLeastHeat = 0.01;            // less is none
+constexpr double kLeastSpread = 0.3;           // lower limit of the spread, in patches
+constexpr double kLeastHeat = 0.01;            // less counts as 0
 constexpr float kLeastScore = 0.01f;
 
-/// Corners of centre, width and height.
+/// Converts centre, width and height to corners.
 torch::Tensor corners(const torch::Tensor& boxes) {
     const auto centre = boxes.slice(-1, 0, 2), half = boxes.slice(-1, 2) / 2;
     return torch::cat({centre - half, centre + half}, -1);
@@ -37,7 +37,8 @@ torch::Tensor overlaps(const torch::Tensor& a, const torch::Tensor& b) {
     return both / either.clamp_min(1e-9) - (hull - either) / hull.clamp_min(1e-9);
 }
 
-/// Focal loss: truth is 1 at the centre of an object, and less than 1 at patches that matter less as errors.
+/// Focal loss. `truth` is 1 at the centre of an object; elsewhere, the larger `truth` is, the less a wrong
+/// score costs.
 torch::Tensor focal(const torch::Tensor& logits, const torch::Tensor& truth) {
     const auto right = torch::sigmoid(logits);
     const auto hit = (1 - right).square() * torch::log_sigmoid(logits);
@@ -76,7 +77,7 @@ torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     return ((centres > box.slice(2, 0, 2) - .5 / grid) & (centres < box.slice(2, 2) + .5 / grid)).all(2);
 }
 
-/// [objects, patches]: 1 at the patch of the object's centre, less at patches around it, 0 far from it.
+/// [objects, patches]: 1 at the patch with the object's centre, less at patches around it, 0 far away.
 torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     const auto size = torch::tensor({double(grid.width), double(grid.height)}, torch::kFloat32);
     const auto home =
@@ -87,8 +88,7 @@ torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     return heat.masked_fill(heat < kLeastHeat, 0);
 }
 
-/// The share of each patch in learning each object's box: a patch learns the box of the object that is
-/// hottest there.
+/// How much each patch learns from each object's box: a patch learns only the box of its hottest object.
 torch::Tensor sharesOf(const torch::Tensor& heat) {
     const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
     const auto won = heat * hottest;
@@ -147,7 +147,7 @@ torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
         distance = distance + ((boxes - wanted).abs().sum(1) * share).sum();
         overlap = overlap + ((1 - overlaps(corners(boxes), corners(wanted))) * share).sum();
     }
-    weights.masked_fill_(targets == 1, 1);  // an object in front of ignored ones
+    weights.masked_fill_(targets == 1, 1);  // an object in front of ignored objects counts
     const auto scores = (focal(found.scores, targets) * weights).sum();
     return (scores + kDistance * distance + kOverlap * overlap) / (targets == 1).sum().clamp_min(1);
 }

@@ -1,4 +1,4 @@
-// What a detector learns from, and how good it is.
+// The loss and the score of a detector.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace mpm::models {
 
-/// The patch of an object's centre learns its score; patches around it cost less if they score too (focal
-/// loss with a bell around each object: Zhou et al. 2019). The patches of the bell learn the box (Liu et al.
-/// 2020), by distance and generalised overlap.
+/// The patch at an object's centre learns the object's score; for patches around it, a high score costs less
+/// (focal loss with a bell around each object: Zhou et al. 2019). The patches of the bell learn the box (Liu
+/// et al. 2020), by distance and generalised overlap.
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
                       const std::vector<std::vector<BoxImage::Object>>& objects, cv::Size size);
 
-/// COCO's AP (0 to 1; NaN if no object counts), each image in the model's size.
+/// COCO's AP (0 to 1; NaN if no object counts), with each image stretched to the model's size.
 double averagePrecision(Segmenter& model, const std::vector<BoxImage>& images);
 
 }  // namespace mpm::models

@@ -60,7 +60,7 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Called before a model of these sizes is made, which could take far more memory than the file has bytes.
+/// Checks the sizes before a model is made: such a model could take far more memory than the file has bytes.
 void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);

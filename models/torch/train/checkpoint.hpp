@@ -10,16 +10,16 @@
 
 namespace mpm::models {
 
-/// Written atomically: after a kill or a power cut the old file or the new one is there.
+/// Writes atomically: after a kill or a power failure, the old or the new file is there.
 void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
                     const Progress& progress);
 
-/// Throws FileError if the file is no checkpoint, or is of another model.
+/// Throws FileError if the file is not a checkpoint, or belongs to another model.
 Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser);
 
-/// The running mean of a checkpoint, or the weights of a file saved with saveModel.
+/// Loads the running mean of a checkpoint, or the weights of a file of saveModel().
 Segmenter loadModel(const std::string& path);
-/// The mean of the weights of several such files of the same variant.
+/// Loads the mean of the weights of several such files of the same variant.
 Segmenter loadMean(const std::vector<std::string>& paths);
 void saveModel(const std::string& path, Segmenter& model);
 

@@ -23,7 +23,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::uint64_t kLongest = std::uint64_t{1} << 30;  // ten million steps
+constexpr std::uint64_t kLongest = std::uint64_t{1} << 30;  // enough for ten million steps
 constexpr const char* kHeader = "step,images,rate,loss,miou,seconds";
 
 double numberFrom(const std::string& cell) {

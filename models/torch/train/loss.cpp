@@ -58,12 +58,12 @@ torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t 
 }
 
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares) {
-    constexpr double kTemperature = 0.05;  // of cosines: low, since only the nearest counts
+    constexpr double kTemperature = 0.05;  // of cosines: low, because only the nearest token counts
     const auto known = (shares.sum(1) > 0).nonzero().squeeze(1);
     if (known.numel() < 2) return tokens.sum() * 0;
     const auto rows = tokens.index_select(0, known), unit = rows / rows.norm(2, 1, true).clamp_min(1e-12);
     const auto some = shares.index_select(0, known), shown = some / some.sum(1, true);
-    const auto agreement = 1 - 0.5 * torch::cdist(shown, shown, 1.0);  // of pixels, shown in the same class
+    const auto agreement = 1 - 0.5 * torch::cdist(shown, shown, 1.0);  // share of pixels with the same class
     auto nearness = torch::matmul(unit, unit.t()) / kTemperature;
     const auto itself = torch::eye(nearness.size(0), nearness.options().dtype(torch::kBool));
     nearness = nearness.masked_fill(itself, -std::numeric_limits<float>::infinity());

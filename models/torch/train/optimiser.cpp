@@ -18,7 +18,7 @@ static bool decays(const std::string& name, const torch::Tensor& weight) {
     return true;
 }
 
-/// Matrices that map tokens to tokens; embeddings do not.
+/// Whether a weight is a matrix that maps tokens to tokens, unlike embeddings.
 static bool isHidden(const std::string& name, const torch::Tensor& weight) {
     if (weight.dim() != 2) return false;
     return name.find(".blocks.") != std::string::npos || name.find("proj_") != std::string::npos;
@@ -55,7 +55,7 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix) {
     const bool tall = matrix.size(0) > matrix.size(1);
     auto x = (tall ? matrix.t() : matrix).contiguous();
     x = (x / (x.norm() + 1e-12)).to(ComputeType::current());
-    for (int i = 0; i < 5; ++i) {  // the quintic that raises small singular values fastest and stays bounded
+    for (int i = 0; i < 5; ++i) {  // this quintic raises small singular values fastest and stays bounded
         const auto square = torch::mm(x, x.t());
         const auto polynomial = square * -4.7750 + torch::mm(square, square) * 2.0315;
         x = x * 3.4445 + torch::mm(polynomial, x);
@@ -77,7 +77,7 @@ void Optimiser::stepMatrices(double share) {
             std::vector<torch::Tensor> steps;
             for (const auto& piece : (weight.grad() + momentum * kMomentum).chunk(pieces))
                 steps.push_back(orthogonalise(piece));
-            // Steps have a root mean square of 0.2, like those of AdamW.
+            // Gives a step a root mean square of 0.2, like AdamW's steps.
             const double scale =
                 0.2 * std::sqrt(static_cast<double>(std::max(weight.size(0) / pieces, weight.size(1))));
             weight.mul_(1 - rate * m_options.decay).add_(torch::cat(steps), -rate * scale);
@@ -196,7 +196,7 @@ void copyWeights(Segmenter& to, const Segmenter& from) {
     const auto source = from->named_parameters();
     for (auto& entry : to->named_parameters()) {
         if (from->options().decoder != to->options().decoder && entry.key().rfind("decoder.", 0) == 0)
-            continue;  // only the encoder is of the same kind
+            continue;  // decoders of different kinds: copies only the encoder
         const auto* weight = source.find(entry.key());
         TORCH_CHECK(weight, "the weights to start from lack ", entry.key());
         auto value = *weight;

@@ -14,26 +14,26 @@ namespace mpm::models {
 
 struct OptimiserOptions {
     double rate = 1e-3;        ///< of AdamW
-    double matrixRate = 2e-3;  ///< of Muon for the matrices inside blocks; 0: AdamW for them too
+    double matrixRate = 2e-3;  ///< of Muon, for the matrices inside blocks; 0: these use AdamW too
     double decay = 0.05;       ///< norms, biases, embeddings and tokens do not decay
     int workers = 2;
 };
 
-/// Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
-/// blocks, AdamW for all else. An orthogonal step moves all directions of a matrix equally, also the rare
-/// ones, so fewer steps are needed.
+/// Uses Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
+/// blocks, AdamW for all other weights. An orthogonal step moves all directions of a matrix equally, also the
+/// rare ones, so fewer steps are needed.
 class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
 
-    /// A step at `share` of the rates, from the gradients of the weights.
+    /// Makes a step at `share` of the learning rates, from the gradients of the weights.
     void step(double share);
     void zeroGrad();
 
     /// State from earlier steps: "momentum0", ..., "adam.0.exp_avg", ...
     using State = std::map<std::string, torch::Tensor>;
     State state() const;
-    /// Throws FileError if the state is of another model.
+    /// Throws FileError if the state belongs to another model.
     void restore(const State& state);
 
 private:
@@ -49,18 +49,19 @@ private:
     std::vector<Matrix> m_matrices;
 };
 
-/// The nearest matrix with orthonormal rows (or columns), by Newton-Schulz iterations: singular values end
-/// between 0.7 and 1.2.
+/// Approximates the nearest matrix with orthonormal rows (or columns) by Newton-Schulz iterations: the
+/// singular values end between 0.7 and 1.2.
 torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 /// Share of the peak rate: a linear rise over `warmUp` steps, then a half cosine down to a hundredth as `way`
 /// goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
-/// Exponential mean of weights and running statistics; young means follow faster.
+/// Updates the exponential mean of weights and running statistics; in the first steps the mean follows
+/// faster.
 void updateMean(torch::nn::Module& mean, const torch::nn::Module& model, int64_t step, double decay);
 
-/// Positions are resized if the models' input sizes differ. A decoder of another kind is left as it is.
+/// Copies all weights. Resizes positions if the models' input sizes differ; skips a decoder of another kind.
 void copyWeights(Segmenter& to, const Segmenter& from);
 
 }  // namespace mpm::models

@@ -93,7 +93,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     TORCH_CHECK(
         m_source || (options.teacher.empty() && options.policy.empty() && options.neighbourBlocks.empty()),
         "a detector is trained without --teacher, --policy and --neighbours");
-    // Merged images differ in rows, and products of LibTorch 1.13 fail if two threads use new shapes at once.
+    // Merged images have different numbers of rows, and products of LibTorch 1.13 fail if two threads use new
+    // shapes at once.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
@@ -124,7 +125,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
-/// Weights see values of the mean and deviation that they were trained with.
+/// Weights expect images with the mean and deviation that they were trained with.
 void Trainer::checkNormalisation(const std::string& file, const Normalisation& trained) const {
     TORCH_CHECK(trained == m_options.model.normalisation, file,
                 " was trained with another normalisation than the model; name it with --normalisation");
@@ -153,7 +154,7 @@ void Trainer::loadPolicyOf() {
     m_mean->setSharing(sharing);
 }
 
-/// The mean over images and blocks. A merged row counts with the classes of the merged patches.
+/// The mean loss over images and blocks. A merged row has the mean classes of the merged patches.
 torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                     const torch::Tensor& masks) const {
     const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));
@@ -192,9 +193,9 @@ torch::Tensor Trainer::boxLossAt(int64_t batchNumber) {
     return boxLoss(m_model->boxes(batch.images.to(m_device)), batch.objects, size);
 }
 
-/// Forward and backward of a part of a step on the calling thread; returns the part's loss.
+/// Runs forward and backward of a part of a step on the calling thread; returns the part's loss.
 double Trainer::runPart(int64_t number, int part) {
-    if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no thread pool below them
+    if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no further threads
     const ComputeType compute(m_computeType);
     const int64_t batchNumber = number * m_options.parts + part;
     seedDropPath(mixSeed(m_options.data.seed, static_cast<uint64_t>(batchNumber)));
@@ -203,8 +204,8 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Parts run in rounds of `workers`. Two gradients give the same sum in either order, three need not: with
-/// three or more workers two runs differ in the last bits.
+/// Runs the parts in rounds of `workers`. Two gradients give the same sum in either order, but three may not:
+/// with three or more workers two runs differ in the last bits.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
@@ -242,7 +243,7 @@ double Trainer::step() {
     updateMean(*m_mean, *m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
-    // A forward takes about a third of forward and backward.
+    // A forward takes about a third of the time of forward and backward.
     const double images = static_cast<double>(m_options.parts) * static_cast<double>(m_options.data.batch);
     m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(validationSize()));
     return loss;
@@ -257,7 +258,7 @@ void Trainer::validate(CurveRow& row) {
     row.miou = m_source ? evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou()
                         : averagePrecision(m_mean, m_data.validationBoxes);
     m_plan.validated(watch.seconds());
-    if (!(row.miou > m_progress.best)) return;  // also false for NaN: no label to measure by
+    if (!(row.miou > m_progress.best)) return;  // also false for NaN, if there is no label
     m_progress.best = row.miou;
     saveModel(path("best.pt"), m_mean);
 }

@@ -17,7 +17,7 @@ namespace mpm::models {
 struct CurveRow {
     int64_t step = 0, images = 0;
     double rate = 0, loss = 0;
-    double miou = std::numeric_limits<double>::quiet_NaN();  ///< of a detector AP; NaN if not measured
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< AP of a detector; NaN if not measured
     double seconds = 0;
 };
 
@@ -29,7 +29,7 @@ public:
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Loss and the measure of the validation split over the images seen, side by side.
+    /// Draws the loss and the measure on the validation split over the images seen, side by side.
     void draw(const std::string& pngPath, const std::string& measure) const;
 
 private:
@@ -39,11 +39,11 @@ private:
 
 class TimePlan {
 public:
-    /// `seconds`: of the whole run; 0: without limit.
+    /// `seconds`: limit of the whole run; 0: none.
     explicit TimePlan(double seconds) : m_seconds(seconds) {}
 
     bool limited() const { return m_seconds > 0; }
-    /// Before a validation was measured: the expected time of a forward of its images.
+    /// Sets the expected time of a validation, a forward of its images, until a validation has been measured.
     void expectValidation(double seconds) {
         if (!m_measured) m_validation = seconds;
     }
@@ -51,10 +51,10 @@ public:
         m_measured = true;
         m_validation = seconds;
     }
-    /// The share of the steps' time that has passed, 0 to 1 and beyond. Half of the run is for steps in any
-    /// case.
+    /// The share of the time for steps that has passed, 0 to 1 and beyond. At least half of the run is for
+    /// steps.
     double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
-    /// Until the end of the run.
+    /// Seconds until the end of the run.
     double left(double passed) const { return std::max(0.0, m_seconds - passed); }
 
 private:
@@ -62,7 +62,7 @@ private:
     bool m_measured = false;
 };
 
-/// "1:02:03"; 0:00:00 for less than nothing.
+/// "1:02:03"; 0:00:00 for a negative time.
 inline std::string clockText(double seconds) {
     const long whole = seconds > 0 ? static_cast<long>(std::min(seconds, 1e9)) : 0;
     char text[32];
@@ -76,21 +76,21 @@ struct TrainOptions {
     std::string out;  ///< folder of checkpoint, curve and best weights
     int64_t steps = 3000;
     int64_t warmUp = 200;
-    double minutes = 0;       ///< the run ends then, and the rate follows time instead of steps; 0: steps
+    double minutes = 0;       ///< limit of the run; the rate then follows time instead of steps; 0: none
     std::string from;         ///< weights to start from; empty: none
-    std::string teacher;      ///< weights of any variant, whose classes are learned too; empty: none
-    double teacherShare = 1;  ///< of that beside the labels
-    std::vector<int64_t> neighbourBlocks;  ///< whose tokens learn to be nearest to tokens of the same classes
-    double neighbourShare = 0.3;           ///< of that beside the labels
-    std::string policy;                    ///< file of the policy by which tokens are shared; empty: none
+    std::string teacher;      ///< weights of a model of any variant, to learn its classes too; empty: none
+    double teacherShare = 1;  ///< weight of the teacher's loss; the labels have weight 1
+    std::vector<int64_t> neighbourBlocks;  ///< their tokens learn to be nearest to tokens of the same classes
+    double neighbourShare = 0.3;           ///< weight of this loss; the labels have weight 1
+    std::string policy;                    ///< file of the policy for token sharing; empty: none
     int64_t shared = 0;  ///< superpatches of an image of the model's size that share, in validation too
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights
     double classPower = 0.5;   ///< 0 weighs all classes alike
     double classLimit = 6.0;
-    double overlap = 0.5;         ///< share of the Lovasz loss beside cross entropy
-    int parts = 2;                ///< batches a step, their gradients averaged
+    double overlap = 0.5;         ///< weight of the Lovasz loss; cross entropy has weight 1
+    int parts = 2;                ///< batches in a step; their gradients are averaged
     int workers = 2;              ///< parts that run in parallel
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
@@ -102,12 +102,11 @@ struct TrainOptions {
 struct TrainData {
     std::vector<pipeline::Sample> train, validation;
     int ignored = 255;
-    std::vector<BoxImage> boxes{}, validationBoxes{};  ///< of a detector, in place of the samples
+    std::vector<BoxImage> boxes{}, validationBoxes{};  ///< for a detector, instead of the samples
 };
 
-/// Trains, or continues from OUT/checkpoint.pt if it exists. Leaves checkpoint.pt, best.pt (the running
-/// mean with the highest validation mIoU or AP), curve.csv and curve.png in OUT. Returns the rows of the
-/// curve.
+/// Trains, or continues from OUT/checkpoint.pt if it exists. Writes checkpoint.pt, best.pt (the running mean
+/// with the highest validation mIoU or AP), curve.csv and curve.png to OUT. Returns the rows of the curve.
 std::vector<CurveRow> train(const TrainOptions& options, const TrainData& data);
 
 }  // namespace mpm::models
