@@ -6,16 +6,16 @@
 
 namespace mpm::pipeline {
 
-/// The smallest step (1, 2 or 5 times a power of ten) that divides `range` into at most about `parts` parts.
+/// Returns the least step (1, 2 or 5 times a power of ten) that divides `range` into about `parts` or fewer.
 double roundStep(double range, int parts);
 
 /// Multiples of `step` from `from` to `to`.
 std::vector<double> ticksBetween(double from, double to, double step);
 
-/// A tick with as many digits as the step needs.
+/// Writes a tick with as many digits as the step needs.
 std::string tickText(double tick, double step);
 
-/// The step for hours of the day, and such a tick as "06:30".
+/// Step for hours of the day, and text of a tick, such as "06:30".
 double hourStep(double range);
 std::string hourText(double hours);
 

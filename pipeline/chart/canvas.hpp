@@ -60,7 +60,7 @@ private:
     double m_scale;
 };
 
-/// Width that a text of this size takes, near enough for laying out.
+/// Returns the width of a text of this size, accurate enough for layout.
 double textWidth(const std::string& text, double size);
 
 }  // namespace mpm::pipeline

@@ -76,7 +76,7 @@ struct Range {
     }
 };
 
-/// A panel within a rectangle.
+/// Draws a panel within a rectangle.
 class PanelDrawing {
 public:
     PanelDrawing(Canvas& canvas, const PlotPanel& panel, const Colours& colours, const cv::Rect2d& area)
@@ -114,7 +114,7 @@ private:
         const bool bars = !m_panel.categories.empty();
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // If only the widening reaches below zero, the axis starts at zero.
+            // The axis includes zero; with `fromZero`, it starts there.
             range.low = bars ? std::min(0.0, range.low) : 0;
             range.high = std::max(0.0, range.high);
         }
@@ -190,7 +190,7 @@ private:
         }
     }
 
-    /// In a free place beside the point; left out if there is none.
+    /// Writes a label in a free place next to the point; leaves the label out if there is none.
     void label(const PlotPoint& point, const Ink& ink) {
         const cv::Point2d at = place(point);
         const double width = textWidth(point.label, kLabel), height = kLabel;

@@ -26,7 +26,7 @@ struct Plot {
           x(left, right, rectangle.x, rectangle.br().x),
           y(bottom, top, rectangle.br().y, rectangle.y) {}
 
-    /// In 16ths of a pixel, for OpenCV's `shift`.
+    /// Returns pixels times 16, for OpenCV's `shift` of 4.
     cv::Point fine(const cv::Point2d& value) const {
         return {int(std::lround(16 * x.pixel(value.x))), int(std::lround(16 * y.pixel(value.y)))};
     }
@@ -87,7 +87,7 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
     return values;
 }
 
-/// Entries from right to left along the line of the title: a stroke of the colour and the name.
+/// Draws entries right to left along the title's line: a stroke or patch of the colour, and the name.
 class Key {
 public:
     Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}
@@ -154,7 +154,8 @@ std::string summaryText(const DayNightSummary& s, const std::string& counted) {
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
-/// The tokens' axis begins a little below the lowest value: from zero, the curves would be flat.
+/// Returns the range of the tokens' axis, from a little below the least value: from zero, curves would be
+/// flat.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;
     for (const TimelinePoint& point : points)

@@ -1,4 +1,4 @@
-// Tokens over time, day and night as bands, as an image, for reports and the demo.
+// Draws tokens over time as an image, with day and night as bands, for reports and the demo.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ struct TimelinePoint {
 struct TimelineStyle {
     cv::Size size{1280, 560};
     std::string title = "Tokens over time";
-    std::string origin;               ///< beside the title: model, source and date
+    std::string origin;               ///< next to the title: model, source and date
     std::string unit = "s";           ///< "h" writes hours of the day as 06:00
     int tokensIn = 0;                 ///< image tokens before merging: the top of the axis
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
     std::string counted = "tokens kept";
 };
 
-/// points: rising in time. An empty list gives an empty plot with a note.
+/// points: in order of time. An empty list gives an empty plot with a note.
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style = {});
 
 /// Mean and standard deviation of the last stage's tokens, by day and by night.
@@ -33,12 +33,12 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< points
 
-    /// The difference in tokens by night, in percent of the day's; 0 if day or night has no point.
+    /// Night minus day, in percent of the day's tokens; 0 if day or night has no point.
     double difference() const { return days > 0 && nights > 0 ? 100 * (nightMean - dayMean) / dayMean : 0; }
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);
 
-/// The same, frame by frame.
+/// Computes the summary frame by frame.
 class DayNightSums {
 public:
     void add(double tokens, bool night);

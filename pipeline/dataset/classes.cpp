@@ -45,7 +45,7 @@ static std::string textOf(const std::string& path) {
     }
 }
 
-/// Lists in lists take far more memory than text.
+/// Rejects lists in lists, which take far more memory than text.
 static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
     if (depth > 4)
         CV_Error(cv::Error::StsParseError, "a class file is a list of {\"name\", \"color\"}, not deeper");
@@ -62,7 +62,7 @@ Classes classesFrom(const std::string& text, const std::string& path, bool colou
         CV_Error(cv::Error::StsParseError,
                  "class file " + path + " must be a JSON list of {\"name\", \"color\"}, one or more");
     }
-    const bool plain = !colours && list[0].is_string();  // names alone
+    const bool plain = !colours && list[0].is_string();  // only names
     Classes classes;
     for (const auto& entry : list) {
         const std::string where = "class file " + path + ", entry " + std::to_string(classes.names.size());

@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 struct Classes {
     std::vector<std::string> names;  ///< by id
     std::vector<cv::Vec3b> palette;  ///< RGB by id
-    int ignored = 255;               ///< label that takes no part in any measure
+    int ignored = 255;               ///< label that counts in no measure
 
     int count() const { return static_cast<int>(names.size()); }
 };
@@ -20,16 +20,16 @@ struct Classes {
 /// The 11 classes of CamVid in the order of SegNet's tutorial; id 11 is unlabelled.
 Classes camvidClasses();
 
-/// A JSON list of {"name": text, "color": [r, g, b]}, the ids in this order.
-/// @param colours if false, the list may hold names alone, and then there is no palette
+/// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids.
+/// @param colours if false, the list may have only names, and then there is no palette
 Classes readClasses(const std::string& path, bool colours = true);
 
-/// The classes in a file's text; errors name `path`.
+/// Reads the classes from a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
-/// camvid, ade20k, cityscapes or pascal-context, also as Segmenter spells them ("pascal_context"). Pascal
-/// Context, which has no colours, takes the first colours of ADE20K. `count`: of a model's classes;
-/// 59 gives Pascal Context without the background. Empty for another name.
+/// Returns the classes of camvid, ade20k, cityscapes or pascal-context, also in Segmenter's spelling
+/// ("pascal_context"). Pascal Context has no colours and uses the first colours of ADE20K. `count`: number of
+/// a model's classes; 59 gives Pascal Context without the background. Returns nothing for another name.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 
 /// Lines of red, green, blue, name.

@@ -27,7 +27,7 @@ constexpr int kLongestSide = 65535;            // of an image whose masks are re
     CV_Error(cv::Error::StsParseError, message);
 }
 
-/// Reads a file entry by entry, so that the memory of one is enough.
+/// Parses a file entry by entry, so that only a single entry is in memory as JSON.
 template <class Take>
 class EntryReader {
 public:
@@ -167,7 +167,7 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-/// @param runs of all masks of the file so far: a short polygon may have millions
+/// @param runs number of runs of all masks so far: a short polygon may have millions
 RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
         if (!mask.is_object() && !mask.is_array())

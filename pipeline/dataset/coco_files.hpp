@@ -1,4 +1,4 @@
-// Files in COCO's formats: annotations of a data set, and detections.
+// Reads files in COCO's formats: annotations of a data set, and detections.
 #pragma once
 
 #include <map>
@@ -10,11 +10,10 @@
 namespace mpm::pipeline {
 
 struct CocoImage {
-    std::string file;  ///< as the file names it; may be empty
+    std::string file;  ///< name in the annotations; may be empty
     cv::Size size;
 
-    /// The image's path in the folder `root`.
-    /// @throws cv::Exception if `file` is empty or leads out of the folder
+    /// Returns the image's path in the folder `root`.
     std::string pathBelow(const std::string& root) const;
 };
 
@@ -28,14 +27,14 @@ struct CocoTruth {
     std::vector<int64_t> categoryIds() const;
 };
 
-/// @param masks the objects' masks are read too; else only their boxes
+/// @param masks whether to read the objects' masks instead of their boxes
 /// @throws cv::Exception that names the file, the entry and the fault
 CocoTruth readCocoTruth(const std::string& path, bool masks);
 
-/// A file of detections: a list of image_id, category_id, score and bbox or segmentation. Those of images
-/// that `truth` does not list are left out. As in COCO's code, the first entry decides whether a detection's
-/// area is that of its box or of its mask.
-/// @param leftOut the number of detections of images that are not listed
+/// Reads a file of detections: a list of image_id, category_id, score and bbox or segmentation. Detections of
+/// images that `truth` does not list are left out. As in COCO's code, the first entry decides whether the
+/// area of detections is of their boxes or of their masks.
+/// @param leftOut gets the number of detections of images that are not listed
 /// @throws cv::Exception that names the file, the entry and the fault
 std::vector<CocoObject> readCocoResults(const std::string& path, const CocoTruth& truth, bool masks,
                                         size_t& leftOut);

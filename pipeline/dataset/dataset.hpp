@@ -18,10 +18,10 @@ struct Sample {
 
 class FolderDataset {
 public:
-    /// Lists the split and throws cv::Exception if a folder is missing, empty, or an image has no labels.
+    /// Lists the split. Throws cv::Exception if a folder is missing or empty, or an image has no labels.
     FolderDataset(const std::string& root, const std::string& split, Classes classes);
 
-    /// Classes of ROOT/classes.json, 255 being ignored.
+    /// Reads the classes from ROOT/classes.json; id 255 is ignored.
     static FolderDataset withClassFile(const std::string& root, const std::string& split);
 
     size_t size() const { return m_entries.size(); }
@@ -32,7 +32,7 @@ public:
 
     /// Reads a pair; throws cv::Exception if it is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
-    /// Without the image, whose size they may not have.
+    /// Reads labels without the image; their sizes are not compared.
     cv::Mat labelsAt(size_t index) const;
 
 private:
@@ -43,7 +43,7 @@ private:
     std::vector<Entry> m_entries;
 };
 
-/// As readImage(); throws cv::Exception that names the path.
+/// Like readImage(), but throws cv::Exception that names the path.
 cv::Mat imageAt(const std::string& path, int flags);
 
 /// Throws cv::Exception that names the path if a label (CV_8U or CV_16U) is neither a class nor ignored.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostListBytes = 64 << 20;
 
-/// Cityscapes' labelIds -> the 19 ids that are trained and measured; all others are ignored.
+/// The 19 of Cityscapes' labelIds that are trained and measured; all others are ignored.
 const std::array<int, 19> kCityscapesIds = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
                                             23, 24, 25, 26, 27, 28, 31, 32, 33};
 const std::vector<std::string> kCityscapesNames = {
@@ -26,7 +26,7 @@ const std::vector<std::string> kCityscapesNames = {
     "traffic sign", "vegetation", "terrain",  "sky",        "person", "rider", "car",
     "truck",        "bus",        "train",    "motorcycle", "bicycle"};
 
-/// Files under `folder`, at any depth, whose names end so; by name.
+/// Returns the files in `folder`, at any depth, whose names end with `ending`, sorted.
 std::vector<fs::path> filesEnding(const fs::path& folder, const std::string& ending) {
     std::error_code error;
     if (!fs::is_directory(folder, error))
@@ -101,7 +101,7 @@ LabelledSet::LabelledSet(Layout layout, const std::string& root, const std::stri
             listCityscapes(root, split);
             break;
         case Layout::PascalContext:
-            // 59 classes: the background is none of them.
+            // The 59 classes do not include the background.
             m_zeroIsNothing = modelClasses == 59;
             m_classes = m_zeroIsNothing ? 59 : 60;
             listPascalContext(root, split);
@@ -115,7 +115,7 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     m_classes = classes.count();
     m_ignored = classes.ignored;
     m_names = classes.names;
-    // Lists and pairs; reading and checking is the same for all layouts.
+    // Lists and pairs files; reading and checking is the same for all layouts.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
         m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});

@@ -1,4 +1,4 @@
-// Data sets as their authors publish them, for measuring: images with labels in a single numbering.
+// Reads data sets as published by their authors, for measuring: images with labels in a single numbering.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 enum class Layout { CamVid, Ade20k, Cityscapes, PascalContext, Folder };
 
-/// camvid, ade20k, cityscapes, pascal-context, folder; throws cv::Exception on another name.
+/// Names: camvid, ade20k, cityscapes, pascal-context, folder. Throws cv::Exception on another name.
 Layout layoutFrom(const std::string& name);
 
 /// Sizes of mmsegmentation's single-scale protocol.
@@ -22,8 +22,8 @@ LayoutProtocol protocolOf(Layout layout);
 
 class LabelledSet {
 public:
-    /// Lists a split; `modelClasses` decides if a layout has several numberings (Pascal Context with 59 or
-    /// 60 classes). Throws cv::Exception if nothing is there.
+    /// Lists a split; `modelClasses` decides if a layout has several numberings (Pascal Context with 59 or 60
+    /// classes). Throws cv::Exception if there are no images.
     LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
 
     size_t size() const { return m_entries.size(); }

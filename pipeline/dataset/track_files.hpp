@@ -1,4 +1,4 @@
-// Tracks in MOTChallenge's text format: frame, identity, left, top, width, height, confidence, ...
+// Reads tracks in MOTChallenge's text format: frame, identity, left, top, width, height, confidence, ...
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 namespace mpm::pipeline {
 
 struct TrackFile {
-    TrackFrames frames;  ///< from 1
-    int last = 0;        ///< the last frame that the file names
+    TrackFrames frames;  ///< by number, from 1
+    int last = 0;        ///< the last frame in the file
 };
 
-/// @param truth lines of confidence 0 are left out, as MOTChallenge defines them
+/// @param truth if true, lines of confidence 0 are left out, as MOTChallenge defines
 /// @throws cv::Exception that names the file, the line and the fault
 TrackFile readTracks(const std::string& path, bool truth);
 

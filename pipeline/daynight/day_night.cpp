@@ -31,7 +31,7 @@ Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point
     std::tm local{};
     localtime_r(&seconds, &local);
     const int minute = local.tm_hour * 60 + local.tm_min;
-    // Works across midnight, too (day from 20:00 to 04:00 for a night shift).
+    // Also works across midnight (day from 20:00 to 04:00 for a night shift).
     const bool day = rule.dayFrom <= rule.nightFrom ? minute >= rule.dayFrom && minute < rule.nightFrom
                                                     : minute >= rule.dayFrom || minute < rule.nightFrom;
     return day ? Phase::Day : Phase::Night;
@@ -115,7 +115,7 @@ Phase DayNight::byLevel(double level, double low, double high, std::chrono::syst
         m_leaving = false;
         return m_phase;
     }
-    if (!m_leaving || time < m_since) {  // a clock set back starts the wait anew
+    if (!m_leaving || time < m_since) {  // a clock that is set back restarts the wait
         m_leaving = true;
         m_since = time;
     }
@@ -134,7 +134,7 @@ double radians(double degrees) {
 }  // namespace
 
 /// The low-precision solar coordinates of the Astronomical Almanac: days since noon of 2000-01-01 give the
-/// ecliptic longitude, that gives declination and right ascension, sidereal time gives the hour angle.
+/// ecliptic longitude, which gives declination and right ascension; sidereal time gives the hour angle.
 double sunElevation(std::chrono::system_clock::time_point time, double latitude, double longitude) {
     const double unixSeconds = std::chrono::duration<double>(time.time_since_epoch()).count();
     const double days = unixSeconds / 86400.0 + 2440587.5 - 2451545.0;

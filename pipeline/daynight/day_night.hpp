@@ -1,5 +1,5 @@
-// Day or night in front of the camera: by the image's luminance or colour, by the clock, by the sun, or set
-// by hand.
+// Decides whether it is day or night in front of the camera: by the image's luminance or colour, the clock,
+// the sun, or by hand.
 #pragma once
 
 #include <chrono>
@@ -10,25 +10,25 @@ namespace mpm::pipeline {
 
 enum class Phase { Day, Night };
 
-/// Median luminance of an image (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. The median, because lamps,
-/// headlights and a lit facade lift the mean of a night image to that of a dull day; most pixels
-/// stay dark.
+/// Returns the median luminance of an image (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. Not the mean:
+/// lamps, headlights and a lit facade raise the mean of a night image to the mean of a dull day, but most
+/// pixels stay dark.
 double luminance(const cv::Mat& image);
 
-/// Colour of an image, 0 grey to 1: distance of the largest from the smallest channel, in the most colourful
-/// tenth of the pixels the smallest distance. A camera that switches to infrared sends grey images.
+/// Returns the colourfulness of an image, 0 grey to 1: the difference between largest and smallest channel
+/// that a tenth of the pixels reach. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
     enum class By { Luminance, Schedule, Sun, Hand, Infrared } by = By::Luminance;
 
-    /// Luminance: night begins below `dark`, day above `bright`, if that lasts for `hold`, so that a passing
+    /// Luminance: night begins below `dark`, day above `bright`, if the change lasts for `hold`: a passing
     /// lorry or a lamp changes nothing.
     double dark = 0.185;
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// Infrared: the same with the saturation; the light of the lamp does not count.
+    /// Infrared: the same with the saturation; the lamp's light does not matter.
     double grey = 0.04;
     double coloured = 0.06;
 
@@ -46,29 +46,29 @@ struct DayNightRule {
 
 class DayNight {
 public:
-    /// Throws cv::Exception if a value makes no sense (dark above bright, hours or degrees out of range).
+    /// Throws cv::Exception if a value is invalid (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
-    /// The phase at `time`, given luminance and saturation of the image taken then. Times need not rise.
+    /// Returns the phase at `time` from luminance and saturation of the image taken then. Times may go back.
     Phase update(double luminance, std::chrono::system_clock::time_point time, double saturation = 1);
 
     Phase phase() const { return m_phase; }
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    /// Night below `low`, day above `high`, each held for a while.
+    /// Returns night below `low` and day above `high`, after the level has stayed there for `hold`.
     Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;
     Phase m_phase = Phase::Day;
     bool m_first = true;
-    bool m_leaving = false;  ///< past the other threshold since m_since, not yet for `hold`
+    bool m_leaving = false;  ///< past the other threshold since m_since, but not yet for `hold`
     std::chrono::system_clock::time_point m_since;
     int m_flips = 0;
 };
 
-/// Degrees above the horizon at a time and place (degrees north and east), good to about a quarter of a
-/// degree between 1950 and 2050; refraction is left out.
+/// Returns the sun's elevation in degrees at a time and place (degrees north and east), accurate to about a
+/// quarter of a degree between 1950 and 2050, without refraction.
 double sunElevation(std::chrono::system_clock::time_point time, double latitude, double longitude);
 
 }  // namespace mpm::pipeline

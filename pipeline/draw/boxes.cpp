@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Line and text grow with the image, so that both are seen after it is scaled to a screen.
+/// Sizes grow with the image, so that lines and text stay visible after the image is scaled to a screen.
 struct Measures {
     int line;
     double capital;
@@ -43,13 +43,13 @@ void tint(cv::Mat& image, const DrawnBox& one, double opacity) {
     coloured.copyTo(part, one.mask);
 }
 
-/// Black or white, whichever is read more easily on the colour.
+/// Returns black or white, depending on which is easier to read on the colour.
 cv::Scalar inkOn(const cv::Vec3b& rgb) {
     const double light = .299 * rgb[0] + .587 * rgb[1] + .114 * rgb[2];
     return light > 140 ? cv::Scalar(20, 20, 20) : cv::Scalar(255, 255, 255);
 }
 
-/// Above the box, or inside if there is no room; below plates that are there already.
+/// Places a label above the box; if that place is taken or outside the image, inside or below the box.
 cv::Rect plateOf(const cv::Rect& box, cv::Size text, const Measures& m, cv::Size image,
                  const std::vector<cv::Rect>& taken) {
     const cv::Size size(text.width + 2 * m.margin, text.height + 2 * m.margin);
@@ -95,7 +95,7 @@ cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, doub
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one)
         if (!one->mask.empty()) tint(drawn, *one, opacity);
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one) {
-        // A dark line around the coloured one is seen on any image.
+        // A dark outline keeps the coloured line visible on any image.
         const cv::Rect box = pixelsOf(one->box);
         cv::rectangle(drawn, box, cv::Scalar(20, 20, 20), m.line + 2, cv::LINE_AA);
         cv::rectangle(drawn, box, bgr(one->colour), m.line, cv::LINE_AA);

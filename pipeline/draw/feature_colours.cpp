@@ -9,12 +9,12 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSamples = 256;                   // tokens of a frame
-constexpr int kFirstRounds = 40, kRounds = 12;  // of the iteration; later ones start from the axes before
-constexpr double kOutliers = 0.02;              // at each end of an axis
-constexpr double kNoVariance = 1e-9;            // of unit vectors; a black frame has none
+constexpr int kSamples = 256;                   // tokens of a frame, approximately
+constexpr int kFirstRounds = 40, kRounds = 12;  // rounds of iteration from random axes, and from earlier axes
+constexpr double kOutliers = 0.02;              // share of tokens cut off at each end of an axis
+constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has none
 
-/// Directions matter, not lengths: a few tokens of a ViT are many times longer than the others.
+/// Scales rows to length 1, because a few tokens of a ViT are many times longer than the others.
 cv::Mat unitRows(const cv::Mat& features) {
     cv::Mat unit = features.clone();
     for (int i = 0; i < unit.rows; ++i) {
@@ -34,7 +34,7 @@ cv::Mat centred(const cv::Mat& rows, const cv::Mat& mean) {
     return result;
 }
 
-/// Gram and Schmidt, twice for accuracy. A column without length becomes zero.
+/// Gram-Schmidt, twice for accuracy. A column of length 0 becomes zero.
 void makeOrthonormal(cv::Mat& columns) {
     for (int round = 0; round < 2; ++round)
         for (int i = 0; i < columns.cols; ++i) {
@@ -46,7 +46,7 @@ void makeOrthonormal(cv::Mat& columns) {
         }
 }
 
-/// The three directions of largest variance: orthogonal iteration on two spare columns.
+/// Finds the three directions of largest variance by orthogonal iteration, with two spare columns.
 cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     const int width = rows.cols, wanted = std::min(3, width), columns = std::min(5, width);
     cv::Mat axes(width, columns, CV_32F);
@@ -70,7 +70,7 @@ cv::Mat turnedTo(const cv::Mat& axes, const cv::Mat& before) {
     return axes * (left * right);
 }
 
-/// The largest weight of each axis is positive: the sign does not depend on rounding.
+/// Makes the largest weight of each axis positive, so that signs do not depend on rounding.
 void fixSigns(cv::Mat& axes) {
     for (int i = 0; i < axes.cols; ++i) {
         double least = 0, most = 0;

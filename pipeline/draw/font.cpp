@@ -15,10 +15,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr char32_t kUnknown = 0xFFFD;  // for bytes that are not UTF-8
+constexpr char32_t kUnknown = 0xFFFD;  // stands for bytes that are not UTF-8
 constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
 
-/// Folders of sans-serif fonts in distributions. Fontconfig is not used: the parser crashes without memory.
+/// Sans-serif fonts of distributions. Fontconfig is not used, because its parser crashes without memory.
 constexpr const char* kFiles[][2] = {
     {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"},
@@ -86,7 +86,7 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with every loaded glyph and the place in 64ths of a pixel; returns the end of the line.
+    /// Calls `each` with each loaded glyph and its place in 64ths of a pixel. Returns the end of the line.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));
@@ -133,7 +133,7 @@ cv::Mat Font::coverage(const std::string& text, double height, int margin) const
     const int base = mask.rows - margin;
     const std::lock_guard lock(m_face->mutex);
     m_face->layOut(text, height, [&](FT_GlyphSlot glyph, FT_Pos at) {
-        // The outline is moved by the fraction, so that distances are even at small sizes.
+        // Shifts the outline by the fraction of a pixel, so that spacing is even at small sizes.
         FT_Outline_Translate(&glyph->outline, at & 63, 0);
         if (FT_Render_Glyph(glyph, FT_RENDER_MODE_NORMAL) != 0) return;
         add(mask, glyph->bitmap,

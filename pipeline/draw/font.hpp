@@ -1,4 +1,4 @@
-// Outline fonts of the system, as coverage masks.
+// Renders text in outline fonts of the system, as coverage masks.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace mpm::pipeline {
 /// A face of a font file. Several threads may use it.
 class Font {
 public:
-    /// The file that MPM_FONT names, or a sans-serif font of the system; null if there is none.
+    /// Returns the font that MPM_FONT names, or a sans-serif font of the system; null if there is none.
     static const Font* sans(bool bold);
 
-    /// Null if the file is not a scalable font.
+    /// Returns null if the file is not a scalable font.
     static std::unique_ptr<Font> open(const std::string& file);
     ~Font();
 

@@ -18,7 +18,7 @@ int labelAt(const cv::Mat& labels, int y, int x) {
     return labels.type() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
 }
 
-/// 255 if the pixel to the right or below is of another class.
+/// Marks pixels (255) whose neighbour to the right or below has another class.
 cv::Mat classBorders(const cv::Mat& labels) {
     cv::Mat border = cv::Mat::zeros(labels.size(), CV_8U);
     cv::Mat differs;
@@ -36,7 +36,7 @@ cv::Mat classBorders(const cv::Mat& labels) {
     return border;
 }
 
-/// Square of the score: a confidence of 0.5 gives a quarter of the colour, so that doubt is visible.
+/// Fades colours by the square of the score, to show doubt: a confidence of 0.5 keeps a quarter.
 void fadeUnsure(cv::Mat& overlay, const cv::Mat& image, const cv::Mat& scores) {
     CV_CheckTypeEQ(scores.type(), CV_32F, "scores: expected CV_32F");
     CV_Check(scores.cols, scores.size() == image.size(), "scores: expected the size of the image");

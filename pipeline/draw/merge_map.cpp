@@ -52,7 +52,7 @@ std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_
     return touching;
 }
 
-/// Visible on the two colours beside it: darker than light ones, lighter than dark ones.
+/// Returns a line colour visible between two colours: darker than light colours, lighter than dark ones.
 cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     const double light = (0.3 * (a[0] + b[0]) + 0.59 * (a[1] + b[1]) + 0.11 * (a[2] + b[2])) / 2;
     const double factor = light > 70 ? 0.55 : 1.0, offset = light > 70 ? 0 : 48;
@@ -60,7 +60,7 @@ cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     return {mix(2), mix(1), mix(0)};
 }
 
-/// Lines between patches of different clusters. `all`: between two single patches too.
+/// Draws lines between patches of different clusters. `all`: also between two single patches.
 void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
                   const Palette& colours, bool all) {
     const int width = std::max(1, image.cols / grid.width / 24);
@@ -80,7 +80,7 @@ void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes,
         }
 }
 
-/// RGB: from a light blue for two patches to a deep blue; every doubling is a step of six.
+/// RGB, from light yellow to dark red for 64 patches or more; each doubling is a sixth of the way.
 cv::Vec3b sizeColour(int size) {
     const double share = std::min(1.0, std::log2(double(size)) / 6);
     const cv::Vec3d low(255, 237, 160), high(189, 0, 38);
@@ -89,7 +89,7 @@ cv::Vec3b sizeColour(int size) {
             cv::saturate_cast<uchar>(mixed[2])};
 }
 
-/// RGB, of every cluster.
+/// Mean colour of every cluster, RGB.
 Palette meanColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid, size_t clusters) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     cv::Mat patches;
@@ -113,7 +113,7 @@ struct CellColour {
     double opacity = 0;
 };
 
-/// The image in grey, with the colour that colourOf(i) gives to each patch of the grid.
+/// Draws the image in grey, and colourOf(i) over each patch i of the grid.
 template <class ColourOf>
 cv::Mat drawCells(const cv::Mat& image, cv::Size grid, const ColourOf& colourOf) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
@@ -158,8 +158,8 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         std::array<int, kColours> used{};
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
-        // The first colour depends on the first member alone: 7 and 5 walk all twelve colours along rows and
-        // columns.
+        // The preferred colour depends only on the first member. The factors 7 and 5 visit all twelve colours
+        // along rows and columns.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;
         for (int k = 0; k < kColours; ++k)

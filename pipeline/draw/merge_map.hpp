@@ -1,4 +1,4 @@
-// Which patches went together, as an image.
+// Draws the clusters into which patches merged.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace mpm::pipeline {
 
 struct MergeMapStyle {
     enum class Colours {
-        Mean,     ///< every cluster in the mean colour of the cluster's patches
-        Size,     ///< a single hue, stronger for larger clusters; single patches grey
-        Distinct  ///< clusters that touch in different colours; single patches grey
+        Mean,     ///< each cluster in the mean colour of its patches
+        Size,     ///< from yellow to red by cluster size; single patches grey
+        Distinct  ///< different colours for clusters that touch; single patches grey
     } colours = Colours::Mean;
-    double opacity = 0.6;  ///< of Size and Distinct over the image
+    double opacity = 0.6;  ///< of the colours Size and Distinct over the image
     bool outlines = true;  ///< between clusters
 };
 
@@ -30,18 +30,18 @@ const std::vector<MapColoursName>& mapColoursNames();
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                      const MergeMapStyle& style = {});
 
-/// The colour of each cluster in a style. `image` is needed for mean colours only.
+/// Returns the colour of each cluster in a style. `image` is needed for mean colours only.
 Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                        MergeMapStyle::Colours colours);
 
 /// The map before any merge: every token is a cluster.
 cv::Mat identityMap(int tokens);
 
-/// Colour of each cluster; grey for single tokens. Deterministic, and clusters that touch differ if
-/// the dozen colours allow; a cluster keeps the colour from frame to frame while the first member stays.
+/// Returns the colours of `Distinct`, grey for single tokens. Deterministic; clusters that touch differ if
+/// twelve colours are enough. A cluster keeps its colour from frame to frame while its first member stays.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
-/// How many tokens each cluster holds.
+/// Number of tokens in each cluster.
 std::vector<int> clusterSizes(const cv::Mat& map);
 
 /// The first pixel of cell `index` of `cells`.
@@ -55,8 +55,8 @@ inline cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size image) {
             cv::Point(cellEdge(x + 1, grid.width, image.width), cellEdge(y + 1, grid.height, image.height))};
 }
 
-/// The frame in grey, recomputed tokens in colour: orange if they changed, blue if they were
-/// refreshed by age, magenta if a change was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
+/// Draws the frame in grey, and tokens in colour unless they were kept: orange if they changed, blue if they
+/// were refreshed by age, magenta if a change was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
 /// ReuseReason for each token; `grid`: tokens across and down.
 cv::Mat drawReuseMap(const cv::Mat& image, const cv::Mat& reasons, cv::Size grid);
 

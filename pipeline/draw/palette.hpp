@@ -1,4 +1,4 @@
-// Colours of classes and clusters. RGB everywhere, as model files have them; images are BGR.
+// Colours of classes and clusters, in RGB as in model files; images are BGR.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// `count` distinct colours; the first 20 for colour-blind eyes, too, and on both themes.
+/// Returns `count` distinct colours; the first 20 are distinct for colour-blind eyes too, on both themes.
 Palette defaultPalette(int count);
 
-/// The same colours by what names mean: quiet ones for road, sky and building, saturated ones for people and
-/// vehicles. Other names get the colours that are left.
+/// Chooses these colours by the meaning of names: muted for road, sky and building, saturated for people and
+/// vehicles. Other names get the remaining colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
 /// The colours of `given`, filled up from defaultPalette() to at least `count`.

@@ -11,14 +11,14 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr double kBold = 1.3;  // weights from here on are bold
+constexpr double kBold = 1.3;  // least weight drawn in bold
 
-/// If no font is installed: OpenCV's stroke font. It is jagged at small sizes, so text is drawn large and
-/// scaled down.
+/// OpenCV's stroke font, used if no font is installed. It is jagged at small sizes, so text is drawn large
+/// and scaled down.
 namespace strokes {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
-constexpr int kOver = 4;           // times larger than wanted
+constexpr int kOver = 4;           // times the requested size
 constexpr double kCapital = 21.0;  // height of a capital at scale 1
 
 int width(const TextStyle& style) {

@@ -17,13 +17,13 @@ struct TextStyle {
 /// Width of a line of UTF-8, in pixels.
 double textWidth(const std::string& text, const TextStyle& style);
 
-/// Width and height (of a capital) `text` takes.
+/// Width of `text` and height of a capital, in pixels.
 cv::Size textSize(const std::string& text, const TextStyle& style);
 
-/// `at`: left end of the base line. Parts outside the image are cut off.
+/// Draws text with its baseline from `at` to the right. Parts outside the image are cut off.
 void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style);
 
-/// Text on a dark, see-through plate in the top left corner, below `line` others; readable on any image.
+/// Draws text on a dark, transparent plate at the top left, below `line` others; readable on any image.
 void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
 
 struct Panel {
@@ -31,7 +31,7 @@ struct Panel {
     cv::Mat image;  ///< CV_8UC3
 };
 
-/// Scaled to the height of the first, on white, titles above; `footer` below, if not empty.
+/// Draws panels side by side on white, scaled to the height of the first; titles above, `footer` below.
 cv::Mat drawPanels(const std::vector<Panel>& panels, const std::string& footer = {});
 
 }  // namespace mpm::pipeline

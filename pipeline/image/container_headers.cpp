@@ -1,4 +1,4 @@
-// The size of TIFF and WebP images, which is somewhere inside the file.
+// Reads the size of TIFF and WebP images, which may be anywhere in the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Numbers of a TIFF file, in the file's byte order.
+/// Reads numbers of a TIFF file, in the file's byte order.
 class Tiff {
 public:
     explicit Tiff(const FileBytes& file) : m_file(file), m_big(file.at(0) == 'M') {}
@@ -32,7 +32,7 @@ public:
             if (tag == 322) tileWidth = value;
             if (tag == 323) tileHeight = value;
         }
-        // A tile is decoded whole, even if most of it is outside the image.
+        // A tile is decoded as a whole, even if most of the tile is outside the image.
         found.width = std::max(found.width, tileWidth);
         found.height = std::max(found.height, tileHeight);
         return found;
@@ -47,7 +47,7 @@ private:
         return high << 32 | low;
     }
 
-    /// Bits of each channel. Several values are stored elsewhere in the file; the first counts.
+    /// Converts bits of a channel to bytes. Several values are elsewhere in the file; the first counts.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

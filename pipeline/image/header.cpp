@@ -17,7 +17,7 @@ std::optional<ImageHeader> png(const FileBytes& file) {
 std::optional<ImageHeader> bmp(const FileBytes& file) {
     const std::uint32_t length = file.little(14, 4);
     if (length == 12) return ImageHeader{ImageFormat::Bmp, file.little(18, 2), file.little(22, 2), 3, 1, 1};
-    const auto height = static_cast<std::int32_t>(file.little(22, 4));  // negative: upside down
+    const auto height = static_cast<std::int32_t>(file.little(22, 4));  // negative: rows from top to bottom
     return ImageHeader{ImageFormat::Bmp,
                        static_cast<std::int32_t>(file.little(18, 4)),
                        height < 0 ? -std::int64_t{height} : std::int64_t{height},
@@ -26,7 +26,7 @@ std::optional<ImageHeader> bmp(const FileBytes& file) {
                        1};
 }
 
-/// Numbers in digits, with blanks and comments between.
+/// Reads decimal numbers, with blanks and comments between.
 class Digits {
 public:
     Digits(const FileBytes& file, std::size_t at) : m_file(file), m_at(at) {}

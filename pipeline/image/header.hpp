@@ -1,4 +1,4 @@
-// The size of an image, from the first bytes of the file.
+// Reads the size of an image from the bytes of the file, without decoding.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace mpm::pipeline {
 
-/// Bytes of a file, owned by the caller; reading past their end gives zeros.
+/// Bytes of a file, owned by the caller; reading past the end gives zeros.
 struct FileBytes {
     const unsigned char* data = nullptr;
     std::size_t size = 0;
@@ -24,10 +24,10 @@ struct ImageHeader {
     std::int64_t width = 0, height = 0;
     int channels = 3;
     int depth = 1;       ///< bytes of a channel
-    int extraDepth = 0;  ///< bytes a channel of each pixel that the decoder needs beside the result
+    int extraDepth = 0;  ///< more bytes for each channel of each pixel, for the decoder
 };
 
-/// Reads the header of an image; nothing if the format is another or the size is missing.
+/// Reads the header of an image. Returns nothing if the format is unknown or the size is missing.
 std::optional<ImageHeader> imageHeader(const FileBytes& file);
 
 /// Reads the header of a TIFF or WebP image.
@@ -36,15 +36,15 @@ std::optional<ImageHeader> containerHeader(const FileBytes& file);
 struct JpegSegments {
     ImageHeader header;
     bool ends = false;        ///< the end marker is there, whatever follows it
-    bool arithmetic = false;  ///< coded so, not by Huffman: a block may take less than a bit
+    bool arithmetic = false;  ///< arithmetic coding, not Huffman: a block may take less than a bit
     int scans = 0;
 };
 
-/// Steps over the segments by their lengths; nothing if there is no frame header.
+/// Steps over the segments by their lengths. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
 /// Whether the file was cut off in the middle of the image; libjpeg fills the missing part with grey without
-/// an error. False if only the end marker is missing. No pixel is decoded.
+/// an error. False if only the end marker is missing. Decodes at most an eighth of the size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

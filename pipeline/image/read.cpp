@@ -19,21 +19,21 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
-constexpr int kMostDeflated = 1032;  // bytes that a byte of deflate becomes at most
+constexpr int kMostDeflated = 1032;  // a byte of deflate becomes at most so many bytes
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
 
 std::atomic<std::int64_t> g_maxBytes{kDefaultImageBytes};
 
-/// The result, a copy in which it is rotated, and the decoder's memory.
+/// Bytes for the result, a rotated copy, and the decoder's memory.
 std::int64_t bytesOfPixel(const ImageHeader& header, int flags) {
     const bool asIs = flags == cv::IMREAD_UNCHANGED;
     const std::int64_t result = asIs ? std::int64_t{header.channels} * header.depth : 3;
     return 2 * result + std::int64_t{header.channels} * header.extraDepth;
 }
 
-/// Whether the end marker is missing.
+/// Throws ImageError if the image is damaged. Returns whether only the end marker is missing.
 bool checkJpeg(const FileBytes& file) {
     const auto segments = jpegSegments(file);
     if (!segments || segments->scans > kMostScans) throw ImageError(kUnknown);
@@ -42,7 +42,7 @@ bool checkJpeg(const FileBytes& file) {
 }
 
 void checkPng(const FileBytes& file, const ImageHeader& header) {
-    const int samples = file.at(25) == 3 ? 1 : header.channels;  // of a palette
+    const int samples = file.at(25) == 3 ? 1 : header.channels;  // a palette has one sample
     const std::int64_t bits = std::int64_t{samples} * file.at(24);
     std::int64_t raw = 0;
     if (!productFits(raw, header.width, header.height, bits) ||
@@ -98,7 +98,7 @@ cv::Mat decodeImage(const FileBytes& file, int flags) {
     checkImageSize(header->width, header->height, bytesOfPixel(*header, flags));
     if (header->format == ImageFormat::Png) checkPng(file, *header);
     if (header->format == ImageFormat::Jpeg && checkJpeg(file)) {
-        // The decoder would print that the end marker is missing.
+        // Without the added end marker the decoder would print a warning.
         std::vector<unsigned char> ended(file.data, file.data + file.size);
         ended.insert(ended.end(), {0xff, 0xd9});
         return decoded({ended.data(), ended.size()}, flags);

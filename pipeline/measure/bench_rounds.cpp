@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Tokens after each stage of the image that has the most.
+/// Returns the largest number of tokens of any image after each stage.
 std::vector<int> longestOf(const mpm::Report& report) {
     std::vector<int> longest(report.images.front().stages.size(), 0);
     for (const mpm::ImageReport& image : report.images)
@@ -30,7 +30,7 @@ bool ragged(const mpm::Report& report) {
     });
 }
 
-/// `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
+/// Returns a map of `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
 cv::Mat evenMap(int tokens, int clusters) {
     cv::Mat map(1, tokens, CV_32S);
     for (int i = 0; i < tokens; ++i)
@@ -125,7 +125,7 @@ void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
         known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
     const std::vector<double> times = known->second.times(network.net());
     const double inside = std::accumulate(times.begin(), times.end(), 0.0);
-    if (times.empty() || inside > ms) return;  // not of this forward
+    if (times.empty() || inside > ms) return;  // the times are of another forward
     if (row.parts.empty()) {
         for (const std::string& name : known->second.names())
             row.parts.push_back({name, {}});
@@ -149,9 +149,9 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     }
 }
 
-/// Runs the batch once more with as many rows in every image as the longest has, as padding would. The time
-/// does not depend on which tokens merge, so any map with these counts is used; the time to find the pairs is
-/// added as measured.
+/// Runs the batch once more as if padded: every image has as many rows as the longest. The time does not
+/// depend on which tokens merge, so any map with these counts is used; the measured time of finding pairs is
+/// added.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
@@ -173,7 +173,7 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Every method on a batch of images. Labels are compared if frames follow each other.
+/// Runs every method on a batch of images. Labels are compared if frames follow each other.
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });
@@ -192,7 +192,7 @@ void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     }
 }
 
-/// The first forward of a clip counts.
+/// Forgets all frames, so that the first forward of a clip counts.
 void BenchRounds::forgetAll() {
     for (const BenchRow& row : m_rows)
         m_networks.of(row.method, row.batch).encoder().forget();

@@ -1,4 +1,4 @@
-// Speed of methods, measured in interleaved rounds.
+// Measures the speed of methods in interleaved rounds.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ namespace mpm::pipeline {
 /// A part of the network, see LayerParts.
 struct PartTimes {
     std::string name;
-    std::vector<double> times;  ///< ms an image, by round
+    std::vector<double> times;  ///< ms per image, by round
 
     double ms() const { return quantile(times, 0.5); }
     double meanMs() const { return mean(times); }
 };
 
-/// A method at a batch size. Times are milliseconds an image.
+/// A method at a batch size. Times are milliseconds per image.
 struct BenchRow {
     Method method;
     int batch = 1;
@@ -33,14 +33,14 @@ struct BenchRow {
     Precision precision = Precision::F32;
     TokenMeans tokens;
     std::vector<double> forwards, encoders, merges, restores;  ///< by round
-    /// All of the network, and the time outside of layers. Empty if the engine measures no layers.
+    /// All parts of the network, and the time outside layers. Empty if the engine does not measure layers.
     std::vector<PartTimes> parts;
     std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< of a clip's labels with those of all tokens, by frame
-    std::vector<double> padded;     ///< ms an image as if padded to the longest; by round with ragged counts
-    std::vector<double> paddedShare;  ///< rows with padding over rows without, too
+    std::vector<double> agreement;    ///< agreement of a clip's labels with all tokens, by frame
+    std::vector<double> padded;       ///< ms per image if padded to the longest; by round with unequal counts
+    std::vector<double> paddedShare;  ///< rows with padding relative to rows without; by the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -50,21 +50,21 @@ struct BenchRow {
     double paddedMs() const { return quantile(padded, 0.5); }
     double paddedRows() const { return mean(paddedShare); }
     double keptQuantile(double share) const { return quantile(kept, share); }
-    std::vector<double> blockGflops() const;  ///< mean of an image
+    std::vector<double> blockGflops() const;  ///< mean per image
     double gflops() const { return mean(operations) / 1e9; }
     double gflopsDeviation() const { return deviation(operations) / 1e9; }
     Rate imagesPerSecond() const;  ///< the error is over rounds
 };
 
-/// How many times faster than `base`: by mean times if the method reuses (the work differs from frame to
-/// frame), else by medians.
+/// Returns how many times as fast as `base` a row is: by mean times if the method reuses (the work differs
+/// from frame to frame), else by medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
-/// The row of all tokens ("none") at the batch size of `row`; null if that was not measured.
+/// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-/// Networks by batch size, since OpenCV reallocates a network whose batch changes, in the middle of a round;
-/// and a separate network for each method that reuses, since it remembers.
+/// Keeps a network for each batch size, because OpenCV reallocates a network if its batch changes in a round;
+/// and a separate network for each method that reuses, because reuse keeps state.
 class BenchNetworks {
 public:
     explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}
@@ -79,13 +79,12 @@ private:
 
 class BenchRounds {
 public:
-    /// Throws MeasureError on a method that the encoder rejects, and on reuse in batches: the frames of a
-    /// clip follow each other.
+    /// Throws MeasureError if the encoder rejects a method, if a method needs labels, and on reuse in
+    /// batches, because the frames of a clip follow each other.
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 
-    /// A round runs each method at each batch size once, on the same images. Throws MeasureError if it was
-    /// stopped.
+    /// A round runs each method at each batch size once, on the same images. Throws MeasureError if stopped.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
     const std::vector<BenchRow>& rows() const { return m_rows; }

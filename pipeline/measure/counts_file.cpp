@@ -52,7 +52,7 @@ void takeLine(const std::string& line, const CountsFormat& format, Contents& con
     contents.head = json;
 }
 
-/// Reads up to the last whole line; a kill leaves a torn line at the end.
+/// Reads up to the last whole line; a kill may leave a torn line at the end.
 Contents contentsOf(const std::string& path, const CountsFormat& format) {
     Contents contents;
     LineReader file(path, kLongestLine);
@@ -69,7 +69,7 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
             damaged(path, number);
         }
     }
-    // A read error is not the end of the file: the rest would be cut off.
+    // A read error must not count as the end of the file, or the rest would be cut off.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
     // Only a torn first line of ours may be cut off, not a file of another kind.
     const std::string ours = beginning(format.key);
@@ -116,7 +116,7 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
 
 CountsFile::CountsFile(const std::string& path, const Json& head, const CountsFormat& format) {
     std::error_code error;
-    // A pipe or a device receives the counts and holds none.
+    // A pipe or a device only receives counts.
     const bool there = fs::is_regular_file(path, error);
     if (error && fs::exists(path))
         throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");

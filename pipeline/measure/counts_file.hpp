@@ -1,6 +1,6 @@
-// A file of counts: a line with the head, then a row a line for each part of the evaluation, each on the disk
-// before the next begins. A run that was killed continues after the last whole line; shards are joined from
-// such files.
+// A file of counts: a line with the head, then a line for each part of the evaluation, written before the
+// next part begins. A run that was killed continues after the last whole line; shards are joined from such
+// files.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace mpm::pipeline {
 
-/// What the lines hold. A line at which one of the functions throws nlohmann::json::exception or
-/// cv::Exception is damaged.
+/// Reads the lines. If one of the functions throws nlohmann::json::exception or cv::Exception, the line is
+/// damaged.
 struct CountsFormat {
-    const char* key;  ///< the first of the head
+    const char* key;  ///< the first key of the head
     /// Gets the head; returns the number of rows in a finished file.
     std::function<size_t(const Json& head)> begin;
     std::function<void(const Json& row)> add;
@@ -25,12 +25,12 @@ struct CountsFormat {
 
 class CountsFile {
 public:
-    /// Continues an existing file, whose lines `format` gets. Throws MeasureError if the file was made with
-    /// other settings (Settings), is no such file (Input) or cannot be read (Failed).
+    /// Begins a file, or continues an existing file and passes its lines to `format`. Throws MeasureError if
+    /// the file has other settings (Settings), is not such a file (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const Json& head, const CountsFormat& format);
 
-    void add(const Json& row);  ///< survives a kill at once, a power cut within a second
-    void finish() const;        ///< all of it survives a power cut
+    void add(const Json& row);  ///< the row survives a kill at once, and a power cut about a second later
+    void finish() const;        ///< all rows survive a power cut
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -42,13 +42,13 @@ private:
 /// Whether the file begins with the key.
 bool areCounts(const std::string& path, const char* key);
 
-/// Joins all shards of an evaluation, whose lines `format` gets; returns the head of the whole. Throws
-/// MeasureError if a file is damaged or not finished, a shard is missing or there twice, or they are of
-/// different evaluations.
+/// Joins all shards of an evaluation: passes their lines to `format`, and returns the head of the whole.
+/// Throws MeasureError if a file is damaged or not finished, a shard is missing or given twice, or shards are
+/// of different evaluations.
 Json joinShards(const std::vector<std::string>& paths, const CountsFormat& format);
 
-/// The rows are groups of images, in the order of the file.
+/// Reads rows as groups of images, in the order of the file.
 CountsFormat groupsInto(EvalCounts& counts);
-EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< as joinShards()
+EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 
 }  // namespace mpm::pipeline

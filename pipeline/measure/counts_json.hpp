@@ -1,4 +1,4 @@
-// The counts of an evaluation as JSON, the form of counts files and of the head of reports.
+// Writes and reads the counts of an evaluation as JSON, for counts files and for the heads of reports.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,13 +12,13 @@ using Json = nlohmann::ordered_json;
 /// A number, or null if it is not finite: JSON has neither NaN nor infinity.
 Json finite(double value);
 
-/// Null if nothing reused.
+/// Null without reuse.
 Json reuseJson(const ReuseCounts& reuse);
 
-/// Mean and worst frame; null if there is none.
+/// Mean and worst frame; null without frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// Writing and reading by one list of names and members.
+/// Writer and reader, for the same list of names and members.
 struct FieldWriter {
     Json& json;
 
@@ -40,10 +40,10 @@ struct FieldReader {
     FieldReader at(const char* name) const { return {json.at(name)}; }
 };
 
-/// A line of a counts file, with its line break.
+/// Returns a line of a counts file, with a line break.
 std::string lineOf(const Json& json);
 
-/// The first entry in which the heads of two counts files differ; empty if both are of the same evaluation.
+/// Returns the first entry that differs in two heads; empty if both are of the same evaluation.
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
 void to_json(Json& json, const Shard& shard);
@@ -51,7 +51,7 @@ Json toJson(const MeasureHead& head);
 Json toJson(const EvalHead& head);
 Json toJson(const Group& group);
 
-/// They throw nlohmann::json::exception.
+/// These functions throw nlohmann::json::exception.
 void from_json(const Json& json, Shard& shard);
 EvalHead headFrom(const Json& json);
 Group groupFrom(const Json& json, int classes, int ignored);

@@ -1,4 +1,4 @@
-// The raw result of an evaluation, counted image by image; every figure is computed from it. Counts are whole
+// The raw counts of an evaluation, image by image; every figure is computed from them. Counts are whole
 // numbers, so that joined shards give the same bits as a single run.
 #pragma once
 
@@ -20,12 +20,12 @@ namespace mpm::pipeline {
 struct ImageCounts {
     SplitCells classes;
     ObjectCounts objects;
-    std::vector<std::vector<int>> windows;  ///< of each window: image tokens entering each block
+    std::vector<std::vector<int>> windows;  ///< for each window, the image tokens entering each block
     int kept = 0;                           ///< image tokens after the last merge, over the windows
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
     ReuseCounts reuse;
-    /// Share of the pixels with the same label as under all tokens; NaN if that was not measured.
+    /// Share of the pixels with the same label as with all tokens; NaN if not measured.
     double agreement = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -44,7 +44,7 @@ struct Group {
     std::vector<GroupRow> rows;  ///< by setting
 };
 
-/// A setting as reports name it.
+/// A setting, as named in reports.
 struct SettingHead {
     std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
     int batch = 1;
@@ -58,13 +58,13 @@ struct EvalHead {
     int blocks = 0, width = 0, heads = 0;  ///< of the encoder
     std::string dataset, split;
     size_t images = 0;
-    std::uint64_t imagesHash = 0;  ///< of their names
+    std::uint64_t imagesHash = 0;  ///< hash of the images' names
     size_t group = 1, groups = 0;  ///< images in a group; groups of all shards
     Shard shard;
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
     int bandRadius = 0;         ///< half the width of the band along boundaries, in pixels of the labels
-    std::vector<int> schedule;  ///< of methods without their own
+    std::vector<int> schedule;  ///< for methods without a schedule
     std::vector<SettingHead> settings;
 };
 

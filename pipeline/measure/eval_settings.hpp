@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 struct Shard {
     int index = 1, count = 1;
 
-    /// How many of `all` it has.
+    /// Returns how many of `all` belong to the shard.
     size_t of(size_t all) const { return (all + size_t(count) - size_t(index)) / size_t(count); }
 };
 
@@ -24,13 +24,13 @@ struct EvalRequest {
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< by day too
+    bool paired = false;  ///< measures by day too
     int limit = 0;        ///< images; 0: all
     std::optional<Shard> shard;
-    std::string countsFile;  ///< written while measuring and continued; empty: none
+    std::string countsFile;  ///< written while measuring, and continued if present; empty: none
 };
 
-/// A row of the result before it is measured.
+/// A row of the result, before measuring.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;
@@ -41,11 +41,11 @@ struct Setting {
 /// "singles": mutual pairs before each block in turn; "pairs": before any two blocks.
 bool isSweep(const Method& method);
 
-/// With the schedules of each sweep in its place; the model's method if there is none. `blocks`: of the
-/// encoder.
+/// Replaces each sweep by its schedules; without methods, uses the model's method. `blocks`: number of the
+/// encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 
-/// Methods times precisions times batches times day and nights. `blocks`: of the encoder, for the sweeps.
+/// Combines methods, precisions, batches, and day and nights. `blocks`: of the encoder, for sweeps.
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
 
 }  // namespace mpm::pipeline

@@ -41,7 +41,7 @@ void addImage(EvalRow& row, const ImageCounts& image) {
     if (std::isfinite(image.agreement)) row.agreement.push_back(image.agreement);
 }
 
-/// The milliseconds of an image, by group.
+/// Milliseconds per image, by group.
 struct ImageTimes {
     std::vector<double> network, encoder, merge, restore;
     double windows = 0;
@@ -59,7 +59,7 @@ void addTimes(EvalRow& row, ImageTimes& times, const GroupRow& group) {
     row.groupMs.push_back(group.times.network);
 }
 
-/// 0 without groups.
+/// Returns the median, or 0 without groups.
 double median(const std::vector<double>& values) {
     return values.empty() ? 0 : quantile(values, 0.5);
 }
@@ -199,7 +199,7 @@ namespace {
 
 PublishedFigures figuresFrom(const std::string& line) {
     std::istringstream cells(line);
-    // The text is part of the program: it has no quoted fields, and the classic locale reads its numbers.
+    // The text is part of the program: it has no quoted fields, and the numbers need the classic locale.
     cells.imbue(std::locale::classic());
     PublishedFigures figures;
     char comma = 0;

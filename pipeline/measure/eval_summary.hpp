@@ -21,14 +21,14 @@ struct EvalRow {
     Confusion whole;
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
-    std::vector<double> tokens;  ///< mean entering each block, over windows
+    std::vector<double> tokens;  ///< mean number entering each block, over windows
     std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< per image
     std::vector<double> groupImages, groupMs;                              ///< per group
-    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;  ///< an image's, medians over groups
-    double meanMs = 0;                                         ///< mean of an image, as ms is the median
+    double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< per image, medians over groups
+    double meanMs = 0;  ///< per image, the mean instead of the median
     double windowsPerSecond = 0;
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< with all tokens, by image; empty if that was not measured
+    std::vector<double> agreement;  ///< with all tokens, by image; empty if not measured
 
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const { return mean(operations) / 1e9; }
@@ -40,7 +40,7 @@ struct EvalRow {
 struct EvalSummary {
     explicit EvalSummary(const EvalCounts& counts);
 
-    /// All tokens under the same light, precision and batch; null if that was not measured.
+    /// Returns the row of all tokens with the same light, precision and batch; null if not measured.
     const EvalRow* baseOf(const EvalRow& row) const;
     double loss(const EvalRow& row) const;  ///< of mIoU against the base; NaN without a base
 
@@ -50,16 +50,16 @@ struct EvalSummary {
     bool severalPrecisions = false, severalBatches = false, severalLights = false;
 };
 
-/// A method by day and under a night, over the same images.
+/// A method by day and by night, on the same images.
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change = 0;  ///< of the tokens merged away, night against day, mean over images; NaN if none merge
+    double change = 0;  ///< of merged tokens, night relative to day, mean over images; NaN if none merge
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
-/// A method family, tuned: the fewest operations at which mIoU by day falls by no more than the budget.
+/// A tuned family of methods: the setting with fewest operations whose loss of mIoU by day is in the budget.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night
@@ -68,9 +68,9 @@ struct Tuned {
 
 constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
 
-/// Families (mpm, tome, algm, ...) measured by day and by night; a family without a setting within the budget
-/// uses the setting that loses least. If there are several nights, the first. Empty if no family has several
-/// settings.
+/// Tunes families (mpm, tome, algm, ...) measured by day and by night. A family without a setting within the
+/// budget uses the setting that loses least. If there are several nights, the first counts. Returns nothing
+/// if no family has several settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 struct PublishedFigures {
@@ -84,7 +84,7 @@ struct PublishedFigures {
 
 const std::vector<PublishedFigures>& publishedFigures();
 
-/// The published figures for the data set, model size and method of a measured row, if any.
+/// Returns the published figures for the data set, model size and method of a measured row, if any.
 std::optional<PublishedFigures> publishedFor(const EvalHead& head, const EvalRow& row);
 
 }  // namespace mpm::pipeline

@@ -59,13 +59,13 @@ SettingHead headOf(const Setting& setting) {
             nightOf(setting)};
 }
 
-/// The method of the model itself, if none is named.
+/// Adds the model's own method (token sharing) if no method is named.
 EvalRequest withMethods(EvalRequest request, const Network& network) {
     if (request.methods.empty() && network.shares()) request.methods = methodsFrom("cts");
     return request;
 }
 
-/// Labels of a window of the scaled image; `ignored` outside of the image.
+/// Returns the labels of a window of the scaled image; `ignored` outside of the image.
 cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
     cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
     cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);
@@ -106,7 +106,7 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
     for (Setting& setting : m_settings) {
         setting.method = setting.method.in(m_own);
         protocol.frames = setting.method.reuses();
-        applyMethod(network(setting), setting.method, m_own);  // rejected before anything runs
+        applyMethod(network(setting), setting.method, m_own);  // rejects a method before anything runs
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
     m_head = head(modelSha256);
@@ -133,13 +133,13 @@ void Evaluation::checkReuse() const {
     }
 }
 
-/// The first forward of a network allocates; and a batch that it rejects is reported before images are read.
+/// Makes the first forward, which allocates memory, and reports a rejected batch before images are read.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
     applyMethod(net, setting.method, m_own);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
-    net.encoder().forget();  // the first frame counts
+    net.encoder().forget();  // so that the first frame counts
 }
 
 EvalHead Evaluation::head(const std::string& modelSha256) const {

@@ -1,4 +1,4 @@
-// Accuracy and cost of methods on a labelled data set: every setting over every image.
+// Measures accuracy and cost of methods on a labelled data set: every setting on every image.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 
 namespace mpm::pipeline {
 
-/// Networks by precision and batch, so that OpenCV reallocates nothing in between. A
-/// setting that reuses has a separate network, since it remembers.
+/// Keeps a network for each precision and batch, so that OpenCV does not reallocate in between. A setting
+/// that reuses has a separate network, because reuse keeps state.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
@@ -41,18 +41,18 @@ public:
     /// Gets the labels of each image under each setting.
     struct LabelsSink {
         std::function<void(const Setting&, const std::string& name, const cv::Mat& labels)> write;
-        std::function<bool(const Setting&, const std::string& name)> has;  ///< from an earlier run
+        std::function<bool(const Setting&, const std::string& name)> has;  ///< written in an earlier run
     };
 
-    /// `networks` must outlive this. Throws MeasureError if model and data set do not fit, the data set
-    /// cannot be used, the encoder rejects a method, or frames that follow each other cannot be reused: in
-    /// batches, in shards.
+    /// `networks` must outlive this object. Throws MeasureError if model and data set do not match, the data
+    /// set cannot be used, the encoder rejects a method, or a method that reuses is combined with batches or
+    /// shards.
     Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
                const std::string& modelSha256);
 
     const std::vector<Setting>& settings() const { return m_settings; }
 
-    /// All groups of the shard, those of an earlier run included. Throws MeasureError, also if it was
+    /// Returns all groups of the shard, including groups of an earlier run. Throws MeasureError, also if
     /// stopped.
     EvalCounts run(const Watcher& watcher = {}, const LabelsSink& labels = {});
 
@@ -66,7 +66,7 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// Sets the scores of token sharing with another policy than the model's; empty for all other methods.
+    /// Returns a function that sets scores of token sharing by another policy than the model's; else empty.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

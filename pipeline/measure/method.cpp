@@ -149,7 +149,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
                                          : std::nullopt);
         const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
         std::vector<int> blocks = method.isOwn() || usual.empty() ? own.blocks : usual;
-        // ToMe and ALGM ignore the schedule, but an empty one runs all tokens.
+        // ToMe and ALGM ignore the schedule, but an empty schedule runs all tokens.
         if (blocks.empty() && !method.isOwn() && mpm::ignoresSchedule(reducer)) blocks = {0};
         encoder.setSchedule(method.blocks.value_or(blocks));
     } catch (const cv::Exception& error) {
@@ -159,7 +159,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
 
 namespace {
 
-/// Labels of a superpatch: how often the most frequent occurs.
+/// Returns the count of the most frequent label in a superpatch.
 int mostFrequent(const cv::Mat& labels) {
     std::map<int, int> counts;
     int most = 0;
@@ -234,7 +234,7 @@ cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed) {
     cv::Mat scores = randomScores(grid, seed);
     for (int y = 0; y < grid.height; ++y) {
         for (int x = 0; x < grid.width; ++x) {
-            // Chance decides between equal counts only.
+            // Chance decides only between equal counts.
             const int most = mostFrequent(ids(cv::Rect({x * side.width, y * side.height}, side)));
             float& score = scores.at<float>(y, x);
             score = (static_cast<float>(most) + 0.5F * score) / static_cast<float>(side.area());

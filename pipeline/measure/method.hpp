@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// How a network merges as it was opened.
+/// Method and blocks of a network when it was opened.
 struct OwnMerging {
     std::string method = "mpm";
     std::vector<int> blocks;
@@ -18,10 +18,10 @@ struct OwnMerging {
 OwnMerging ownMergingOf(const Network& network);
 
 struct Method {
-    std::string name;  ///< "none", or as Encoder::setMethod takes it: "tome:r=13"
+    std::string name;  ///< "none", or an argument of Encoder::setMethod: "tome:r=13"
     std::optional<std::vector<int>>
-        blocks;        ///< of "mpm:2+5"; else the method's usual blocks or the model's schedule
-    std::string text;  ///< as it was written: "mpm:2+5"; "mpm" as the model's own method, "gentle"
+        blocks;        ///< of "mpm:2+5"; absent: the method's usual blocks or the model's schedule
+    std::string text;  ///< as written: "mpm:2+5"; for "mpm", the model's own method: "gentle"
 
     /// Reuse over time with the model's method: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
@@ -29,55 +29,55 @@ struct Method {
     bool shares() const { return shortName() == "cts"; }
     /// "mpm" without blocks and parameters: the model's own method.
     bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
-    /// As Encoder::setMethod takes it.
+    /// The argument of Encoder::setMethod.
     std::string reducer(const OwnMerging& own) const {
         return isOwn() ? own.method : shares() ? "none" : name;
     }
-    /// With the model's own method in `text`.
+    /// Returns a copy with the model's own method in `text`.
     Method in(const OwnMerging& own) const;
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
-/// "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
+/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// Adds reuse to the methods if none reuses; else methods without values get `values`, "on" or "refresh=60".
+/// Adds a method that reuses if there is none, else sets `values` ("on", "refresh=60") where none are given.
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
-/// Mutual pairs before these blocks, "mpm:2+5".
+/// Returns the method of mutual pairs before these blocks, "mpm:2+5".
 Method mutualPairsBefore(const std::vector<int>& blocks);
 
 /// Throws MeasureError on a method or parameter that does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Throws MeasureError with the encoder's message if the encoder rejects the method. Values of `reuse` that
-/// the method does not have are those of the model file. A network that reuses runs no other method in
-/// between, which would make it forget.
+/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects the
+/// method. Values of `reuse` that are not in the method come from the model file. A network that reuses must
+/// not run another method in between, which would make it forget.
 void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
-/// Block numbers from 0, increasing, as "2,5"; empty if `text` is something else.
+/// Parses block numbers from 0, increasing, such as "2,5". Returns nothing for other text.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
 
 /// "cts", "cts:shared=120" or "cts:shared=120,policy=random".
 struct ShareMethod {
     enum class Policy { Learned, Random, Oracle };
 
-    std::optional<int> shared;  ///< superpatches; of the model file if it is not given
+    std::optional<int> shared;  ///< number of superpatches; absent: from the model file
     Policy policy = Policy::Learned;
 };
 
-/// Throws MeasureError on a parameter that does not exist.
+/// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the superpatches that share in `network` from now on: none for other methods. Throws MeasureError if
-/// the method shares but the model has no policy, or not as many superpatches.
+/// Sets the number of superpatches that share in `network`: 0 for other methods. Throws MeasureError if the
+/// method shares but the model has no policy, or has fewer superpatches.
 void applySharing(Network& network, const Method& method);
 
-/// Scores of superpatches (CV_32F of the size `grid`) by chance.
+/// Returns random scores of superpatches (CV_32F of the size `grid`).
 cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
 
-/// Scores by labels (CV_8U or CV_16U): the share of the most frequent label in each superpatch. So
-/// superpatches with a single label are first, in random order.
+/// Returns scores by labels (CV_8U or CV_16U): the share of the most frequent label in each superpatch.
+/// Superpatches with a single label are first, in random order.
 cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// How much of a clip a method that reuses computed, and how well it did.
+// Counts the computed part of a clip with reuse, and compares labels.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 /// Reuse over time in forwards of single images.
 struct ReuseCounts {
     int forwards = 0, full = 0, suspended = 0;  ///< forwards: 0 if nothing reuses
-    double recomputed = 0;                      ///< shares of the tokens, summed
+    double recomputed = 0;                      ///< shares of computed tokens, summed
 
     void add(const mpm::ReuseReport& report);
     ReuseCounts& operator+=(const ReuseCounts& other);
@@ -20,19 +20,19 @@ struct ReuseCounts {
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }
 };
 
-/// Share of the pixels that have the same label; CV_8U or CV_16U, of the same size.
+/// Returns the share of the pixels with the same label; CV_8U or CV_16U, of the same size.
 double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
     /// `mapGiven`: the first stage is an input map and not part of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
-    void add(const std::vector<int>& tokens);  ///< entering each block
+    void add(const std::vector<int>& tokens);  ///< tokens entering each block
     std::vector<double> means() const;
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
 
 private:
-    std::vector<double> m_sums;  ///< of whole numbers, so the order of images does not matter
+    std::vector<double> m_sums;  ///< sums of whole numbers, so the order of images does not matter
     std::vector<int> m_schedule;
     int m_images = 0;
 };

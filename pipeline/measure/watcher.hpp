@@ -1,4 +1,4 @@
-// How a long measurement reports to the caller, and how the caller stops it.
+// Lets a long measurement report to the caller, and the caller stop the measurement.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ constexpr size_t kMostObjects = 100000;
 constexpr double kAreaRanges[kAreas][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 constexpr int kMostByRank[] = {1, 10, 100};
 
-/// The rounding of these steps decides about an overlap of exactly 0.9.
+/// The rounding of these steps decides whether an overlap of exactly 0.9 matches.
 double thresholdAt(int i) {
     return i * ((.95 - .5) / 9) + .5;
 }
@@ -65,7 +65,8 @@ public:
     }
 
 private:
-    /// The object that overlaps most, the last of equal ones; one that counts before one that is ignored.
+    /// Returns the object with the largest overlap, the last if equal; an ignored object only if no other
+    /// fits.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);
@@ -87,13 +88,13 @@ private:
     std::vector<int> m_order;  ///< the truth, ignored objects last
 };
 
-/// A detection among all of a category.
+/// A detection in the ranking of a category.
 struct Ranked {
     double score;
     uint64_t matched, ignored;
 };
 
-/// Precision and recall of a category; none if the truth has no object.
+/// Precision and recall of a category at a threshold.
 struct Curve {
     double recall = 0;
     std::array<double, kRecalls> precision{};
@@ -136,7 +137,7 @@ public:
         }
     }
 
-    /// Thresholds first to last; empty if nothing counts.
+    /// Returns a curve for each threshold; none if the truth has no object.
     const std::vector<Curve>& of(int area, int rank = 2) const { return m_curves[rank][area]; }
 
 private:

@@ -1,4 +1,4 @@
-// Average precision and recall of boxes or masks, as COCO's own code defines them.
+// Computes average precision and recall of boxes or masks like COCO's own code.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace mpm::pipeline {
 
-/// Runs of pixels outside and inside in turn, down each column. Their sum is the number of pixels.
+/// Lengths of runs, alternately outside and inside, down each column. The sum is the number of pixels.
 struct RunLengths {
     cv::Size size;
     std::vector<uint32_t> runs;
@@ -24,29 +24,29 @@ struct RunLengths {
 /// @param runs pixels outside, inside, outside, ...
 /// @throws cv::Exception if a run is negative, or the sum is not the number of pixels
 RunLengths runLengths(cv::Size size, const std::vector<int64_t>& runs);
-/// CV_8U, inside if not 0.
+/// mask: CV_8U; a pixel is inside if not 0.
 RunLengths runLengths(const cv::Mat& mask);
 
-/// COCO's compressed text. @throws cv::Exception if it is damaged
+/// Reads COCO's compressed text. @throws cv::Exception if the text is damaged
 RunLengths runLengthsFrom(cv::Size size, const std::string& text);
 std::string runLengthsText(const RunLengths& mask);
 
-/// The union of polygons, each x, y, x, y, ...: the pixels that COCO's code counts as inside, which follow
-/// from the outline in fifths of a pixel. The last of an odd number of values has no effect.
+/// Returns the union of polygons, each x, y, x, y, ..., with the pixels that COCO's code counts as inside: it
+/// rounds the outline to fifths of a pixel. If the number of values is odd, the last has no effect.
 /// @throws cv::Exception if a number is larger than 10^7, or if the outlines cross more than 2^24 columns
 RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Size size);
 
-/// Intersection over union, with a crowd over the area of `found`. -1 if the sizes differ.
+/// Intersection over union; for a crowd, over the area of `found` instead. Returns -1 if the sizes differ.
 double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 
 /// A true object or a detection.
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< decides its size; of a true object the field `area`, not that of its box
+    double area = 0;     ///< decides the size; for a true object the field `area`, not the area of the box
     double score = 0;    ///< of a detection
     bool crowd = false;  ///< of a true object: never counts as missed, and any number of detections may match
-    bool counts = true;  ///< false: COCO's code takes a match with the object of id 0 as none
+    bool counts = true;  ///< false for id 0: in COCO's code a match with this object does not count
     RunLengths mask;     ///< empty if boxes are compared
 };
 
@@ -54,16 +54,17 @@ struct CocoObject {
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< detections of the image that count
+    static constexpr int kMost = 100;       ///< limit of detections that count in the image
 
     int64_t image = 0, category = 0;
     std::array<int64_t, kAreas> truth{};  ///< objects to be found, by size
     std::vector<double> scores;           ///< largest first
-    /// By detection, one bit for each size and threshold: bit kThresholds * size + threshold.
+    /// For each detection, a bit for each size and threshold: bit kThresholds * size + threshold.
     std::vector<uint64_t> matched, ignored;
 };
 
-/// Both lists in the order of their files. @throws cv::Exception if there are more than 100,000 objects
+/// Compares two lists in the order of their files. @throws cv::Exception if there are more than 100,000
+/// objects
 CocoMatches cocoMatches(int64_t image, int64_t category, const std::vector<const CocoObject*>& truth,
                         const std::vector<const CocoObject*>& found);
 

@@ -1,4 +1,4 @@
-// Confusion matrix of a segmentation and the measures read from it.
+// Confusion matrix of a segmentation, and measures computed from the matrix.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts an image: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not
-    /// count. A predicted id that is no class counts as a miss of the truth's class.
+    /// Counts an image: CV_8U or CV_16U ids of equal size; pixels whose truth is the ignored id do not count.
+    /// A predicted id that is not a class counts as a miss of the true class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
-    /// A count of another confusion. Throws cv::Exception on a cell that does not exist.
+    /// A cell of a confusion matrix. add() throws cv::Exception if the cell does not exist.
     struct Cell {
         int truth = 0, predicted = 0;
         int64_t count = 0;
     };
-    std::vector<Cell> cells() const;  ///< those that are not zero
+    std::vector<Cell> cells() const;  ///< cells that are not zero
     void add(const Cell& cell);
 
     Confusion& operator+=(const Confusion& other);
@@ -38,7 +38,7 @@ public:
 
     double miou() const;  ///< mean over the classes that have an IoU, as in mmsegmentation
     double macc() const;
-    double aacc() const;  ///< share of pixels that are right
+    double aacc() const;  ///< share of correct pixels
 
 private:
     int64_t truthTotal(int truth) const;
@@ -46,7 +46,7 @@ private:
 
     int m_classes;
     int m_ignored;
-    std::vector<int64_t> m_counts;  ///< classes x (classes + 1); the last column takes ids that are no class
+    std::vector<int64_t> m_counts;  ///< classes x (classes + 1); the last column counts ids without a class
 };
 
 }  // namespace mpm::pipeline

@@ -15,15 +15,15 @@ int sizeBin(int64_t pixels) {
     return pixels <= 32 * 32 ? 0 : pixels <= 96 * 96 ? 1 : 2;
 }
 
-/// Ids of at most 16 bits as 16 bits.
+/// Converts ids to 16 bits.
 cv::Mat wide(const cv::Mat& ids) {
     cv::Mat result;
     ids.convertTo(result, CV_16U);
     return result;
 }
 
-/// Flat regions of equal ids, 4-connected, by a walk with a stack: connectedComponents() supports two values
-/// only.
+/// Finds 4-connected regions of equal ids with a stack, because connectedComponents() supports only two
+/// values.
 class Regions {
 public:
     explicit Regions(const cv::Mat& ids) : m_ids(ids), m_region(ids.size(), CV_32S, cv::Scalar(-1)) {
@@ -70,8 +70,7 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // The ignored id must be neither the largest nor the smallest around: it is replaced by the other
-    // extreme.
+    // The ignored id must not be the smallest or largest id around, so the other extreme replaces it.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);
@@ -139,7 +138,7 @@ double ObjectCounts::recall(int size) const {
 
 namespace {
 
-/// Positions of the tokens of a stage, and the number of patches in each.
+/// Positions of the tokens of a stage, and the number of patches in each token.
 struct Places {
     std::vector<cv::Point2d> middle;
     std::vector<int> size;
@@ -160,7 +159,7 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage and moves the places to the clusters that are left.
+/// Counts the joins of a stage, and moves the places to the remaining clusters.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());
@@ -198,7 +197,7 @@ std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv
 }
 
 std::vector<double> chanceDistances(cv::Size grid) {
-    // Offsets instead of pairs: dx occurs (width - dx) times in a row, on both sides.
+    // Counts offsets instead of pairs: dx occurs (width - dx) times in a row, to the left and to the right.
     std::vector<double> shares;
     double all = 0;
     for (int dy = 0; dy < grid.height; ++dy)

@@ -1,4 +1,4 @@
-// The places at which accuracy is lost: along the boundaries of classes or inside, on small objects or large.
+// Measures where accuracy is lost: along boundaries of classes or inside, on small objects or large.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace mpm::pipeline {
 
-/// 255 if a pixel of another id is within `radius` pixels (a square), else 0. labels: CV_8UC1 or CV_16UC1.
-/// The ignored id makes no boundary.
+/// Returns 255 for each pixel with another id within `radius` pixels (a square), else 0. labels: CV_8UC1 or
+/// CV_16UC1. The ignored id has no boundary.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
 /// A prediction, counted separately in the band along boundaries and in the rest. The sum is the whole image.
@@ -25,7 +25,7 @@ struct SplitConfusion {
     Confusion whole() const;
 };
 
-/// The cells of a SplitConfusion that are not zero: an image has few of the pairs of 150 classes.
+/// The nonzero cells of a SplitConfusion: an image has few of the pairs of 150 classes.
 struct SplitCells {
     std::vector<Confusion::Cell> band, interior;
 
@@ -35,27 +35,26 @@ struct SplitCells {
     SplitConfusion in(int classes, int ignored) const;
 };
 
-/// Pixels of connected regions of a class by the size of the region: up to 32x32, up to 96x96 pixels,
-/// larger.
+/// Pixels of connected regions of a class by the size of the region: up to 32x32 pixels, up to 96x96, larger.
 struct ObjectCounts {
     static constexpr int kSizes = 3;
     std::array<int64_t, kSizes> right{}, all{};
 
     void add(const cv::Mat& truth, const cv::Mat& prediction, int ignored);
     ObjectCounts& operator+=(const ObjectCounts& other);
-    double recall(int size) const;  ///< NaN if there are none
+    double recall(int size) const;  ///< NaN if there is no such region
 };
 
-/// Counts by whole patches: distances[d] joins happened between tokens about d patches apart (rounded; the
-/// eight neighbours are at 1).
+/// Joins by distance: entry d counts joins of tokens about d patches apart (rounded; the eight neighbours are
+/// at 1).
 using DistanceCounts = std::vector<int64_t>;
 
-/// An entry for each stage. `stages`: the maps in order, CV_32S 1xK each, the first of them of the whole
-/// grid. A token's place is the middle of the patches; in a larger cluster, each member counts against the
-/// first.
+/// Counts the joins of each stage. `stages`: the maps in order, CV_32S 1xK, the first for the whole grid. A
+/// token's place is the middle of the patches; in a larger cluster, each member counts by its distance from
+/// the first.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 
-/// The same for two random patches, as shares: the distribution without any locality.
+/// The same as shares for two random patches: the distribution without any locality.
 std::vector<double> chanceDistances(cv::Size grid);
 
 void addCounts(std::vector<DistanceCounts>& sum, const std::vector<DistanceCounts>& more);

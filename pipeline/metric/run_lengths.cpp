@@ -20,7 +20,7 @@ int64_t pixels(cv::Size size) {
     return total;
 }
 
-/// From positions at which the inside begins and ends. Equal positions cancel in pairs.
+/// Makes runs from positions at which the inside begins or ends. Pairs of equal positions cancel.
 RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     RunLengths mask{size, {0}};
     uint32_t at = 0;
@@ -44,7 +44,7 @@ struct Side {
     int64_t fromX, fromY, toX, toY;
 };
 
-/// The places at which the outline crosses the middle of a column: its pixels below the crossing change.
+/// Collects the crossings of an outline with the middle of each column: the pixels below a crossing change.
 class Outline {
 public:
     Outline(cv::Size size, size_t& budget) : m_size(size), m_budget(budget) {}
@@ -52,7 +52,7 @@ public:
     void add(Side side) {
         const int64_t wide = std::abs(side.toX - side.fromX), high = std::abs(side.toY - side.fromY);
         const bool flat = wide >= high;
-        // Rounding depends on the direction: a side runs up its longer axis.
+        // Rounding depends on the direction, so each side runs up its longer axis.
         if (flat ? side.fromX > side.toX : side.fromY > side.toY)
             side = {side.toX, side.toY, side.fromX, side.fromY};
         const int64_t left = std::min(side.fromX, side.toX), right = std::max(side.fromX, side.toX);
@@ -80,7 +80,7 @@ private:
         const int64_t high = side.toY - side.fromY;
         const auto isRight = [&](int64_t y) { return rounded(side.fromX + slope * y) > 5 * column + 2; };
         const bool startsRight = isRight(0);
-        // The first y on the other side: near the exact crossing, found by its rounded neighbours.
+        // The first y on the other side: begins near the exact crossing and corrects the rounding.
         auto y = static_cast<int64_t>((5 * column + 2.5 - side.fromX) / slope);
         y = std::clamp<int64_t>(y, 1, high);
         while (y > 1 && isRight(y - 1) != startsRight)
@@ -184,8 +184,8 @@ RunLengths runLengths(const cv::Mat& mask) {
     return fromChanges(mask.size(), changes);
 }
 
-// Each number is the difference from the run two places before, from the fourth on. Five bits a character,
-// lowest first; 32 marks that more follow, and the highest bit of the last is the sign.
+// From the fourth run, each number is the difference from the run two places before. A character has five
+// bits, lowest first; 32 means that more characters follow; the highest bit of the last is the sign.
 RunLengths runLengthsFrom(cv::Size size, const std::string& text) {
     std::vector<int64_t> runs;
     for (size_t at = 0; at < text.size();) {
@@ -224,7 +224,7 @@ RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Si
     pixels(size);
     size_t budget = kMostCrossings;
     if (polygons.size() == 1) return fromChanges(size, changesOf(polygons[0], size, budget));
-    std::vector<std::pair<uint32_t, int>> borders;  // +1 where a polygon begins, -1 where it ends
+    std::vector<std::pair<uint32_t, int>> borders;  // +1 at the beginning of a polygon's run, -1 at the end
     for (const std::vector<double>& polygon : polygons)
         forEachRun(fromChanges(size, changesOf(polygon, size, budget)), [&](int64_t from, int64_t to) {
             borders.emplace_back(static_cast<uint32_t>(from), 1);

@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// From the corners: the rounding of x + width decides about an overlap of exactly a threshold.
+/// Computed from corners, because the rounding of x + width decides about an overlap of exactly a threshold.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// truth x tracks. Not kept: those of all frames may need more memory than there is.
+    /// Computes overlaps, truth x tracks; not kept, because all frames together may need too much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -79,7 +79,7 @@ private:
     std::map<int64_t, int> m_indices;
 };
 
-/// A sum for pairs of a true identity and a track: few pairs ever meet.
+/// Sums for pairs of a true identity and a track; few pairs ever meet.
 using PairSums = std::map<std::pair<int, int>, double>;
 
 double& sumOf(PairSums& sums, int truth, int track) {
@@ -88,7 +88,7 @@ double& sumOf(PairSums& sums, int truth, int track) {
     return sum;
 }
 
-/// `truth` and `tracks` must stay as long as the sequence.
+/// `truth` and `tracks` must outlive the sequence.
 struct Sequence {
     std::vector<Frame> frames;
     std::vector<double> truthCounts, trackCounts;
@@ -119,7 +119,7 @@ private:
 
 // ---- HOTA ----
 
-/// How well each pair of identities agrees over the whole sequence.
+/// Measures how well each pair of identities agrees over the whole sequence.
 PairSums alignment(const Sequence& sequence) {
     PairSums sums;
     for (const Frame& frame : sequence.frames) {
@@ -252,7 +252,7 @@ private:
         missed += int64_t(frame.truth.size() - pairs.size());
         wrong += int64_t(frame.tracks.size() - pairs.size());
     }
-    /// Keeps the tracks of the frame before, then takes the largest overlaps.
+    /// Keeps the tracks of the previous frame, then chooses the largest overlaps.
     std::vector<std::pair<int, int>> match(const Frame& frame, const cv::Mat_<double>& all) const {
         cv::Mat_<double> costs(all.size());
         for (int i = 0; i < costs.rows; ++i) {
@@ -271,7 +271,7 @@ private:
 
     std::vector<int64_t> m_present, m_tracked, m_pieces;
     std::vector<int> m_last;      ///< the last track of each object
-    std::map<int, int> m_before;  ///< the tracks of objects in the frame before
+    std::map<int, int> m_before;  ///< the tracks of objects in the previous frame
 };
 
 void addClear(const Sequence& sequence, TrackCounts& counts) {
@@ -292,10 +292,10 @@ void finishClear(double overlapSum, TrackFigures& figures) {
 
 // ---- identities ----
 
-/// The largest number of boxes that a one-to-one choice of identities has in common. Pairs that never meet do
-/// not matter, so each group of identities that meet is solved by itself.
+/// Finds the one-to-one assignment of identities with the most common boxes, and returns the number of boxes.
+/// Pairs that never meet do not matter, so each group of identities that meet is solved separately.
 double commonBoxes(const PairSums& sums) {
-    std::map<int, int> groupOf;  // of the truth at its index, of a track at -1 - its index
+    std::map<int, int> groupOf;  // keys: the index of a truth, or -1 - the index of a track
     const auto root = [&](int node) {
         groupOf.emplace(node, node);
         while (groupOf[node] != node)

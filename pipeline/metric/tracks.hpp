@@ -1,4 +1,4 @@
-// Figures of tracks against the truth, as TrackEval computes them: HOTA, CLEAR (MOTA) and identities (IDF1).
+// Computes figures of tracks against the truth like TrackEval: HOTA, CLEAR (MOTA) and identities (IDF1).
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ struct TrackFigures {
     double hota = 0, detA = 0, assA = 0, locA = 0, detRe = 0, detPr = 0, assRe = 0, assPr = 0;  ///< means
     double mota = 0, motp = 0, idf1 = 0, idp = 0, idr = 0;
     HotaCurve hotaAt{}, detAAt{}, assAAt{}, locAAt{}, detReAt{}, detPrAt{}, assReAt{}, assPrAt{};
-    HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{};  ///< boxes, behind HOTA
+    HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{};  ///< boxes counted for HOTA
     int64_t switches = 0, fragments = 0, mostlyTracked = 0, partlyTracked = 0, mostlyLost = 0;
-    int64_t right = 0, missed = 0, wrong = 0;        ///< boxes, behind MOTA
-    int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< boxes, behind IDF1
+    int64_t right = 0, missed = 0, wrong = 0;        ///< boxes counted for MOTA
+    int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< boxes counted for IDF1
 };
 
-/// What one sequence adds to the figures of several.
+/// The counts of a sequence, for the figures of several.
 struct TrackCounts {
     int64_t truthBoxes = 0, trackBoxes = 0, truthIds = 0, trackIds = 0;
     HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{}, assA{}, assRe{}, assPr{}, locA{};
@@ -43,11 +43,11 @@ struct TrackCounts {
 /// @throws cv::Exception if a frame has an identity twice, or more than 5,000 boxes
 TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 
-/// All sequences together: sums of boxes, and associations weighted by the boxes that are right.
+/// Combines all sequences: sums of boxes, and associations weighted by the correct boxes.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
-/// min(rows, columns) pairs of a row and a column, by row. Of several assignments with the same sum it takes
-/// that of SciPy's linear_sum_assignment, on which the published figures of tracks depend.
+/// Returns min(rows, columns) pairs of a row and a column with the least total cost, by row. In a tie,
+/// chooses like SciPy's linear_sum_assignment, on which the published figures of tracks depend.
 /// @param costs finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
 

@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
-constexpr double kClockSet = 1;  // seconds between two clocks: less is no setting
+constexpr double kClockSet = 1;  // seconds; a larger difference between two clocks means that one was set
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Ids of the classes by either name.
+/// Returns the ids of classes, by the model's names or the user's.
 std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vector<std::string>& names,
                        const std::vector<std::string>& shown, bool detector) {
     const bool every = has(classes, std::string(kEvery));
@@ -106,7 +106,7 @@ std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const 
     return boxes;
 }
 
-/// A detector may know thousands of classes: those named, and those that were there, are counted.
+/// Counts objects by class. Of a detector's thousands of classes, only requested or seen classes count.
 void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regions) {
     const bool few = !m_setup.detector || !has(m_setup.classes, std::string(kEvery));
     for (const TrackedObject& one : all.objects)
@@ -136,7 +136,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     if (!m_tracker || frame.generation != m_generation) {
         m_setup = setup;
         begin(*wish.known, frame.size);
-    } else if (!(setup == m_setup)) {  // the same source: what is there keeps its identity
+    } else if (!(setup == m_setup)) {  // the same source: its objects keep their identity
         continueWith(setup);
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);

@@ -1,4 +1,4 @@
-// The objects of a source over time, of any model: a detector's boxes, or regions of chosen classes.
+// Follows the objects of a source: a detector's boxes, or regions of chosen classes of a model that segments.
 #pragma once
 
 #include <memory>
@@ -10,37 +10,36 @@
 
 namespace mpm::pipeline {
 
-/// Of one frame.
+/// Objects of a frame.
 struct FollowedObjects {
-    std::vector<TrackedObject> objects;        ///< by identity; once those that left
-    std::map<int, int> counts;                 ///< by class id; 0 of a class that is followed and not there
-    std::vector<std::map<int, int>> byRegion;  ///< the same, of the objects that stand in each
+    std::vector<TrackedObject> objects;        ///< by identity; an object that left appears once
+    std::map<int, int> counts;                 ///< by class id; 0 if the class is followed but absent
+    std::vector<std::map<int, int>> byRegion;  ///< the same for the objects in each region
     std::int64_t nextId = 1;
 };
 using FollowedObjectsPtr = std::shared_ptr<const FollowedObjects>;
 
-/// What to follow, and what the source is.
+/// The classes and regions to follow, and the objects of an earlier run.
 struct FollowWish {
-    /// Names of classes; "*": every class of a detector, and those that are things (cars, people) of a model
-    /// that segments. None: nothing is followed.
+    /// Names of classes; "*" is every class of a detector, or the things (cars, people) of a model that
+    /// segments. Empty: nothing is followed.
     std::vector<std::string> classes;
     std::vector<Region> regions;
-    std::shared_ptr<const KnownObjects> known;  ///< of an earlier run; null: not known yet, so wait
+    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: not loaded yet, so wait
 };
 
 class ObjectFollower {
 public:
     struct Frame {
-        int generation = 0;  ///< another one: another source, and its own objects
-        double seconds = 0;  ///< of the clock that people see, which may be set
-        double steady = 0;   ///< of a clock that nobody sets
+        int generation = 0;  ///< changes with the source, which has its own objects
+        double seconds = 0;  ///< time of the visible clock, which may be set
+        double steady = 0;   ///< time of a clock that nobody sets
         cv::Size size;
         const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is covered are left out
     };
 
-    /// The same time as before: the objects of before.
-    /// `names`: of the model's classes; `shown`: as the user calls them.
-    /// Null if nothing is followed.
+    /// Returns the objects of a frame; null if nothing is followed. The same time as before gives the same
+    /// objects. `names`: of the model's classes; `shown`: the user's names for the classes.
     FollowedObjectsPtr update(const Segmentation& found, const Frame& frame, const FollowWish& wish,
                               const std::vector<std::string>& names, const std::vector<std::string>& shown);
 
@@ -55,28 +54,28 @@ private:
     };
     void begin(const KnownObjects& known, cv::Size image);
     void continueWith(const Setup& setup);
-    /// The id of a class that is followed, else -1.
+    /// Returns the id of a followed class, else -1.
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// The objects of before in other regions; a new region has none until the next frame.
+    /// Counts the last objects in other regions; a new region has none until the next frame.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
     Setup m_setup;
-    std::vector<int> m_classes;  // ids; empty: none
-    std::set<int> m_seen;        // of classes of a detector, those that were there
+    std::vector<int> m_classes;  // ids of followed classes
+    std::set<int> m_seen;        // classes with an object so far
     FollowedObjectsPtr m_last;
-    std::vector<std::string> m_regions;  // names, of its counts
+    std::vector<std::string> m_regions;  // names of the regions counted in m_last
     int m_generation = -1;
     double m_seconds = 0, m_steady = 0;
     cv::Size m_image;
 };
 
-/// `now`, and what left in the frame before, which nobody has looked at.
+/// Adds departures of an earlier frame that nobody read (`missed`) to the objects of `now`.
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
-/// For the store. `names`: of the model's classes.
+/// Converts objects for the store. `names`: of the model's classes.
 KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image, const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

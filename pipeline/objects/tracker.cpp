@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr size_t kLongestPath = 256;
-constexpr size_t kLargestGroup = 150;  // above, boxes are taken by overlap, one after the other
+constexpr size_t kLargestGroup = 150;  // in larger groups, boxes are taken one by one, largest overlap first
 constexpr double kLongestStep = 2;     // seconds of a pause that count as watched
-constexpr double kFewFrames = 3;       // an object that stays is kept for these, however seldom they come
-constexpr double kPause = 10;          // times the step before: a longer step is a pause of the source
-constexpr double kLongestWay = 3;      // seconds for which an object without a box is expected to go on
-constexpr double kStepHalves = .2;     // seconds after which an earlier step counts half
-constexpr double kShortGap = 1.2;      // seconds after which a moving object may still be at its last place
-constexpr int kKnownWay = 3;           // boxes after which a moving object is sought where it is expected
+constexpr double kFewFrames = 3;    // an object that stays is kept for at least so many frames, however rare
+constexpr double kPause = 10;       // a step is a pause of the source if this many times longer than the last
+constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
+constexpr double kStepHalves = .2;  // seconds after which an earlier step counts half as much
+constexpr double kShortGap = 1.2;   // seconds for which a moving object may still be at its last place
+constexpr int kKnownWay = 3;  // boxes after which a moving object is searched mainly at its expected place
 
 cv::Point2f middleOf(const cv::Rect2f& box) {
     return {box.x + box.width / 2, box.y + box.height / 2};
@@ -35,7 +35,7 @@ struct Link {
     double overlap;
 };
 
-/// Links that share no track and no box, with the largest sum of overlaps in each group that is small.
+/// Chooses links that share no track and no box, with the largest sum of overlaps in each small group.
 class Groups {
 public:
     explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {
@@ -96,7 +96,7 @@ private:
     std::map<int, int> m_parent;
 };
 
-/// Above 0 on the left side of the line as seen along it.
+/// Returns more than 0 if `point` is left of the line, seen from `from` to `to`.
 double sideOf(cv::Point2d from, cv::Point2d to, cv::Point2d point) {
     return (to.y - from.y) * (point.x - from.x) - (to.x - from.x) * (point.y - from.y);
 }
@@ -110,17 +110,17 @@ const char* stateName(ObjectState state) {
 
 struct ObjectTracker::Track {
     TrackedObject object;
-    bool counts = false;               ///< it has been confirmed
-    double unseen = 0;                 ///< seconds without a box, as the clock has them
+    bool counts = false;               ///< the object is confirmed
+    double unseen = 0;                 ///< seconds without a box, by the clock
     double unwatched = 0;              ///< the same without pauses of the source
-    cv::Point2f anchor;                ///< where its middle was when it last moved
-    double anchored = 0;               ///< and when
-    std::optional<double> lastBefore;  ///< of one that was restored: when it was last seen
-    cv::Point2f step;                  ///< of its middle in a second
+    cv::Point2f anchor;                ///< middle of the box when the object last moved
+    double anchored = 0;               ///< time of the anchor
+    std::optional<double> lastBefore;  ///< when a restored object was last seen in the earlier run
+    cv::Point2f step;                  ///< movement of the middle in a second
     struct Visit {
         double since, last;
     };
-    std::map<std::string, Visit> visits;  ///< of regions; "": of the image
+    std::map<std::string, Visit> visits;  ///< by region; "": the image
 };
 
 ObjectTracker::ObjectTracker(const TrackRules& rules) : m_rules(rules) {}
@@ -151,7 +151,7 @@ double ObjectTracker::likeness(const Track& track, const cv::Rect2f& box) {
     const double before = overlapOf(track.object.box, box);
     if (track.object.boxes < kKnownWay || track.object.state == ObjectState::Stays)
         return std::max(ahead, before);
-    // Its last place may by now be another object's that it met; but it may stop, too.
+    // Another object may be at the last place by now, but the object itself may also have stopped there.
     return track.unseen <= kShortGap ? std::max(ahead, before / 2) : ahead;
 }
 
@@ -192,7 +192,7 @@ void ObjectTracker::take(Track& track, const Detection& box) {
     const double size = std::sqrt(box.box.area());
     if (cv::norm(now - track.anchor) > size / 4) track.anchor = now, track.anchored = m_now;
     if (object.path.empty() || cv::norm(now - object.path.back()) > size / 20) object.path.push_back(now);
-    if (object.path.size() > kLongestPath) {  // every second point of its older half is enough
+    if (object.path.size() > kLongestPath) {  // every second point of the older half is enough
         std::vector<cv::Point2f> thin;
         for (size_t i = 0; i < object.path.size(); ++i)
             if (i % 2 == 0 || i > kLongestPath / 2) thin.push_back(object.path[i]);
@@ -230,7 +230,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
-    if (m_step == 0) m_step = 1;  // whatever the rate: hours without the program are a pause
+    if (m_step == 0) m_step = 1;  // at any frame rate, hours without the program are a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }
@@ -318,7 +318,7 @@ void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f
     }
 }
 
-/// Not seen for too long: an object that was seen for a moment only is soon forgotten.
+/// Whether the object was not seen for too long; an object seen only for a moment is soon forgotten.
 bool ObjectTracker::isOver(const Track& track) const {
     if (track.object.state == ObjectState::Stays) return track.unwatched > m_rules.keepStillSeconds;
     return track.unseen > std::min(m_rules.keepSeconds, kShortGap + track.object.dwell());

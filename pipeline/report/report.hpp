@@ -1,4 +1,4 @@
-// Evaluations, benchmarks and tunings as JSON: the forms of --json.
+// Writes evaluations, benchmarks and tunings as JSON, in the forms of --json.
 #pragma once
 
 #include <vector>

@@ -10,25 +10,25 @@ enum class OutputKind { Labels, Logits, Features, Unknown };
 /// The facts of a model and an image that decide between logits and features.
 struct OutputFacts {
     int tokens = 0;       ///< image tokens
-    int special = 0;      ///< rows in front of them
+    int special = 0;      ///< rows in front of the image tokens
     int dim = 0;          ///< values of a token in the encoder
     bool labels = false;  ///< the model file names classes
 };
 
-/// Whether an output Bx1xHxW has ids of classes: whole numbers from 0 to 65535. Depth and the like has
-/// others.
+/// Whether an output Bx1xHxW has ids of classes: whole numbers from 0 to 65535. A depth map, for example, has
+/// other numbers.
 bool hasIds(const cv::Mat& output);
 
-/// Labels are Bx1xHxW of ids; logits BxCxHxW. Features are BxRxD with a row for each image token, special
-/// tokens in front and others behind allowed; or BxDxhxw with a place for each token, if the model names no
-/// classes and D is the encoder's width or at least 192.
+/// Finds the kind of an output. Labels: Bx1xHxW of ids. Logits: BxCxHxW. Features: BxRxD with a row for each
+/// image token, perhaps with special tokens in front and others behind; or BxDxhxw with a place for each
+/// token, if the model names no classes and D is the encoder's width or at least 192.
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
 
-/// CV_32F, a row for each image token, of an image of the batch. `output`: of kind Features.
+/// Returns features of image `index` of the batch: CV_32F, a row for each image token. `output`: Features.
 cv::Mat featuresOf(const cv::Mat& output, int index, const OutputFacts& facts);
 
-/// Mean cosine between the rows of `a` and `b`, CV_32F of the same size. seen: CV_8U with an entry for each
-/// row, 0 if the row does not count; empty: all count. 0 if none counts.
+/// Returns the mean cosine between the rows of `a` and `b`, CV_32F of the same size; 0 if no row counts.
+/// seen: CV_8U with an entry for each row, 0 if the row does not count; empty if all rows count.
 double meanCosine(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen = {});
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Operations of the whole network for an image, with the true token counts.
+// Counts the operations of the whole network for an image, with the true token counts.
 #pragma once
 
 #include <string>
@@ -8,37 +8,37 @@
 
 namespace mpm::pipeline {
 
-/// An encoder behind the backbone. It never merges, but follows reuse.
+/// A decoder's encoder, after the backbone. It never merges, but follows reuse.
 struct DecoderCost {
-    double tokens = 0;                                 ///< that are the backbone's image tokens
+    double tokens = 0;                                 ///< rows for the backbone's image tokens
     double others = 0;                                 ///< rows that are always computed
     double width = 0;                                  ///< of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;  ///< by block
-    bool merged = false;                               ///< computes the backbone's merged tokens
+    bool merged = false;  ///< whether the decoder computes the backbone's merged tokens
 };
 
-/// The sizes that a model's operations follow from. Engines report them differently or not at all, so they
-/// are read from the model file by the caller.
+/// Sizes that determine a model's operations. The caller reads them from the model file, because engines
+/// report them differently or not at all.
 struct ModelCost {
     std::vector<double> attentionWeights;  ///< by block: elements of the products of qkv and projection
     std::vector<double> mlpWeights;        ///< by block
     int width = 0;                         ///< of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
-    std::vector<int> otherTokens;  ///< by block: tokens that are not of the image; none if empty
-    double windows = 1;            ///< of an image; tokens of one window merge
-    double padding = 0;            ///< rows that complete all windows
-    std::vector<char> windowed;    ///< by block: whether it attends within windows; in none if empty
+    std::vector<int> otherTokens;  ///< by block: tokens other than image tokens; none if empty
+    double windows = 1;            ///< windows of an image; only tokens of the same window merge
+    double padding = 0;            ///< rows added to complete all windows
+    std::vector<char> windowed;    ///< by block: whether attention is within windows; empty: never
     std::vector<DecoderCost> decoders;
-    bool mapGiven = false;  ///< the tokens come with a map, the first stage: nothing was matched for it
+    bool mapGiven = false;  ///< the first stage is a map of the input: nothing was matched
     double around = 0;      ///< operations outside of all blocks: embedding, head
 };
 
 /// The cost of a network with random weights.
 ModelCost costOf(const RandomModel& model);
 
-/// Two operations a multiply-add, as in the literature. Counted are products and attention with the tokens
-/// that took part in them, and the similarities each method computes to merge.
+/// Counts two operations for a multiply-add, as in the literature: products and attention with the tokens
+/// that took part, and the similarities that each method computes to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
@@ -47,19 +47,19 @@ public:
     /// name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// The operations by block of the backbone, each with the merge before it.
+    /// The operations of each block of the backbone, including the merge before the block.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
     /// The operations of a block with these numbers of image tokens in attention and MLP. `attended`: tokens
-    /// they attend to; if negative, those of the attention.
+    /// attended to; if negative, the same as `attention`.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// The operations of the decoders, if the part `share` of the rows is computed, and the part `left` of
+    /// The operations of the decoders, if the share `share` of the rows is computed, and the share `left` of
     /// the image tokens is left after merging.
     double decoders(double share, double left) const;
 
-    /// Operations by which a method decides which of `entering` image tokens merge. Throws cv::Exception on
-    /// an unknown method.
+    /// Operations of a method to decide which of `entering` image tokens merge. Throws cv::Exception on an
+    /// unknown method.
     double merging(double entering, const std::string& method) const;
 
     const ModelCost& cost() const { return m_cost; }
@@ -73,7 +73,7 @@ private:
 template <class Found>
 DecoderCost decoderCostFrom(const Found& found, double imageTokens, double larger) {
     DecoderCost cost;
-    // A decoder on another grid than the backbone's does not follow it.
+    // A decoder on a grid other than the backbone's does not follow reuse.
     cost.tokens = found.rows < imageTokens ? 0 : larger * imageTokens;
     cost.others = found.rows < imageTokens ? larger * found.rows : found.rows - imageTokens;
     cost.width = found.width;
@@ -83,7 +83,7 @@ DecoderCost decoderCostFrom(const Found& found, double imageTokens, double large
     return cost;
 }
 
-/// `input`: of the network, in pixels.
+/// `input`: size of the network's input, in pixels.
 template <class Found>
 ModelCost costFrom(const Found& found, cv::Size input) {
     ModelCost cost;

@@ -15,16 +15,17 @@ namespace {
 
 struct FlowNode {
     int id;
-    size_t timing;                ///< the place among the engine's times
-    std::vector<size_t> inputs;   ///< nodes in front of this node
-    std::vector<size_t> readers;  ///< nodes behind this node
+    size_t timing;                ///< index among the engine's times
+    std::vector<size_t> inputs;   ///< nodes before this node
+    std::vector<size_t> readers;  ///< nodes after this node
     std::string type = {};
     bool live = false;  ///< depends on the image; other nodes are constants
 };
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// The classic engine numbers layers from 1, the input is 0; the new engine numbers the layers only.
+/// Whether this is the classic engine, which numbers the input 0 and layers from 1; the new one has only
+/// layers.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
@@ -41,7 +42,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     std::map<const cv::dnn::Layer*, size_t> places;
     for (const cv::String& name : names) {
         const int id = net.getLayerId(name);
-        if (id > last) break;  // it keeps the time of an earlier forward
+        if (id > last) break;  // later layers keep the times of an earlier forward
         nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}, net.getLayer(id)->type});
         const size_t node = nodes.size() - 1;
         for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
@@ -81,14 +82,14 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
     return newNodes(net, names.size());
 }
 
-/// The choice of proposals in a detector: the first MpmTopK of each path behind the encoder, and the
-/// MpmGatherRows that take rows from the places it found.
+/// Finds the choice of proposals in a detector: the first MpmTopK of each path after the encoder, and each
+/// MpmGatherRows that takes rows from the places found by the MpmTopK.
 class Selection {
 public:
-    /// @param latest of each node the latest segment that the node needs; 0: none
+    /// @param latest for each node, the latest segment that the node needs; 0: none
     Selection(const FlowNodes& nodes, const std::vector<int>& latest)
         : m_nodes(nodes), m_chosen(nodes.size()), m_behind(nodes.size()), m_leads(nodes.size()) {
-        std::vector<bool> places(nodes.size());  // nothing else but the result of an MpmTopK
+        std::vector<bool> places(nodes.size());  // depends only on the result of an MpmTopK
         for (size_t i = 0; i < nodes.size(); ++i) {
             const bool gathers = hasType(i, "MpmGatherRows");
             size_t live = 0, found = 0, rows = 0;
@@ -113,7 +114,7 @@ public:
         }
     }
 
-    /// Of a node behind the encoder.
+    /// Returns the part of a node after the encoder.
     std::string partOf(size_t i) const {
         if (!m_any) return "behind the encoder";
         if (m_chosen[i]) return "selection";
@@ -170,7 +171,7 @@ public:
     }
 
 private:
-    /// The latest segment that each node needs.
+    /// Finds the latest segment that each node needs.
     void lookBack() {
         for (size_t i = 0; i < m_nodes.size(); ++i) {
             m_latest[i] = m_segment[i];
@@ -179,7 +180,7 @@ private:
         }
     }
 
-    /// Whether a segment needs each node, and whether only the first segment does.
+    /// Finds whether any segment needs a node, and whether only the first segment does.
     void lookAhead() {
         for (size_t i = m_nodes.size(); i-- > 0;) {
             m_firstOnly[i] = !m_nodes[i].readers.empty();
@@ -191,8 +192,8 @@ private:
         }
     }
 
-    /// Which nodes of the first segment alone need something that others need too: the first injector of an
-    /// adapter.
+    /// Finds nodes that only the first segment needs, but with an input that others need too: the first
+    /// injector of an adapter.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)
@@ -213,7 +214,7 @@ LayerParts::LayerParts(cv::dnn::Net& net, const std::string& output) {
     try {
         nodes = nodesOf(net, output);
     } catch (const cv::Exception&) {
-        return;  // an engine without inputs of layers
+        return;  // the engine does not show the inputs of layers
     }
     const PartNames parts(nodes, encoderLayers(net));
     for (size_t i = 0; i < nodes.size(); ++i) {

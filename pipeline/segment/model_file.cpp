@@ -18,7 +18,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// default.onnx, or the first model of the folder by name.
+/// Returns default.onnx, or the first model by name in the folder.
 std::string modelIn(const fs::path& folder) {
     std::error_code error;
     if (fs::is_regular_file(folder / "default.onnx", error)) return folder / "default.onnx";
@@ -34,9 +34,9 @@ std::string defaultModel() {
     return {};
 }
 
-/// The prefix that the file with this code was installed to, or its build folder: a program's folder is one
-/// level below. So is the GStreamer plugin's in a build folder; the library of the Python package is two
-/// below, and pip's has the model beside it. An installed library is somewhere in lib.
+/// Returns possible prefixes or build folders of the file with this code. The folder of a program, or of the
+/// GStreamer plugin in a build folder, is one level below. The library of the Python package is two levels
+/// below, and pip's has the model next to it. An installed library is somewhere in lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};
@@ -51,8 +51,8 @@ std::vector<fs::path> ownPrefixes() {
     return prefixes;
 }
 
-/// The data folders of the user and of the system, as in the XDG Base Directory Specification, which ignores
-/// relative ones.
+/// Returns the data folders of the user and of the system, by the XDG Base Directory Specification, which
+/// ignores relative folders.
 std::vector<fs::path> dataFolders() {
     const auto set = [](const char* name) {
         const char* value = std::getenv(name);

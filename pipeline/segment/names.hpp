@@ -1,4 +1,4 @@
-// Devices and precisions as options, reports and tables spell them.
+// Names of devices and precisions in options, reports and tables.
 #pragma once
 
 #include <optional>

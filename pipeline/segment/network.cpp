@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// The end of the importer's message: it begins with places in OpenCV's source, once for each call.
+/// Returns the end of the importer's message, which begins with places in OpenCV's source, one for each call.
 std::string reasonOf(const cv::Exception& error) {
     constexpr size_t kMost = 120;
     std::string line;
@@ -43,7 +43,7 @@ auto readMetadata(const std::string& path, const Read& read) {
     try {
         return read(path);
     } catch (const cv::Exception& error) {
-        // The message of the layer repeats its name and the path, which the caller adds.
+        // The message begins with "mpm: " and the path, which the message below also has.
         std::string said = error.err;
         for (const std::string& known : {std::string("mpm: "), path + " is ", path + ": "})
             if (said.rfind(known, 0) == 0) said.erase(0, known.size());
@@ -51,7 +51,7 @@ auto readMetadata(const std::string& path, const Read& read) {
     }
 }
 
-/// Labels without an axis of channels, [B, H, W], as [B, 1, H, W].
+/// Reshapes labels without an axis of channels, [B, H, W], to [B, 1, H, W].
 cv::Mat withChannels(const cv::Mat& output, const cv::Mat& blob) {
     if (output.dims != 3 || output.size[1] != blob.size[2] || output.size[2] != blob.size[3]) return output;
     const int shape[] = {output.size[0], 1, output.size[1], output.size[2]};
@@ -79,7 +79,7 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::s
       m_name(std::move(name)),
       m_random(random) {}
 
-/// Attention looks from every patch at every other: more pixels than these are a mistake or an attack.
+/// Limits the pixels, since all patches attend to each other: a larger size is a mistake or an attack.
 static void checkInputSize(const std::string& path, cv::Size size) {
     constexpr std::int64_t kMostPixels = 4096 * 4096;
     std::int64_t pixels = 0;
@@ -93,7 +93,7 @@ static void checkInputSize(const std::string& path, cv::Size size) {
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
-          // Before readNet(): the messages about a damaged file are better.
+          // Comes before readNet(), because the messages about a damaged file are better.
           mpm::ModelInfo info = readMetadata(path, mpm::modelInfo);
           const mpm::Reuse reuse = readMetadata(path, mpm::reuseOf);
           if (info.size.empty()) info.size = size;
@@ -128,7 +128,7 @@ cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     return batch;
 }
 
-// Masks [B, Q, h, w] and classes [B, Q, C] of as many queries.
+// Whether the outputs are masks [B, Q, h, w] and classes [B, Q, C] with equal numbers of queries.
 static bool areQueries(const std::vector<cv::Mat>& outputs) {
     for (const cv::Mat& masks : outputs)
         for (const cv::Mat& classes : outputs)
@@ -137,8 +137,8 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Returns the labels if there are several outputs, else the last output. Decided at the first forward. After
-// useFeatures() maybe the encoder's tokens.
+// Returns the labels if one of several outputs has labels, else the last output; the first forward decides.
+// After useFeatures(), may return the encoder's tokens.
 cv::Mat Network::run() {
     if (m_usesTokens) {
         m_net.forward();
@@ -179,7 +179,7 @@ bool Network::useFeatures(const cv::Mat& blob) {
         try {
             if (kindOf(forward(blob)) == OutputKind::Features) return true;
         } catch (const cv::Exception&) {
-            continue;  // an engine that gives no single one of several outputs
+            continue;  // the engine cannot return only one of several outputs
         }
     }
     m_output = before;
@@ -193,7 +193,7 @@ bool Network::useFeatures(const cv::Mat& blob) {
 
 void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images) {
     const bool takesSize = detects() && !m_info.detections->sizeInput.empty();
-    // OpenCV 5's engine wants a name if there are several inputs.
+    // OpenCV 5's engine requires a name if there are several inputs.
     const std::string input = takesSize ? m_info.input : "";
     dnn::resetSizes(m_net, blob, input);
     m_net.setInput(blob, input);
@@ -216,7 +216,7 @@ auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
         return run();
     } catch (const cv::Exception& error) {
         if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // it names the fault; OpenCV's messages name a line of OpenCV
+            throw;  // our messages name the fault; OpenCV's messages name a line of OpenCV
         const std::string batch = std::to_string(blob.size[0]), own = std::to_string(m_batch);
         std::string advice = "convert its original export again";
         if (m_batch != blob.size[0]) advice = "convert its original export with --batch " + batch;
@@ -252,7 +252,7 @@ std::vector<cv::Mat> Network::forwardDetector(const cv::Mat& blob, const std::ve
     return withAdvice(blob, [&] {
         setInputs(blob, images);
         std::vector<cv::Mat> all, outputs;
-        m_net.forward(all, there);  // OpenCV 5's engine wants the names of all outputs
+        m_net.forward(all, there);  // OpenCV 5's engine requires the names of all outputs
         for (const std::string& name : names)
             outputs.push_back(all[std::find(there.begin(), there.end(), name) - there.begin()]);
         return outputs;

@@ -19,11 +19,11 @@ struct RandomModel {
     std::uint64_t seed = 1;
 };
 
-/// For models whose outputs are masks and classes of queries.
+/// Advice for models whose outputs are masks and classes of queries.
 constexpr const char* kQueriesAdvice =
     "the model gives masks and classes of queries, no labels; convert it with --output labels";
 
-/// Move-only, and like cv::dnn::Net for a single thread at a time.
+/// A model in memory, move-only. Like cv::dnn::Net, for a single thread at a time.
 class Network {
 public:
     /// MODEL is a path or `default`. `size` is used if the model leaves the size open.
@@ -41,24 +41,24 @@ public:
 
     /// Whether the model gives boxes of objects.
     bool detects() const { return m_info.detections.has_value(); }
-    /// The outputs that detectorOutputs() names. images: the sizes of the original images, for networks that
-    /// have an input for them.
+    /// Returns the outputs of detectorOutputs(). images: the sizes of the original images, for networks with
+    /// an input for them.
     std::vector<cv::Mat> forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images);
     std::vector<std::string> detectorOutputs() const;
 
-    /// After a forward: the kind of the output.
+    /// The kind of an output, after a forward.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
     /// If the kind of the first output is unknown, searches the other outputs and the encoder's tokens for
-    /// features, and uses them from then on. False if there are none.
+    /// features, and uses these in later forwards. Returns false if there are none.
     bool useFeatures(const cv::Mat& blob);
 
-    /// After a forward: whether the outputs are masks and classes of queries (MaskFormer, EoMT), which have
-    /// no labels before `mpm convert --output labels`.
+    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT), after a forward. Such models
+    /// have no labels before `mpm convert --output labels`.
     bool hasQueries() const { return m_queries; }
 
-    /// A blob of several images.
+    /// Makes a blob of several images.
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
 
     mpm::Encoder& encoder() { return m_encoder; }
@@ -68,11 +68,11 @@ public:
     bool shares() const { return m_sharing.has_value(); }
     int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 if the model shares none
     const mpm::ModelInfo& info() const { return m_info; }
-    /// Values for reuse over time, of the file's metadata `mpm.reuse`; the defaults without them.
+    /// Values for reuse from the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
-    int batch() const { return m_batch; }  ///< that the model declares; 0 if it leaves it open
+    int batch() const { return m_batch; }  ///< declared by the model; 0 if left open
     cv::dnn::Net& net() { return m_net; }
     const std::string& outputLayer() const {
         return m_output;
@@ -94,13 +94,14 @@ private:
     std::string m_name;
     bool m_random;
     int m_batch = 0;
-    std::string m_output;    ///< a layer's; empty: the last output of the network
-    bool m_decided = false;  ///< which of several outputs is used
+    std::string m_output;    ///< name of a layer; empty: the last output of the network
+    bool m_decided = false;  ///< whether the output is chosen
     bool m_queries = false;
-    bool m_usesTokens = false;  ///< of the encoder, instead of an output
+    bool m_usesTokens = false;  ///< whether the encoder's tokens replace an output
 };
 
-/// Patch embedding, position embedding, MpmEncoder, linear head: logits, a value for each class and patch.
+/// Patch embedding, position embedding, MpmEncoder, linear head. Logits have a value for each class and
+/// patch.
 cv::dnn::Net makeRandomNet(const RandomModel& model);
 
 mpm::ModelInfo randomModelInfo(const RandomModel& model);

@@ -30,7 +30,7 @@ cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
     return canvas;
 }
 
-/// Padding is 0 after normalising, as in the protocol.
+/// Sets padding to 0 after normalising, as in the protocol.
 void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
     for (int c = 0; c < blob.size[1]; ++c) {
         cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
@@ -50,12 +50,12 @@ struct ProtocolSegmenter::Window {
     cv::Size seen;  ///< without padding
 };
 
-/// Sums of logits over a scaled image, a plane a class, and how many windows saw each pixel.
+/// Sums of logits over a scaled image, a plane for each class, and the number of windows at each pixel.
 struct ProtocolSegmenter::Canvas {
     cv::Size size;
     std::vector<cv::Mat> planes;
     cv::Mat counts;
-    cv::Mat labels;  ///< of models that give labels instead of logits
+    cv::Mat labels;  ///< for models that give labels instead of logits
 
     void add(const cv::Mat& output, int index, const Window& window) {
         const cv::Rect from({0, 0}, window.seen), to(window.place.tl(), window.seen);
@@ -113,7 +113,7 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
-    // Models may have a fixed batch: copies of the last window fill it up, and their results are ignored.
+    // Copies of the last window fill up the batch, which may be fixed; their results are ignored.
     while (static_cast<int>(pixels.size()) < m_batch)
         pixels.push_back(windows.back().pixels);
     cv::Mat blob = m_network.blob(pixels);
@@ -192,7 +192,7 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
 
 namespace {
 
-/// The next tokens and clusters are numbered on from those that are there.
+/// Appends a map whose clusters are numbered from `clusters`.
 void appendMap(cv::Mat& map, int clusters, const cv::Mat& more) {
     const cv::Mat numbered = more + clusters;
     if (map.empty())

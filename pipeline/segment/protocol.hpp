@@ -1,4 +1,4 @@
-// Labels by the single-scale protocol of mmsegmentation: resize by the short side, slide a window, average
+// Segments by the single-scale protocol of mmsegmentation: resize by the short side, slide a window, average
 // logits.
 #pragma once
 
@@ -13,21 +13,21 @@
 namespace mpm::pipeline {
 
 struct Protocol {
-    int shortSide = 0;  ///< images are scaled to it, keeping their shape; 0: as they are
-    cv::Size stride;    ///< of the window, which is the model's input; empty: the window itself
-    /// The images are frames of a camera, for an encoder that reuses: each window is a stream. Takes
-    /// batch 1.
+    int shortSide = 0;  ///< the images' short side after scaling, which keeps the shape; 0: no scaling
+    cv::Size stride;    ///< of the window, which has the size of the model's input; empty: the window's size
+    /// Whether images are frames of a camera, for an encoder with reuse: each window is a stream. Needs batch
+    /// 1.
     bool frames = false;
 };
 
-/// Windows that cover `image`: a stride apart, the last of a row or column moved back to end at the border. A
-/// window larger than the image starts at 0 and extends past the border.
+/// Returns windows that cover `image`, a stride apart; the last of a row or column is moved back to end at
+/// the border. A window larger than the image starts at 0 and extends past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
-/// `image` scaled so that the shorter side is `shortSide`.
+/// Returns the size of `image` scaled so that the shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
-/// A window of any segmented image, in an image of the size `scaled`.
+/// A window of a segmented image, whose scaled size is `scaled`.
 struct WindowPlace {
     size_t image;
     int number;  ///< within the image
@@ -56,7 +56,7 @@ public:
     using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
-    /// Since the last call.
+    /// Returns the times since the last call.
     ProtocolTimes takeTimes() { return std::exchange(m_times, {}); }
 
 private:
@@ -74,10 +74,10 @@ private:
 class WindowSegmenter {
 public:
     /// The model's input slides over the image, `stride` pixels down and across at a time; logits are
-    /// averaged if windows overlap. The network must outlive it.
+    /// averaged if windows overlap. The network must outlive this object.
     WindowSegmenter(Network& network, cv::Size stride);
 
-    /// Tokens, stages and times are those of all windows together; each is in `windows` too.
+    /// Tokens, stages and times are of all windows together; each window is also in `windows`.
     Segmentation segment(const cv::Mat& image);
 
 private:

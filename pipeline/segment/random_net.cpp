@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPatch = 16;
 
-/// Normal values of a seed; the same on every machine.
+/// Normal random values from a seed, the same on every machine.
 class Weights {
 public:
     explicit Weights(std::uint64_t seed) : m_random(seed * 2 + 1) {}
@@ -39,7 +39,7 @@ cv::dnn::LayerParams patchEmbedding(const RandomModel& model, Weights& weights) 
     return params;
 }
 
-/// The weights of docs/reference/operators.md in the order their names are given.
+/// The weights of docs/reference/operators.md, in the order of their names.
 class EncoderParams {
 public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {

@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// An image of a batch, as a view.
+/// Returns an image of a batch, as a view.
 cv::Mat imageOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> ranges(output.dims, cv::Range::all());
     ranges[0] = cv::Range(index, index + 1);
     return output(ranges);
 }
 
-/// Ids as numbers of any type -> CV_8U, or CV_16U if an id is above 255.
+/// Converts ids of any type to CV_8U, or to CV_16U if an id is above 255.
 cv::Mat toIds(const cv::Mat& image, int rows, int cols) {
     const cv::Mat plane(rows, cols, image.type(), image.data);
     double most = 0;
@@ -65,7 +65,7 @@ Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
 
 namespace {
 
-/// Leaves out objects that overlap a better one of their class by more than `most` (intersection over union).
+/// Leaves out objects whose intersection over union with a better object of their class exceeds `most`.
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;
     for (const Detection& one : sorted) {

@@ -10,22 +10,22 @@
 
 namespace mpm::pipeline {
 
-/// The place of the model's input on an image seen piece by piece. It may reach past the image's border.
+/// A window of an image that is segmented piece by piece. The window may extend past the image's border.
 struct SegmentedWindow {
     cv::Rect place;
     cv::Mat map;    ///< CV_32S 1xN: final cluster of each image token
     cv::Size grid;  ///< image tokens across and down
 };
 
-/// Which pixels get the probability of their label. Coarse: every fourth one across and down, enough for
+/// Pixels that get the probability of their label. Coarse: every fourth pixel across and down, enough for
 /// regions.
 enum class Scores { None, Coarse, All };
 
-/// Which objects of a detector count.
+/// Selects objects of a detector.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< of objects of a class that overlap by more, only the best
-    int most = std::numeric_limits<int>::max();  ///< the best of an image
+    double nms = 1;          ///< if objects of a class overlap by more, only the best counts
+    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best count
 };
 
 struct Segmentation {
@@ -56,7 +56,7 @@ public:
     Segmentation segment(const cv::Mat& image, Scores scores = Scores::None);
     std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, Scores scores = Scores::None);
 
-    /// For a detector.
+    /// Sets the choice of objects, for a detector.
     void setDetections(const DetectionChoice& choice) { m_choice = choice; }
 
     Network& network() { return m_network; }
@@ -71,28 +71,28 @@ private:
     DetectionChoice m_choice;
 };
 
-/// The objects of image `index` of a detector's outputs, which are those of network.detectorOutputs().
-/// image: the size of the original. Throws ModelError if the outputs are not as the metadata describes them.
+/// Returns the objects of image `index` from a detector's outputs, in the order of network.detectorOutputs().
+/// image: the size of the original. Throws ModelError if the outputs do not match the metadata.
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 
-/// Ids of image `index` of a network's output, of the size the network worked at: logits (BxCxHxW, any H and
-/// W) are stretched to `input` first; labels (Bx1xHxW, or BxHxW) are taken as they are.
-/// probabilities: the `scores` of logits.
+/// Returns the ids of image `index` of a network's output: logits (BxCxHxW, any H and W) are first stretched
+/// to `input`, the size of the network's input; labels (Bx1xHxW) are used as they are. probabilities: gets
+/// the `scores` of logits.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
-/// Tokens across and down for `tokens` patches of a network input of `input` pixels: the rectangle of this
-/// area that is closest to the input's shape.
+/// Returns the tokens across and down of `tokens` patches of an input of `input` pixels: the rectangle of
+/// this area that is closest to the input's shape.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {
     cv::Mat ids;     ///< CV_8U up to 256 classes, else CV_16U
-    cv::Mat scores;  ///< CV_32F, probability of the winner, a fourth as wide and high if coarse; may be empty
+    cv::Mat scores;  ///< CV_32F, probability of the label, a fourth as wide and high if coarse; may be empty
 };
 
-/// logits: CV_32F, 1xCxhxw or Cxhxw. Stretched to `size` (bilinear, half-pixel centres), then the largest
-/// class of each pixel; the lowest on ties.
+/// Stretches logits (CV_32F, 1xCxhxw or Cxhxw) to `size` (bilinear, half-pixel centres), and returns the
+/// largest class of each pixel; the lowest on ties.
 Labels argmaxStretched(const cv::Mat& logits, cv::Size size, Scores scores = Scores::None);
 
 }  // namespace mpm::pipeline

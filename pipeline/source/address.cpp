@@ -9,10 +9,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr size_t kShortestSecret = 3;  // anything shorter is part of many words
+constexpr size_t kShortestSecret = 3;  // shorter text occurs in many words
 constexpr size_t kLongWord = 8;
 
-/// A short word is replaced only as a whole word: "the" may be a password.
+/// Replaces a piece; a short word only as a whole word, since "the" may be a password.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);
@@ -29,8 +29,8 @@ void replaceAll(std::string& text, const std::string& piece, const std::string& 
     text = result + text.substr(from);
 }
 
-/// The end of the URL with "://" at `scheme`: the next blank or quote. If no host precedes that blank, it is
-/// part of a password, and the URL continues to the last '@' of the line.
+/// Returns the end of the URL with "://" at `scheme`: the next blank or quote. If no host is before that
+/// blank, the blank is part of a password, and the URL continues to the last '@' of the line.
 size_t urlEnd(const std::string& text, size_t scheme) {
     const auto next = [&](size_t from) {
         return std::min(text.find_first_of(" \t\r\n\"'<>", from), text.size());
@@ -78,7 +78,7 @@ std::string withoutSecretValues(const std::string& text) {
     return result + text.substr(from);
 }
 
-/// "Basic dXNlcg==", as HTTP's headers have it.
+/// Hides credentials of HTTP headers, such as "Basic dXNlcg==".
 std::string withoutHeaders(std::string text) {
     for (const std::string_view kind : {"Basic ", "Bearer ", "basic ", "bearer ", "Digest ", "digest "})
         for (size_t at = 0; (at = text.find(kind, at)) != std::string::npos;) {

@@ -1,4 +1,4 @@
-// The address of a source, which may hold a password: a type that cannot be printed, stored or sent by
+// The address of a source, which may hold a password. An Address cannot be printed, stored or sent by
 // mistake.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace mpm::pipeline {
 
-/// Text converts to an Address implicitly, an Address to text only by shown() or reveal().
+/// Text converts to an Address implicitly; an Address gives text only through shown() or reveal().
 class Address {
 public:
     Address() = default;
     Address(std::string text);  // NOLINT(google-explicit-constructor): this direction is safe
     Address(const char* text) : Address(std::string(text)) {}  // NOLINT(google-explicit-constructor)
 
-    /// The value of env:NAME or secret:NAME: opened as `text`, shown as `name`.
+    /// An address from env:NAME or secret:NAME: opened as `text`, shown as `name`.
     static Address named(const Address& name, const std::string& text);
 
     /// The part that may be shown, stored and sent: scheme, host and path of a URL, the elements of a
@@ -22,7 +22,7 @@ public:
     /// URL's path or host become "...".
     const std::string& shown() const { return m_shown; }
 
-    /// The whole text, to open the source and for nothing else.
+    /// The whole text; use only to open the source.
     const std::string& reveal() const { return m_text; }
 
     /// Whether shown() left something out.
@@ -30,11 +30,11 @@ public:
 
     bool empty() const { return m_text.empty(); }
 
-    /// Whether it was made by named().
+    /// Whether named() made this address.
     bool isNamed() const { return m_named; }
 
-    /// `message` of a library about this source, with the address as shown() and without any piece that
-    /// shown() leaves out; then as redacted().
+    /// Cleans a library's message about this source: replaces the address by shown() and each piece that
+    /// shown() leaves out by "...", and applies redacted().
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
@@ -46,18 +46,18 @@ private:
     bool m_named = false;
 };
 
-/// Text of unknown origin with every URL in it as Address::shown(), and the value of every parameter or
-/// header that names a secret (password=..., Authorization: ...) as "...".
+/// Cleans text of unknown origin: each URL becomes Address::shown(), and the value of each parameter or
+/// header that names a secret (password=..., Authorization: ...) becomes "...".
 std::string redacted(const std::string& text);
 
-/// The value of env:NAME (a variable of the environment) or secret:NAME (an entry of the desktop's keychain);
-/// any other address unchanged. Throws SourceError if there is no such variable or entry. The keychain may
-/// wait until the user unlocks it, 60 seconds at most.
+/// Returns the value of env:NAME (an environment variable) or secret:NAME (an entry of the desktop's
+/// keychain); any other address unchanged. Throws SourceError if there is no such variable or entry. Waits up
+/// to 60 seconds for the user to unlock the keychain.
 Address resolved(const Address& address);
 
-/// The secret that the monitor, or `secret-tool store --label=NAME server mpm-monitor user NAME`, stores as
-/// `name`. Throws SourceError with the reason if there is none, the keychain cannot be reached, or nobody
-/// unlocked it for 60 seconds.
+/// Returns the secret stored as `name` by the monitor or `secret-tool store --label=NAME server mpm-monitor
+/// user NAME`. Throws SourceError with the reason if there is none, the keychain cannot be reached, or nobody
+/// unlocked the keychain for 60 seconds.
 std::string secretFromKeychain(const std::string& name);
 
 }  // namespace mpm::pipeline

@@ -19,7 +19,7 @@ std::optional<int> hexDigit(char c) {
     return std::nullopt;
 }
 
-/// %41 as A, once.
+/// Decodes %41 to A, once.
 std::string percentDecoded(std::string_view text) {
     std::string result;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +37,7 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// Runs of letters and digits; empty ones between two other characters.
+/// Returns the runs of letters and digits; a run between two adjacent other characters is empty.
 std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
@@ -48,7 +48,7 @@ std::vector<std::string_view> wordsOf(std::string_view text) {
     return words;
 }
 
-/// A random key: sixteen letters and digits or more in a row, whose kind changes more often than in any word.
+/// Whether a run looks like a random key: 16 characters or more, and more changes of kind than in any word.
 bool looksDrawn(std::string_view run) {
     const auto kind = [](char c) { return isDigit(c) ? 0 : c >= 'a' ? 1 : 2; };
     size_t changes = 0;
@@ -57,7 +57,7 @@ bool looksDrawn(std::string_view run) {
     return run.size() >= 16 && changes * 10 > run.size() * 3;
 }
 
-/// Groups of letters and digits with lines between, many of them with both: a UUID or a streaming key.
+/// Whether a segment looks like a UUID or a key: 4 or more groups of 4, 8, ... characters, joined by hyphens.
 bool looksGrouped(std::string_view segment) {
     if (segment.size() < 16) return false;
     size_t groups = 0, from = 0;
@@ -74,7 +74,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// A name between slashes that is nothing but a name.
+/// Whether a segment of a path is only a name: no parameters, no key.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -85,8 +85,8 @@ bool isPlainSegment(std::string_view segment, bool file) {
     return std::none_of(words.begin(), words.end(), looksDrawn) && !looksGrouped(text);
 }
 
-/// The path before the first segment that is more than a name; such a segment may hold parameters
-/// ("/user=admin_password=..._channel=1"). `most` segments at most.
+/// Shows the path up to the first segment that is more than a name, and at most `most` segments. Such a
+/// segment may hold parameters ("/user=admin_password=..._channel=1").
 void showPath(const std::string& path, AddressParts& parts, bool file, int most) {
     size_t from = 0;
     for (int shown = 0; from < path.size(); ++shown) {
@@ -101,7 +101,7 @@ void showPath(const std::string& path, AddressParts& parts, bool file, int most)
     parts.hide(path.substr(from + 1));
 }
 
-/// Parts of a text that begins with a scheme.
+/// Splits an address that begins with a scheme.
 AddressParts urlParts(const std::string& text, size_t start) {
     AddressParts parts;
     parts.shown = text.substr(0, start);
@@ -110,7 +110,7 @@ AddressParts urlParts(const std::string& text, size_t start) {
     std::string rest = text.substr(start);
     const size_t query = rest.find_first_of("?#;&|\"'<>\\");
     const size_t at = rest.rfind('@');
-    // A password may hold an unescaped '?', a query may hold '@': it is ambiguous.
+    // Ambiguous: a password may hold an unescaped '?', and a query may hold '@'.
     if (query != std::string::npos && at != std::string::npos && query < at) {
         parts.shown += kLeftOut;
         parts.hide(rest);
@@ -134,16 +134,16 @@ AddressParts urlParts(const std::string& text, size_t start) {
         return parts;
     }
     parts.shown += host;
-    // The last name of an RTMP address is the key: with it, anyone may send to the address.
+    // The last segment of an RTMP address is the key, with which anyone may send to the address.
     showPath(rest.substr(slash), parts, file, scheme.rfind("rtmp", 0) == 0 ? 1 : 1000);
     return parts;
 }
 
-/// Only the names of elements and media types are shown: a property may hold anything.
+/// Shows only the names of elements and media types, because a property may hold anything.
 AddressParts pipelineParts(const std::string& text) {
     AddressParts parts;
     parts.shown = "gst:";
-    bool first = true;  // of an element
+    bool first = true;  // first word of an element
     for (size_t from = 4; from < text.size();) {
         if (isBlank(text[from])) {
             ++from;
@@ -174,7 +174,7 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// The first parameter that names a secret, or anything that only a URL has after the path.
+/// Returns the position of the first parameter that names a secret, or of a '?' before a parameter.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;
@@ -203,7 +203,7 @@ bool isFilePath(const std::string& text) {
     return rooted || text.rfind("./", 0) == 0 || text.rfind("../", 0) == 0 || text.rfind("~/", 0) == 0;
 }
 
-/// A path, a camera's number, or an address without a scheme.
+/// Splits a path, a camera index, or an address without a scheme.
 AddressParts plainParts(const std::string& text) {
     AddressParts parts;
     const size_t colon = text.find(':'), at = text.rfind('@'), slash = text.rfind('/');
@@ -225,7 +225,7 @@ AddressParts plainParts(const std::string& text) {
     return parts;
 }
 
-/// Past "scheme://" at the beginning; 0 if there is none.
+/// Returns the position after "scheme://" at the beginning, or 0 if there is none.
 size_t schemeEnd(const std::string& text) {
     size_t end = 0;
     while (end < text.size() && (isLetterOrDigit(text[end]) || isAnyOf(text[end], "+-.")))
@@ -255,12 +255,12 @@ std::string lowered(std::string_view text) {
 void AddressParts::hide(const std::string& piece) {
     if (piece.empty()) return;
     secrets.push_back(piece);
-    // Whoever quotes an address may have taken it apart.
+    // A message may quote only a part of the address.
     const std::string plain = percentDecoded(piece);
     if (plain != piece) secrets.push_back(plain);
     for (const std::string_view word : wordsOf(plain)) {
         const size_t end = static_cast<size_t>(word.data() + word.size() - plain.data());
-        // The name of a parameter is no secret itself; the padding of base64 ends in '=' too.
+        // A parameter's name before '=' is not a secret, but base64 text may also end in '='.
         const bool key = end + 1 < plain.size() && plain[end] == '=' && !isAnyOf(plain[end + 1], "=&; ");
         if (word.size() >= 3 && word != piece && !key) secrets.emplace_back(word);
     }

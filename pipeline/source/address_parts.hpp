@@ -1,4 +1,4 @@
-// Which parts of an address may be shown, and which are secrets.
+// Separates the parts of an address that may be shown from the secrets.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ inline constexpr const char* kLeftOut = "...";
 
 struct AddressParts {
     std::string shown;
-    std::vector<std::string> secrets;  ///< every piece left out, and the distinct parts of it
+    std::vector<std::string> secrets;  ///< every piece left out, and the words of each
 
     void hide(const std::string& piece);
 };
@@ -22,13 +22,13 @@ AddressParts partsOf(const std::string& text);
 /// Whether the value of a parameter of this name is a secret: password, X-Amz-Signature, proxy-pw.
 bool namesSecret(std::string_view key);
 
-/// Whether this may be a host and port. Anything else in that place may be half of a password.
+/// Whether `text` can be a host and port. Any other text in that place may be half of a password.
 bool isHost(std::string_view text);
 
-/// The end of the word at `from`; quotes and backslashes hide blanks.
+/// Returns the end of the word at `from`; a blank in quotes or after a backslash is part of the word.
 size_t wordEnd(const std::string& text, size_t from);
 
-/// A to Z as a to z, whatever the locale.
+/// Returns the text with A to Z in lower case, in any locale.
 std::string lowered(std::string_view text);
 
 inline bool isAnyOf(char c, std::string_view set) {

@@ -19,18 +19,18 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::int64_t kMostPacketBytes = 512 << 20;  // a frame of 100 million pixels, packed or not
-constexpr std::int64_t kBytesOfPixel = 8;             // as decoded, as BGR, and a copy
+constexpr std::int64_t kMostPacketBytes = 512 << 20;  // fits a frame of 100 million pixels, packed or not
+constexpr std::int64_t kBytesOfPixel = 8;             // for the decoded frame, the BGR frame, and a copy
 
-/// When a connection fails, FFmpeg prints the address with the password. Users who want FFmpeg's log set the
-/// variable themselves.
+/// If a connection fails, FFmpeg prints the address with the password, so its log is off. Users who want the
+/// log set the variable themselves.
 void quietFfmpeg() {
     static std::once_flag once;
     std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
 }
 
-/// A server may announce a part of gigabytes and send it without end. OpenCV cannot limit that, FFmpeg can:
-/// by the largest piece of memory that it may allocate. Without FFmpeg in OpenCV there is nothing to limit.
+/// Limits the largest piece of memory that FFmpeg may allocate, because a server may announce gigabytes and
+/// send them without end. OpenCV has no such limit. Without FFmpeg in OpenCV there is nothing to limit.
 void limitFfmpeg() {
     using Limit = void (*)(std::size_t);
     if (const auto limit = reinterpret_cast<Limit>(dlsym(RTLD_DEFAULT, "av_max_alloc")))
@@ -45,7 +45,7 @@ cv::Mat toBgr(const cv::Mat& image) {
     return bgr;
 }
 
-/// "h264"; empty if a letter is none.
+/// Returns the letters of a codec ("h264"), or an empty text if one of them is not printable.
 std::string lettersOf(double fourcc) {
     if (!(fourcc > 0 && fourcc < 4294967296.0)) return {};
     const auto code = static_cast<std::uint32_t>(fourcc);
@@ -66,8 +66,8 @@ CaptureSource::CaptureSource(SourceKind kind, Address address, const SourceOptio
 bool CaptureSource::openCapture() {
     const std::string& text = m_address.reveal();
     switch (m_kind) {
-        // Backends are named: CAP_ANY would go on to try photo cameras on USB, slowly and with a leak each
-        // time.
+        // Backends are named because CAP_ANY would also try photo cameras on USB, which is slow and leaks
+        // each time.
         case SourceKind::Camera:
             return m_capture.open(std::stoi(text), cv::CAP_V4L2);
         case SourceKind::Pipeline:
@@ -83,7 +83,7 @@ bool CaptureSource::openCapture() {
         }
         default:
             const FfmpegOpening rules;
-            // GStreamer prints long errors about a file that is no video: it is used only if FFmpeg is
+            // GStreamer prints long errors about files that are not videos, so it is used only if FFmpeg is
             // absent.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
                 m_capture.open(text, cv::CAP_GSTREAMER);
@@ -103,7 +103,7 @@ void CaptureSource::checkRelay() const {
     if (m_relay && m_relay->refused()) throw SourceError(SourceProblem::Kind::PlaylistElsewhere, name());
 }
 
-/// Before a backend sees it: opening a pipe blocks.
+/// Checks a file before a backend opens it, because opening a pipe blocks.
 void CaptureSource::checkFile() const {
     const std::string& text = m_address.reveal();
     const std::string scheme = "file:";
@@ -136,7 +136,7 @@ void CaptureSource::open() {
 void CaptureSource::checkSize() {
     const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
     const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);
-    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // known with the first frame
+    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // known later
     try {
         checkImageSize(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height), kBytesOfPixel);
     } catch (const ImageError& error) {
@@ -152,7 +152,7 @@ void CaptureSource::readProperties() {
     const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
     m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
     m_codec = lettersOf(m_capture.get(cv::CAP_PROP_FOURCC));
-    // A clip behind HTTP has an end and waits for the reader; a camera behind HTTP does neither.
+    // A clip over HTTP ends and waits for the reader; a camera over HTTP does neither.
     if (m_kind == SourceKind::Stream) m_live = m_length < 2;
     if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);
 }
@@ -196,15 +196,15 @@ bool CaptureSource::seek(std::int64_t frame) {
     return true;
 }
 
-/// Containers state their length only roughly: a few frames or percent short is an end, more is a damaged
-/// file.
+/// Containers give only a rough length. The file is damaged if more than 5 frames and more than 10 % are
+/// missing.
 bool CaptureSource::brokenFile() const {
     return m_kind == SourceKind::Video && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;
 }
 
 std::string CaptureSource::frameName() const {
     std::string stem = "frame";
-    // Names of files are shown: if env: or secret: hold the source, the name may show nothing of it.
+    // File names are visible, so a source from env: or secret: must not appear in them.
     if (m_kind == SourceKind::Video && !m_address.isNamed())
         stem = std::filesystem::path(m_address.shown()).stem().string();
     if (m_kind == SourceKind::Camera) stem = "camera" + m_address.reveal();

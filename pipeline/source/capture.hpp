@@ -1,4 +1,4 @@
-// Cameras, video files, network streams and GStreamer pipelines, through cv::VideoCapture.
+// Reads cameras, videos, streams and GStreamer pipelines through cv::VideoCapture, and files of images.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ private:
     SourceKind m_kind;
     Address m_address;
     SourceOptions m_options;
-    std::unique_ptr<HostRelay> m_relay;  ///< of a playlist
+    std::unique_ptr<HostRelay> m_relay;  ///< for a playlist
     cv::VideoCapture m_capture;
     bool m_live;
     std::int64_t m_length = -1;

@@ -19,14 +19,14 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSlice = 100;                       // milliseconds between looks at m_stop
-constexpr int kSlices = 100;                      // of these, for a connection
+constexpr int kSlice = 100;                       // milliseconds between checks of m_stop
+constexpr int kSlices = 100;                      // limit of these for a connection
 constexpr std::size_t kLargestRequest = 1 << 16;  // bytes of a request
 
 using Authority = HostRelay::Authority;
 using Request = HostRelay::Request;
 
-/// "user@[::1]:8443"
+/// Parses "user@[::1]:8443"; `port` is the default.
 Authority authorityOf(std::string text, const char* port) {
     text.erase(0, text.rfind('@') + 1);  // npos + 1 is 0
     const std::size_t bracket = text.rfind(']'),
@@ -35,7 +35,7 @@ Authority authorityOf(std::string text, const char* port) {
     return {lowered(text.substr(0, colon)), text.substr(colon + 1)};
 }
 
-/// The authority of an address with this scheme, and the rest of the address.
+/// Splits an address with this scheme into the authority and the rest.
 std::optional<std::pair<std::string, std::string>> splitAt(const std::string& address,
                                                            const std::string& scheme) {
     if (lowered(address.substr(0, scheme.size())) != scheme) return std::nullopt;
@@ -92,7 +92,7 @@ Descriptor connectTo(const Authority& to, const std::atomic<bool>& stop) {
     return connected;
 }
 
-/// Adds what has come; false: nothing more comes.
+/// Adds the received bytes. Returns false at the end of the connection.
 bool receive(int from, std::string& bytes) {
     char buffer[1 << 14];
     const ssize_t count = recv(from, buffer, sizeof buffer, 0);
@@ -189,7 +189,7 @@ bool HostRelay::isAllowed(const std::optional<Request>& request) {
     return false;
 }
 
-/// Every request of a connection: FFmpeg keeps connections.
+/// Checks and passes every request of a connection, because FFmpeg reuses connections.
 void HostRelay::passRequests(int client, int server, std::string heads, bool toProxy) {
     do {
         for (std::size_t end; (end = heads.find(kHeadEnd)) != std::string::npos; heads.erase(0, end)) {
@@ -202,8 +202,8 @@ void HostRelay::passRequests(int client, int server, std::string heads, bool toP
     } while (heads.size() <= kLargestRequest && passBytes(client, server, heads));
 }
 
-/// Waits for either side: the server's bytes go to the client, the client's are added to `requests`. False:
-/// one of them has ended.
+/// Waits for either side. The server's bytes go to the client, the client's are added to `requests`. Returns
+/// false if a side has ended.
 bool HostRelay::passBytes(int client, int server, std::string& requests) const {
     pollfd sides[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
     while (poll(sides, 2, kSlice) <= 0)

@@ -1,5 +1,5 @@
-// A proxy of HTTP on this machine that reaches a single host. FFmpeg reads an HLS playlist through it: the
-// parts of the playlist, lists that change later and redirections cannot lead to another host.
+// An HTTP proxy on this machine that reaches a single host. FFmpeg reads HLS playlists through the proxy, so
+// that parts of a playlist, later changes and redirections cannot lead to another host.
 #pragma once
 
 #include <atomic>
@@ -12,29 +12,30 @@
 
 namespace mpm::pipeline {
 
-/// Whether an address names an HLS playlist behind HTTP: ".m3u8" or ".m3u" in it.
+/// Whether an address is an HLS playlist over HTTP or HTTPS: it contains ".m3u8" or ".m3u".
 bool namesPlaylist(const std::string& address);
 
 class HostRelay {
 public:
-    /// For the host of an http or https address, with any port. Throws cv::Exception without a free port.
+    /// Allows the host of an http or https address, at any port. Throws cv::Exception without a free local
+    /// port.
     explicit HostRelay(const std::string& address);
     ~HostRelay();
     HostRelay(const HostRelay&) = delete;
     HostRelay& operator=(const HostRelay&) = delete;
 
     struct Authority {
-        std::string host, port;  ///< "[::1]" has its brackets
+        std::string host, port;  ///< "[::1]" with brackets
     };
     /// The first line of a request to a proxy.
     struct Request {
         bool tunnel = false;
         Authority to;
-        std::string line;  ///< for the server itself
+        std::string line;  ///< the line for the server, without the host
     };
 
     int port() const { return m_port; }
-    bool refused() const { return m_refused; }  ///< another host was asked for
+    bool refused() const { return m_refused; }  ///< whether another host was requested
 
 private:
     struct Connection {
@@ -52,7 +53,7 @@ private:
     std::atomic<bool> m_stop{false}, m_refused{false};
     int m_port = 0;
     Descriptor m_listener;
-    std::list<Connection> m_connections;  // of the accepting thread until it ends
+    std::list<Connection> m_connections;  // used only by the accepting thread until that ends
     std::thread m_thread;
 };
 

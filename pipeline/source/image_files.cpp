@@ -22,7 +22,7 @@ bool isNumeral(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// frame2 before frame10: runs of digits compare by value, first by how many there are past leading zeros.
+/// Sorts frame2 before frame10: compares runs of digits by length without leading zeros, then by digits.
 bool naturalLess(const std::string& a, const std::string& b) {
     size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
@@ -86,7 +86,7 @@ std::vector<std::string> imagePaths(const std::string& text) {
 
 ImageFilesSource::ImageFilesSource(Address address) : m_address(std::move(address)) {}
 
-/// For env: and secret: the path is reduced to the name of the file.
+/// Shortens the path to the name of the file if the source is from env: or secret:.
 std::string ImageFilesSource::shownPath(const std::string& path) const {
     return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
 }
@@ -129,7 +129,7 @@ bool ImageFilesSource::next(Frame& frame) {
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];
-    frame.seconds = static_cast<double>(index);  // images have no clock: 1 a second
+    frame.seconds = static_cast<double>(index);  // images have no clock: one per second
     return true;
 }
 

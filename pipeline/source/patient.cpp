@@ -11,8 +11,8 @@ namespace mpm::pipeline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kLook{100};            // how often the caller is asked
-constexpr std::chrono::milliseconds kReadPatience{1'000};  // for a read without a waiting reader
+constexpr std::chrono::milliseconds kLook{100};            // time between calls of GiveUp
+constexpr std::chrono::milliseconds kReadPatience{1'000};  // wait for a read after the caller gave up
 
 std::atomic<bool> g_leftBehind{false};
 
@@ -26,7 +26,7 @@ void noteLeftBehind() {
     g_leftBehind = true;
 }
 
-/// Owned by the source and the thread together: the last of them to end deletes it.
+/// Shared by the source and the thread; the last of them deletes the worker.
 class PatientSource::Worker {
 public:
     explicit Worker(std::unique_ptr<Source> source) : m_source(std::move(source)) {}
@@ -74,7 +74,7 @@ public:
         if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));
     }
 
-    /// False if the thread continues without us.
+    /// Returns false if the thread is left behind.
     bool quit() {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_quit = true;
@@ -134,7 +134,7 @@ bool PatientSource::next(Frame& frame) {
         Frame frame;
         bool more = false;
     };
-    const auto result = std::make_shared<Result>();  // outlives a caller who went
+    const auto result = std::make_shared<Result>();  // outlives a caller that gave up
     call([worker = m_worker, result] { result->more = worker->source().next(result->frame); });
     m_firstFrame.reset();
     if (result->more) frame = std::move(result->frame);

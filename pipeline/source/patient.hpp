@@ -9,7 +9,7 @@
 
 namespace mpm::pipeline {
 
-/// A read did not return and was left behind.
+/// Thrown if a read did not return; its thread was left behind.
 class LeftBehind : public SourceError {
 public:
     using SourceError::SourceError;
@@ -18,7 +18,7 @@ public:
 /// Opens and reads another source in a separate thread.
 class PatientSource : public Source {
 public:
-    /// Each opening, and the wait for the first frame, may take this long.
+    /// Limit for each opening, and for the wait for the first frame.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
     /// Called a few times a second with the duration of the present call; true ends the wait.
@@ -28,7 +28,7 @@ public:
                   std::chrono::milliseconds firstFrame = kFirstFrame);
     ~PatientSource() override;
 
-    /// As those of the source itself; also throw LeftBehind.
+    /// Like the functions of the wrapped source, but these also throw LeftBehind.
     void open() override;
     bool next(Frame& frame) override;
     bool seek(std::int64_t frame) override;
@@ -48,7 +48,7 @@ private:
     std::string m_name;
 };
 
-/// Whether a thread of a source still hangs somewhere: then the program must end without taking itself apart.
+/// Whether a thread of a source still hangs. Then the program must end without destroying its objects.
 bool anyLeftBehind();
 void noteLeftBehind();
 

@@ -20,7 +20,7 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostListed = 100;      // a status is copied ten times a second
+constexpr std::size_t kMostListed = 100;      // limited, since a status is copied ten times a second
 constexpr milliseconds kStopPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
@@ -31,8 +31,7 @@ const char* stateName(SourceState state) {
     return kNames[static_cast<int>(state)];
 }
 
-/// Owned by the reader and the thread together, so that a thread caught in a driver outlives the reader
-/// safely.
+/// Shared by the reader and the thread, so that a thread stuck in a driver can outlive the reader.
 class Reader::Worker {
 public:
     Worker(Make make, const ReaderOptions& options) : m_make(std::move(make)), m_options(options) {
@@ -76,13 +75,13 @@ public:
         return m_full || !m_over;
     }
 
-    /// Stall and offline are read off the clock here: no watchdog thread, and no state that can get stuck.
+    /// Derives Stalled and Offline from the clock: no watchdog thread, and no state that can get stuck.
     SourceStatus status() const {
         std::lock_guard<std::mutex> lock(m_mutex);
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
-        // A slow camera has long gaps. The first gap after an outage is no pace.
+        // A slow camera has long gaps. The smaller of two gaps excludes the gap of an outage.
         const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
         if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
@@ -97,7 +96,7 @@ public:
         return status;
     }
 
-    /// Calls change(*this) under the lock, and wakes all who wait.
+    /// Calls change(*this) under the lock, and wakes all waiting threads.
     template <class Change>
     void update(const Change& change) {
         std::lock_guard<std::mutex> lock(m_mutex);
@@ -118,7 +117,7 @@ private:
         return m_stop;
     }
 
-    /// Reads until the source ends. Returns true if the caller should open it again.
+    /// Reads until the source ends. Returns true if the caller should open the source again.
     bool pump(Source& source) {
         const bool live = source.live();
         const double rate = source.rate() > 0 ? source.rate() : m_options.imageRate;
@@ -144,8 +143,8 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // An image that is replaced now and then may be half written for a moment; an image that was never
-        // readable will stay so.
+        // An image that is replaced now and then may be incomplete for a moment; an image that was never
+        // readable stays unreadable.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
@@ -172,7 +171,7 @@ private:
         if (m_stop) return;
         if (m_full) ++m_status.dropped;
         m_status.position = m_status.live ? -1 : frame.number;
-        frame.number = m_status.frames++;  // counts on over reconnects and loops
+        frame.number = m_status.frames++;  // continues over reconnections and loops
         frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
@@ -222,14 +221,14 @@ private:
         return m_status.speed;
     }
 
-    /// At the end of a film that repeats.
+    /// Counts a pass at the end of a film that loops, and holds the film if setLoop() is off.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;
         if (!m_status.repeats) m_status.held = true;
     }
 
-    /// Waits while the film is held, and seeks the wanted frame. False: stopping.
+    /// Waits while the film is held, and seeks to the requested frame. Returns false if stopping.
     bool advance(Source& source, Steady::time_point& due) {
         std::optional<std::int64_t> target;
         {
@@ -251,7 +250,7 @@ private:
     void countBad(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
         m_status.problem = redacted(problem);
-        if (!m_bad.insert(m_status.message()).second) return;  // seen in the round before
+        if (!m_bad.insert(m_status.message()).second) return;  // counted in an earlier pass
         ++m_status.bad;
         if (m_status.unreadable.size() < kMostListed) m_status.unreadable.push_back(m_status.problem);
     }
@@ -287,7 +286,7 @@ private:
     bool m_over = false;
     bool m_looping = false;
     std::optional<std::int64_t> m_seek;
-    int m_step = 0;  // frames, in their direction
+    int m_step = 0;  // frames to step; negative: back
 };
 
 Reader::Reader(Make make, const ReaderOptions& options)

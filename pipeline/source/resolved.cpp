@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kEnvironment = "env:";
 constexpr const char* kKeychain = "secret:";
 
-/// The text after `prefix`; empty if the text does not begin with it.
+/// Returns the text after `prefix`, or an empty text if `text` does not begin with `prefix`.
 std::string nameAfter(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : std::string();
 }

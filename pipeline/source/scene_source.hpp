@@ -31,10 +31,10 @@ private:
 };
 
 /// Night in the street is from sunset to sunrise: lamps are brighter than dawn, so luminance cannot decide.
-/// For times of sceneTime(); a change takes effect at once, for any distance of the frames.
+/// Use this rule with sceneTime(). A change takes effect at once, for any time between frames.
 DayNightRule sceneRule();
 
-/// The time in the street at `seconds` of the source's clock (Frame::seconds); every day is the same.
+/// Returns the time in the street at `seconds` of the source's clock (Frame::seconds); every day is the same.
 std::chrono::system_clock::time_point sceneTime(double seconds);
 
 }  // namespace mpm::pipeline

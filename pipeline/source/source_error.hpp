@@ -1,4 +1,4 @@
-// Why a source cannot be used: a kind with arguments, so that programs can translate it or react to it.
+// The reason why a source cannot be used: a kind with arguments, so that programs can translate or handle it.
 #pragma once
 
 #include <stdexcept>
@@ -11,29 +11,29 @@ namespace mpm::pipeline {
 struct SourceProblem {
     enum class Kind {
         None,
-        Other,              ///< arguments: the text, which a driver or a library wrote
+        Other,              ///< arguments: the text of a driver or a library
         NoSuchSource,       ///< the address names nothing
         PermissionDenied,   ///< the file or folder exists, and this program may not read it
-        NoSuchCamera,       ///< or another program uses it
+        NoSuchCamera,       ///< or another program uses the camera
         PipelineRejected,   ///< by GStreamer
         CannotConnect,      ///< to a stream
         NotAVideo,          ///< damaged, or of an unknown format
         NotAFile,           ///< a pipe or a device in place of a video
-        Playlist,           ///< or another text in place of a video
-        PlaylistElsewhere,  ///< parts of it are on another host
+        Playlist,           ///< a playlist or another text in place of a video
+        PlaylistElsewhere,  ///< a playlist with parts on another host
         VideoDamaged,       ///< arguments: frames read, frames announced
         StreamBroke,        ///< arguments: frames read
-        StreamEnded,        ///< the sender closed it
+        StreamEnded,        ///< the sender closed the stream
         NotEightBit,        ///< frames of a format that is not supported
         NoImages,           ///< a folder or glob without images
-        UnreadableImage,    ///< among several; arguments: the reason
+        UnreadableImage,    ///< an image among several; arguments: the reason
         AllImagesUnreadable,
         Empty,         ///< no frame at all
         StillReading,  ///< an earlier read has not returned yet
         NoFrameInTime,
         NoSuchVariable,       ///< env:NAME
         EmptyName,            ///< env:NAME or secret:NAME holds an empty text
-        NestedName,           ///< env:NAME or secret:NAME holds another of these
+        NestedName,           ///< env:NAME or secret:NAME holds another such name
         NoKeychainEntry,      ///< secret:NAME
         KeychainUnavailable,  ///< arguments: the reason
         BuiltWithoutKeychain,
@@ -55,7 +55,7 @@ struct SourceProblem {
 /// `problem` with redacted() applied to each text.
 SourceProblem redacted(SourceProblem problem);
 
-/// The source cannot be opened or continued. Never holds a password.
+/// Thrown if the source cannot be opened or continued. Never holds a password.
 class SourceError : public std::runtime_error {
 public:
     explicit SourceError(SourceProblem problem)
@@ -73,7 +73,7 @@ private:
     SourceProblem m_problem;
 };
 
-/// An image cannot be read; the next call continues with the next image.
+/// Thrown if an image cannot be read; the next call continues with the next image.
 class BadImage : public SourceError {
 public:
     using SourceError::SourceError;

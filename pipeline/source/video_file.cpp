@@ -21,8 +21,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::size_t kHead = 8192;            // bytes of a file that are looked at
-constexpr std::chrono::seconds kPatience{30};  // for openings of other sources
+constexpr std::size_t kHead = 8192;            // bytes of a file that are checked
+constexpr std::chrono::seconds kPatience{30};  // wait for openings of other sources
 
 std::string bytesAt(int file, off_t at) {
     std::string bytes(kHead, '\0');
@@ -31,7 +31,7 @@ std::string bytesAt(int file, off_t at) {
     return bytes;
 }
 
-/// FFmpeg skips ID3 tags before it looks for a format: a playlist may follow a tag.
+/// Returns the end of ID3 tags. FFmpeg skips tags, so a playlist may follow.
 off_t endOfTags(int file) {
     constexpr int kMostTags = 16;
     off_t at = 0;
@@ -51,11 +51,11 @@ bool contains(const std::string& text, std::string_view word) {
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
-/// Every format for playlists is text; among formats for videos only YUV4MPEG starts as text.
+/// Every playlist format is text; of the video formats only YUV4MPEG begins as text.
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
-        head.pop_back();  // in the middle of a character
+        head.pop_back();  // the cut may be in the middle of a character
     const auto control = [](unsigned char c) {
         return c < 32 && c != '\t' && c != '\n' && c != '\r' && c != '\f';
     };
@@ -73,7 +73,7 @@ const std::set<std::string> kRejectedFormats = {
     "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
     "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};
 
-/// With a comma before each; empty if OpenCV brings no FFmpeg.
+/// Returns the other formats, each after a comma; empty if OpenCV has no FFmpeg.
 std::string acceptedFormats() {
     struct Demuxer {
         const char* name;  // the first member in every version; "mov,mp4,m4a,..."
@@ -88,7 +88,7 @@ std::string acceptedFormats() {
     return names;
 }
 
-/// "user:password@" of the proxy that the user has set: HostRelay passes them on to that proxy.
+/// Returns "user:password@" of the proxy that the user has set; HostRelay passes this on to that proxy.
 std::string credentialsOfProxy() {
     const char* set = std::getenv("http_proxy");
     const std::string proxy = set != nullptr ? set : "", scheme = "http://";
@@ -98,7 +98,7 @@ std::string credentialsOfProxy() {
     return found.find_first_of("|;") == std::string::npos ? found : std::string();
 }
 
-/// OpenCV reads FFmpeg's options from this variable at each opening.
+/// The environment variable from which OpenCV reads FFmpeg's options at each opening.
 class FormatList {
 public:
     FormatList() {
@@ -113,12 +113,12 @@ public:
         m_join = hasList ? '|' : ',';
         m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
                   credentialsOfProxy() + "127.0.0.1:00000";
-        // The environment keeps this text, so that another value needs no new variable: other threads read
-        // the environment meanwhile.
+        // The environment points to this text, so a change needs no new variable: other threads read the
+        // environment meanwhile.
         putenv(m_text.data());
     }
 
-    /// False if other openings do not end in time.
+    /// Returns false if other openings do not end in time.
     bool enter(int proxy) {
         std::unique_lock<std::mutex> lock(m_mutex);
         if (m_text.empty()) return true;
@@ -149,10 +149,10 @@ private:
     std::size_t m_more = 0;  ///< the end of the options without a proxy
     char m_join = ',';
     bool m_alone = false;
-    int m_open = 0, m_waiting = 0;  ///< openings, and those among the waiting ones that must be alone
+    int m_open = 0, m_waiting = 0;  ///< openings now, and waiting openings that must be alone
 };
 
-/// Never destroyed: the environment points into it.
+/// Never destroyed, because the environment points into the text.
 FormatList& formatList() {
     static FormatList* const list = new FormatList;
     return *list;

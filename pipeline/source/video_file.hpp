@@ -1,5 +1,5 @@
-// Which files may be read as a video: regular files that are no playlists. A pipe would block the program,
-// and a playlist would make it read other files or call other hosts.
+// Selects files that may be read as a video: regular files that are not playlists. A pipe would block the
+// program, and a playlist would make FFmpeg read other files or call other hosts.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace mpm::pipeline {
 
-/// Why the file at `path` is not read as a video; absent: FFmpeg may try. Does not wait for a pipe or a
-/// device.
+/// Returns the reason why the file at `path` is not read as a video; nothing if FFmpeg may try. Does not wait
+/// for a pipe or a device.
 std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
-/// While it exists, FFmpeg opens no format that names other files or hosts, except for HLS through a proxy at
-/// a port of this machine. FFmpeg's options belong to the process, so an opening through a proxy is alone.
+/// While this object exists, FFmpeg opens no format that names other files or hosts, except HLS through a
+/// proxy at a local port. FFmpeg's options are global, so an opening through a proxy waits to be alone.
 class FfmpegOpening {
 public:
-    /// `proxy`: 0 without. Throws SourceError if another opening hangs.
+    /// `proxy`: the port; 0: no proxy. Throws SourceError if another opening hangs.
     explicit FfmpegOpening(int proxy = 0);
     ~FfmpegOpening();
     FfmpegOpening(const FfmpegOpening&) = delete;

@@ -10,8 +10,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// A column's name as csvField() writes it, but without quotes around mere spaces, as files have always had
-/// it.
+/// Writes a column's name like csvField(), but without quotes around mere spaces, as in files of earlier
+/// versions.
 std::string columnName(const std::string& name) {
     const bool plain = printable(name) == name && name.find_first_of(",;\"'\\") == std::string::npos;
     return plain ? name : csvField(name);

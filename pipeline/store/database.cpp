@@ -97,7 +97,7 @@ Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) 
     sqlite3* handle = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
     const int result = sqlite3_open_v2(m_path.c_str(), &handle, flags, nullptr);
-    m_handle.reset(handle);  // given even on failure, to read the message from
+    m_handle.reset(handle);  // set even on failure, for the message
     if (result != SQLITE_OK) throwStoreError(handle, m_path);
     distrust();
     recognise();
@@ -105,7 +105,7 @@ Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) 
     migrate();
 }
 
-/// The file is not trusted: nothing in it is executed, and limits apply to everything in it.
+/// The file is not trusted: nothing in the file is executed, and limits apply to all contents.
 void Store::Database::distrust() {
     sqlite3* database = m_handle.get();
     sqlite3_extended_result_codes(database, 0);

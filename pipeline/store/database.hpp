@@ -1,5 +1,4 @@
-// SQLite's C interface made safe: handles that close themselves, and errors that name the fault and the
-// remedy.
+// Safe wrappers of SQLite's C interface: handles close themselves, and errors name the fault and the remedy.
 #pragma once
 
 #include <sqlite3.h>
@@ -17,7 +16,7 @@ class Statement {
 public:
     Statement(sqlite3* database, const std::string& sql, const std::string& path);
 
-    /// The parameters from the first on.
+    /// Binds the parameters, beginning with the first.
     template <class... Values>
     Statement& bind(const Values&... values) {
         int index = 0;
@@ -30,8 +29,8 @@ public:
     void set(int index, double value);
     void set(int index, const std::optional<double>& value);  ///< absent: null
     void set(int index, const std::string& value);
-    bool step();  ///< true: a row
-    /// With these parameters to the end, then ready for the next ones.
+    bool step();  ///< returns true if there is a row
+    /// Runs to the end with these parameters, then resets for the next run.
     template <class... Values>
     void run(const Values&... values) {
         bind(values...);
@@ -42,7 +41,7 @@ public:
     void reset() { sqlite3_reset(m_statement.get()); }
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
-    /// The nearest one: a value in a file may exceed the type.
+    /// Returns the nearest int, because a value in a file may exceed the type.
     int small(int column) const { return listNumber<int>(static_cast<double>(integer(column))); }
     double real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
     std::string text(int column) const;
@@ -62,17 +61,17 @@ private:
 /// The years 0 to 9999.
 constexpr Millis kFirstTime{-62'167'219'200'000}, kLastTime{253'402'300'799'999};
 
-/// A file, whatever it is called.
+/// Identifies a file independently of the name.
 struct FileId {
     std::uint64_t device = 0, number = 0;
     bool operator==(const FileId& other) const { return device == other.device && number == other.number; }
 };
 
-/// Makes the file at `path` ready for SQLite: a regular file that only the owner may read, created if it is
-/// missing. Throws StoreError.
+/// Prepares the file at `path` for SQLite: a regular file that only the owner may read, created if missing.
+/// Throws StoreError.
 FileId prepareFile(const std::string& path);
 
-/// `path` with every link in the folders resolved: SQLite rejects links.
+/// Returns `path` with every link in its folders resolved, because SQLite rejects links.
 std::string withoutLinks(const std::string& path);
 
 class Store::Database {
@@ -114,7 +113,7 @@ private:
     void configure();
     void recognise() const;
     void migrate();
-    /// The whole contents, into a private file of this name.
+    /// Copies the whole contents into a private file at `path`.
     void backUp(const std::string& path) const;
     void checkSchema(std::int64_t version) const;
     std::int64_t number(const char* pragma) const;
@@ -127,10 +126,10 @@ private:
     std::unique_ptr<sqlite3, Close> m_handle;
 };
 
-/// Throws the StoreError of Kind::Damaged.
+/// Throws a StoreError of Kind::Damaged.
 [[noreturn]] void throwDamaged(const std::string& path, const std::string& reason);
 
-/// Throws the StoreError of the connection's last failure.
+/// Throws a StoreError for the connection's last failure.
 [[noreturn]] void throwStoreError(sqlite3* database, const std::string& path);
 
 }  // namespace mpm::pipeline

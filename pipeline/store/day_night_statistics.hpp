@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// Mean and standard deviation of a running series (Welford's way: no sum of squares that cancels after
-/// weeks).
+/// Mean and standard deviation of a running series by Welford's method: a sum of squares would lose precision
+/// after weeks.
 class RunningMean {
 public:
     void add(double value) {
@@ -27,7 +27,7 @@ private:
 };
 
 struct PhaseStatistics {
-    RunningMean kept, merged;  ///< with reuse: tokens computed, and kept from the frames before
+    RunningMean kept, merged;  ///< with reuse: tokens computed, and tokens reused
     RunningMean luminance, latency;
 };
 
@@ -43,7 +43,7 @@ public:
     struct Difference {
         double percent = 0, spread = 0;  ///< spread: a standard deviation of single frames
     };
-    /// Night against day, in percent of the day's mean.
+    /// Night minus day, in percent of the day's mean.
     Difference difference(RunningMean PhaseStatistics::*of) const;
 
 private:

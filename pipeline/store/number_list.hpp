@@ -1,5 +1,5 @@
-// Short lists of numbers as JSON text, [1,2,3], and counts by id, {"1":2}: SQLite's json functions read them,
-// and other tools do, too.
+// Writes and reads short lists of numbers as JSON text, [1,2,3], and counts by id, {"1":2}. SQLite's JSON
+// functions and other tools can read both.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// The nearest value of the type if a number from a file exceeds it.
+/// Converts a number from a file to the nearest value of the type.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {
@@ -55,7 +55,7 @@ inline std::string countsText(const std::map<int, int>& counts) {
     return text + "}";
 }
 
-/// What is not written as countsText() does it ends the counts. No id or count is below 0.
+/// Reads text of countsText() up to the first error. Skips negative ids and counts.
 inline std::map<int, int> parseCounts(const std::string& text) {
     std::map<int, int> counts;
     const char *at = text.data(), *const last = at + text.size();

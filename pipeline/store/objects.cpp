@@ -1,4 +1,4 @@
-// Objects in the store: those present, and the classes of which there are counts.
+// Objects in the store: present objects, and classes with counts of objects.
 #include <algorithm>
 #include <set>
 
@@ -42,7 +42,7 @@ std::vector<int> Store::countedClasses(std::int64_t source, Millis from, Millis 
         "SELECT DISTINCT object_counts FROM reading WHERE source = ? AND time >= ? AND time < ?", source,
         from, to);
     std::set<int> ids;
-    while (rows.step() && ids.size() < 1000)  // columns
+    while (rows.step() && ids.size() < 1000)  // limit of columns
         for (const auto& [id, count] : parseCounts(rows.text(0)))
             ids.insert(id);
     return {ids.begin(), ids.end()};

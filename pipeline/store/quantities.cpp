@@ -9,10 +9,10 @@ namespace {
 
 using Value = std::optional<double>;
 
-/// A kind, by its number. A list that is no JSON, or has anything but numbers, has no share.
+/// A kind of quantity. Text that is not JSON, or an entry that is not a number, gives no value.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);
-    const char* column;  ///< in SQL; ?1: the place in a list, or in counts
+    const char* column;  ///< in SQL; ?1: the path in a list or in counts
     bool region, ofModel, counts = false;
 };
 

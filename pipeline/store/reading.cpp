@@ -10,7 +10,7 @@ namespace {
 
 using When = ReadingField::When;
 
-/// A row of the table. The methods add to it.
+/// A row of the table; each method sets a property.
 struct Row : ReadingField {
     Row(const char* column, Value (*getter)(const Measurement&)) : ReadingField{column, getter} {}
 

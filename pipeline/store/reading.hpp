@@ -19,7 +19,7 @@
 
 namespace mpm::pipeline {
 
-using Millis = std::chrono::milliseconds;  ///< since 1970-01-01 00:00 UTC, if it is a time
+using Millis = std::chrono::milliseconds;  ///< times are since 1970-01-01 00:00 UTC
 
 /// Model, method and schedule of a reading. Only readings of the same setup can be compared.
 struct Setup {
@@ -35,50 +35,50 @@ struct Measurement {
     Millis time{0};
     std::int64_t frame = 0;
     int tokensIn = 0;              ///< image tokens of the frame
-    std::vector<int> stageTokens;  ///< after each merge
+    std::vector<int> stageTokens;  ///< tokens after each merge
     double luminance = 0;          ///< 0..1
     Phase phase = Phase::Day;
     double captureMs = 0, networkMs = 0, encoderMs = 0, mergeMs = 0, drawMs = 0;
-    std::int64_t dropped = 0;         ///< frames of the source dropped since the measurement before
+    std::int64_t dropped = 0;         ///< frames of the source dropped since the last measurement
     std::vector<double> classShares;  ///< by class id, 0..1; may be empty
     std::vector<RegionReading> regions;
     Setup setup;                       ///< written, not read back
     std::optional<double> recomputed;  ///< share of tokens that were computed, with reuse
-    int pass = 0;                      ///< of a video that repeats: 0 is the first
+    int pass = 0;                      ///< pass of a video that repeats, from 0
     std::optional<double> tokenAge;    ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;     ///< against all tokens, if a comparison ran lately
-    std::optional<double> objects;     ///< how many there are, if objects are followed
-    std::map<int, int> objectCounts;   ///< by class id, of the classes that are followed
+    std::optional<double> savedMs;     ///< time saved against all tokens, if compared lately
+    std::optional<double> objects;     ///< number of objects, if objects are followed
+    std::map<int, int> objectCounts;   ///< by id of a followed class
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
-    /// Tokens that the last block computed. With reuse all are kept, and those of frames before are not
-    /// computed again; a suspended stream merges.
+    /// Tokens that the last block computed. With reuse all tokens are kept, but unchanged tokens are not
+    /// computed again; while reuse is suspended, tokens merge.
     int tokensComputed() const {
         if (!recomputed) return tokensKept();
         return std::min(tokensKept(), static_cast<int>(std::lround(*recomputed * tokensIn)));
     }
 };
 
-/// The part of a reading that the segmentation knows: counts, times, reuse.
+/// Returns the part of a reading that a segmentation provides: counts, times, reuse.
 Measurement measurementOf(const Segmentation& segmentation);
 
-/// Fields of which minutes and hours have a mean.
+/// Fields that have a mean in each minute and hour.
 enum class Summed { Luminance, Latency, TokenAge, SavedMs, TokensIn, Objects };
 constexpr std::size_t kSummed = 6;
 
-/// One number of a reading.
+/// A field of a reading: a number.
 struct ReadingField {
     using Value = std::optional<double>;
-    /// Which readings have it. Fields of some readings only are the last columns of a CSV.
+    /// Readings that have the field. Fields that only some readings have are the last columns of a CSV.
     enum class When { Always, Reuse, Compared, Followed };
 
     const char* name;  ///< column of the store and of CSV, key of JSON and MQTT
     Value (*get)(const Measurement&);
-    void (*set)(Measurement&, double) = nullptr;  ///< null: computed from the others, not stored
+    void (*set)(Measurement&, double) = nullptr;  ///< null: computed from other fields, not stored
     When when = When::Always;
     bool whole = false;  ///< a count
     bool csv = true, json = true, mqtt = false;
-    double otherwise = NAN;  ///< published if a reading has no value; NaN: null, and not on the page
+    double otherwise = NAN;  ///< published if a reading has no value; NaN: null, and absent for Prometheus
     struct {
         std::optional<Summed> field;
         const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: every reading has it
@@ -106,7 +106,7 @@ struct Bucket {
     Millis time{0};  ///< beginning
     std::int64_t count = 0, nights = 0;
     double tokensMean = 0,
-           tokensSquares = 0;  ///< of the tokens computed; mean of the squares, for the spread
+           tokensSquares = 0;  ///< of the tokens computed; the mean of the squares gives the spread
     int tokensLeast = 0, tokensMost = 0;
     double dayTokens = 0, nightTokens = 0;  ///< means; 0 if there was no day or night
     std::array<Mean, kSummed> means;
@@ -121,8 +121,8 @@ struct Event {
     std::string text;
 };
 
-/// A number of a reading that has no column: it belongs to a class or a region. A kind is a row in
-/// quantities.cpp.
+/// A number of a reading without a column, because the number belongs to a class or a region. Each kind has a
+/// row in quantities.cpp.
 struct Quantity {
     enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;
@@ -134,7 +134,7 @@ struct Quantity {
     }
 };
 
-/// 0..1, or a number of objects; absent: the reading does not have it.
+/// Returns 0..1, or a number of objects; nothing if the reading has no such value.
 std::optional<double> valueOf(const Quantity& quantity, const Measurement& measurement);
 
 /// A quantity over a span of time.
@@ -149,19 +149,19 @@ struct QuantitySpan {
     }
 };
 
-/// The name of a class in the store and in exports; without one "class_17".
+/// Returns the name of a class in the store and in exports, or "class_17" if there is none.
 inline std::string storedName(int classId, const std::vector<std::string>& names) {
     const auto at = static_cast<std::size_t>(classId);
     return classId >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(classId);
 }
 
-/// An object that the next run of the program is to know again.
+/// An object that the next run of the program should recognise.
 struct KnownObject {
     std::int64_t id = 0;
-    std::string label;  ///< name of the class: the model may be another one
+    std::string label;  ///< name of the class, since the model may change
     cv::Rect2d place;   ///< 0..1 across and down
     Millis since{0}, last{0};
-    Millis still{0};  ///< for so long it has not moved; 0: it moves
+    Millis still{0};  ///< how long the object has not moved; 0: it moves
 };
 
 struct KnownObjects {
@@ -169,7 +169,7 @@ struct KnownObjects {
     std::vector<KnownObject> present;
 };
 
-/// An event as the store has it.
+/// An event in the store.
 struct StoredEvent {
     std::int64_t id = 0;
     std::string source;

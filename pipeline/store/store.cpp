@@ -16,13 +16,13 @@ std::int64_t spanMs(Store::Span span) {
     return span == Store::Span::Minute ? kMinute : kHour;
 }
 
-/// Towards the past, before 1970 too.
+/// Rounds towards the past, also before 1970.
 std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     const std::int64_t rest = time % span;
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Statements follow the table of fields; beside it are the columns that are no single number.
+/// Statements follow the table of fields, and add the columns that are not a single number.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";
@@ -170,7 +170,7 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Database::Transaction transaction(*m_database);
     Statement insert = m_database->prepare(insertReadingSql());
     Statement upsert = m_database->prepare(upsertBucketSql());
-    // A name that two regions share must not keep readings out of the store.
+    // Two regions with the same name must not keep readings out of the store.
     Statement insertRegion =
         m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING");
     const Measurement* before = nullptr;
@@ -275,7 +275,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
     if (retention.readings.count() > 0) {
-        // Source by source: the index over time begins with the source.
+        // Deletes source by source, because the index over time begins with the source.
         Statement remove = m_database->prepare(
             "DELETE FROM reading WHERE id IN (SELECT id FROM reading WHERE source = ? AND time < ? LIMIT ?)");
         for (const std::int64_t source : sources()) {
@@ -295,8 +295,8 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                               const std::vector<std::string>& classes) const {
-    // A schedule may change during a measurement: the widest row sets the number of columns. Lists
-    // with decimal commas, from an older program, may be invalid JSON and are skipped.
+    // A schedule may change during a measurement, so the widest row sets the number of columns. Lists with
+    // decimal commas, from an older program, may be invalid JSON and are skipped.
     std::string sql =
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0)";

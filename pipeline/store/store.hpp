@@ -28,8 +28,8 @@ struct Retention {
 
 class DayNightStatistics;
 
-/// A file, a connection, a thread at a time; several stores may use a file (other threads, other programs).
-/// Every call throws StoreError.
+/// A connection to a file, for a single thread at a time. Several stores may use the same file, in other
+/// threads or programs. Every call may throw StoreError.
 class Store {
 public:
     enum class Span { Minute, Hour };
@@ -37,82 +37,83 @@ public:
     /// Whether this connection may change the file.
     enum class Access { ReadWrite, ReadOnly };
 
-    /// Opens or creates the file, which only the owner may read. Rejects a damaged file, a file with anything
-    /// but this program's tables, and a symbolic link, and leaves it as it is.
+    /// Opens or creates the file, which only the owner may read. Rejects a damaged file, a file with other
+    /// tables, and a symbolic link, without changing them.
     explicit Store(const std::string& path, Access access = Access::ReadWrite);
     ~Store();
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
 
-    /// Checks every page. Throws StoreError with Kind::Damaged if something is wrong.
+    /// Checks every page. Throws StoreError with Kind::Damaged if a page is damaged.
     void check() const;
-    /// Whether the file was moved, removed or replaced since it was opened: new readings are not in it.
+    /// Whether the file was moved, removed or replaced since opening: then new readings are not in the file.
     bool moved() const;
     /// Renames a damaged file to FILE.damaged-TIME, and a file of an unreleased version to FILE.old-TIME,
-    /// with the log, so that a new file can be made. Returns the new name, empty if the file turns out to be
-    /// good. Throws StoreError if the file cannot be renamed.
+    /// with the log, so that a new file can be made. Returns the new name, empty if the file is good. Throws
+    /// StoreError if the file cannot be renamed.
     static std::string setAside(const std::string& path);
 
-    /// The id of a source by name (which must hold no password), made when new.
+    /// Returns the id of a source, and adds the source if it is new. The name must not hold a password.
     std::int64_t source(const std::string& name);
 
-    /// The id of a source that is there; absent otherwise.
+    /// Returns the id of a source, if there is one.
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// Adds all or none; they are on the disk when the call returns.
+    /// Adds all measurements or none; they are on the disk when the call returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
 
-    /// In [from, to), rising in time, at most `limit`.
+    /// Returns at most `limit` measurements in [from, to), in order of time.
     std::vector<Measurement> measurements(std::int64_t source, Millis from, Millis to,
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Step by step, rising in time; shares of the readings that a model made, tokens of all.
+    /// Returns a quantity for each step, in order of time: from readings of `model`, or tokens from all
+    /// readings.
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
-    /// Objects present, for the next run of the program: in place of those before.
+    /// Stores the present objects for the next run of the program, and removes the earlier ones.
     void setObjects(std::int64_t source, const KnownObjects& objects);
     KnownObjects objects(std::int64_t source) const;
-    /// Of every source, newest first.
+    /// Returns events of all sources, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
-    /// All or none; ids that are not there are ignored.
+    /// Removes all these events or none; ignores unknown ids.
     void removeEvents(const std::vector<std::int64_t>& ids);
-    /// Adds the readings in [from, to) of a setup, without the repetitions of a video.
+    /// Adds the readings of a setup in [from, to) to `statistics`, without the repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
                Millis to) const;
-    /// The times of the first and the last reading in [from, to).
+    /// Returns the times of the first and the last reading in [from, to).
     std::optional<std::pair<Millis, Millis>> readingsIn(std::int64_t source, Millis from, Millis to) const;
-    /// The readings of a region, rising in time.
+    /// Returns the readings of a region, in order of time.
     std::vector<std::pair<Millis, RegionReading>> regionReadings(std::int64_t source,
                                                                  const std::string& region, Millis from,
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// First and last time of a source's buckets; equal if there are none.
+    /// Returns the first and last time of a source's buckets; equal if there are none.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
-    /// Deletes data that is older than allowed at `now`; minutes and hours outlive the readings they were
-    /// made from. At most `most` readings go in a call, so that no writer waits long: true if some are left.
+    /// Deletes data that is older than allowed at `now`; minutes and hours outlive their readings. Deletes at
+    /// most `most` readings in a call, so that no writer waits long. Returns true if more may be left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
-    /// The measurements in [from, to) as CSV with a head line; returns how many. `classes`: names by id; a
-    /// class without a name is called class_ID.
+    /// Writes the measurements in [from, to) as CSV with a head line, and returns their number. `classes`:
+    /// names by id; a class without a name is called class_ID.
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                            const std::vector<std::string>& classes = {}) const;
 
-    /// The same as JSON, with the readings of regions and with the events.
+    /// Writes the same as JSON, with the readings of regions and the events.
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kFirstSchema = 5, kSchema = 7;  ///< of the first release, of this version
+    static constexpr int kFirstSchema = 5, kSchema = 7;  ///< of the first release, and of this version
 
 private:
     class Database;
 
     std::vector<std::int64_t> sources() const;
-    /// The time of the first reading in [from, to), and in the years that can be written.
+    /// Returns the time of the first reading in [from, to), within the years 0 to 9999.
     std::optional<Millis> firstReading(std::int64_t source, Millis from, Millis to) const;
     std::int64_t region(std::int64_t source, const std::string& name);
     std::vector<int> countedClasses(std::int64_t source, Millis from, Millis to) const;
@@ -136,14 +137,14 @@ struct CsvExtras {
     }
 };
 
-/// The columns of exportCsv, and of `mpm run`'s tokens.csv: a line without the line break.
+/// The columns of exportCsv and of tokens.csv of `mpm run`: a line without the line break.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 
-/// A value of the field, whole if the field is.
+/// Returns a value as text; whole if the field is whole.
 std::string fieldText(const ReadingField& field, double value);
 
-/// 2026-01-31T23:59:59.123Z; times before the year 0 and after 9999 become the nearest time within.
+/// Returns 2026-01-31T23:59:59.123Z. Times outside the years 0 to 9999 become the nearest time inside.
 std::string timeText(Millis time);
 
 }  // namespace mpm::pipeline

@@ -17,7 +17,7 @@ AgreementKind kindOf(const Network& network, const cv::Mat& output) {
     return kind == OutputKind::Unknown && isMap(network, output) ? AgreementKind::Map : AgreementKind::Rows;
 }
 
-/// The class of an image.
+/// Returns the class with the largest score.
 cv::Mat bestClass(const cv::Mat& scores) {
     const float* first = scores.ptr<float>();
     const auto best = std::max_element(first, first + scores.size[1]) - first;
@@ -38,12 +38,12 @@ bool matches(const Detection& a, const Detection& b) {
     return a.label == b.label && both >= kLeast * (a.box.area() + b.box.area() - both);
 }
 
-/// One if nothing deviates in both, none if in one only.
+/// Returns 1 if both outputs are empty or constant, 0 if only one is.
 double without(bool first, bool second) {
     return first && second ? 1 : 0;
 }
 
-/// None if a value of the outputs is not finite.
+/// Returns 0 if a value of the outputs is not finite.
 double orNone(double agreement) {
     return std::isfinite(agreement) ? agreement : 0;
 }
@@ -129,7 +129,7 @@ cv::Mat Agreement::comparable(const Network& network, const cv::Mat& output) con
 
 TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const {
     const OutputFacts facts = network.outputFacts();
-    if (values.dims == 4) {  // channels of places
+    if (values.dims == 4) {  // channels first; a row for each place
         const cv::Mat planes(values.size[1], static_cast<int>(values.total() / values.size[1]), CV_32F,
                              const_cast<float*>(values.ptr<float>()));
         return {planes.t(), 0, planes.cols};

@@ -25,7 +25,7 @@ public:
         }
     }
 
-    /// Full runs, at least the fewest that count. The first forward allocates and is made twice.
+    /// Runs all tokens on kFewestTuneImages images, more if there is time. The first forward is a warm-up.
     void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
         applyMethod(m_network, kAllTokens, m_own);
         const cv::Mat output = forward(0).front();
@@ -58,7 +58,7 @@ public:
                 trial.agreement = m_agreement.of(m_network, image, outputs);
                 return trial;
             } catch (const cv::Exception&) {
-                return std::nullopt;  // ALGM without a grid
+                return std::nullopt;  // such as ALGM without a grid
             }
         };
         work.seconds = [&watch] { return watch.seconds(); };
@@ -66,7 +66,7 @@ public:
     }
 
     const Agreement& agreement() const { return m_agreement; }
-    /// Of the largest window.
+    /// Tokens of the largest window.
     int tokens() const {
         const std::vector<std::vector<int>> tokens = m_network.encoder().tokensByWindow();
         return tokens.empty() ? 0 : *std::max_element(tokens[0].begin(), tokens[0].end());
@@ -140,7 +140,7 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
 
 namespace {
 
-/// Before which blocks: for 12 of them, every `step`th from `first` to `last`. Other depths are scaled.
+/// Blocks before which tokens merge: of 12, every `step`th from `first` to `last`. Other depths are scaled.
 struct Span {
     int first, last, step;
 };
@@ -149,19 +149,19 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kLate{3, 9, 2}, kEarly{1, 5, 2}
     kOwn{0, 0, 0};
 
 struct Row {
-    const char* method;  ///< behind "mpm:pairs=SHARE,by=keys...": a share alone
+    const char* method;  ///< a share alone means "mpm:pairs=SHARE,by=keys..."
     Span span;
-    double share = 0;  ///< of the tokens: ToMe's r at 12 blocks; at other depths as much in all
+    double share = 0;  ///< of the tokens: ToMe's r for 12 blocks; the same total at other depths
 };
 
-/// A share of the pairs, taken as gentle does.
+/// The candidates, the likeliest first. A share is a share of pairs, merged as in gentle.
 const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},    {"0.6", kUsual},      {"mpm", {2, 5, 3}},
                       {"tome", kOwn, 0.025}, {"0.3", kUsual},    {"0.5", kUsual},      {"0.2", kEvery},
                       {"0.6", kWide},        {"mpm", {5, 5, 1}}, {"tome", kOwn, 0.05}, {"0.4", kEarly},
                       {"0.4", kLate},        {"0.6", kLate},     {"0.3", kEvery},      {"last-keys", kUsual},
                       {"tome", kOwn, 0.075}, {"algm", kOwn},     {"0.6", kEarly}};
 
-/// Of the paper's schedule the blocks are counted as they are, of others in proportion.
+/// Returns the blocks of a row: unchanged for the paper's schedule, in proportion to the depth for others.
 std::vector<int> blocksOf(const Row& row, int blocks) {
     const Span& span = row.span;
     const bool paper = std::string(row.method) == "mpm";

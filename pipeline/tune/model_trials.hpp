@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// Each kind of model has a separate measure; kAgreements describes it. Boxes are of a detector and match
-/// with the same label, a map has one channel, as depth has.
+/// A measure for each kind of model, described by kAgreements. Boxes are of a detector and match only with
+/// the same label; a map has one channel, for example depth.
 enum class AgreementKind { Labels, Boxes, Map, Rows };
 
 struct AgreementText {
@@ -29,17 +29,17 @@ inline const AgreementText& textOf(AgreementKind kind) {
     return kAgreements[static_cast<int>(kind)];
 }
 
-/// Whether an output has one channel of the image's form, as depth has.
+/// Whether an output has one channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Of one image, between 0 and 1 in general; a map or rows may be worse than 0.
+/// Agreement on an image, usually 0 to 1; for maps and rows also less than 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
-/// Each box matches at most one of the other side, at an intersection over union of at least 0.75: mean of
-/// the shares of both sides. One if neither has boxes.
+/// Mean of both sides' shares of boxes with a match. Each box matches at most one box of the other side, with
+/// an intersection over union of at least 0.75. Returns 1 if neither side has boxes.
 double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other);
 
-/// Rows of an image. `special` rows are in front and `image` rows behind them; more may follow.
+/// Rows of an image: first `special` rows, then `image` rows; more may follow.
 struct TokenRows {
     cv::Mat rows;  ///< CV_32F
     int special = 0, image = 0;
@@ -47,7 +47,7 @@ struct TokenRows {
     bool isImage(int row) const { return row >= special && row < special + image; }
 };
 
-/// Means of full runs: one of all image rows, and one of each other row.
+/// Means over runs with all tokens: one for all image rows together, and one for each other row.
 class RowMeans {
 public:
     void add(const TokenRows& full);
@@ -61,12 +61,12 @@ private:
     double m_imageRows = 0, m_images = 0;
 };
 
-/// Agreement with the full runs that were added first.
+/// Agreement with runs with all tokens, which are added first.
 class Agreement {
 public:
-    /// The outputs of the next image with all tokens: those of a detector, else one. `size` is the image's.
+    /// Adds the next image's outputs with all tokens: several for a detector. `size` is the image's.
     void add(const Network& network, const std::vector<cv::Mat>& outputs, cv::Size size);
-    /// Of an image that was added, from 0.
+    /// Agreement of other outputs on an added image; `image` counts from 0.
     double of(const Network& network, size_t image, const std::vector<cv::Mat>& outputs) const;
 
     size_t size() const { return m_sizes.size(); }
@@ -83,7 +83,7 @@ private:
     RowMeans m_means;
 };
 
-/// What was tuned, and how.
+/// The result of tuning a model.
 struct ModelTuning {
     TuneResult result;
     AgreementKind kind = AgreementKind::Rows;
@@ -98,19 +98,18 @@ struct ModelTuning {
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 
-/// For an encoder with so many blocks and image tokens, of a window if it has several. The likeliest come
-/// first, in case there is time for a few only. Each merges before at least one block.
+/// Returns candidates for an encoder of so many blocks and image tokens (of a window, if there are several).
+/// The likeliest are first, in case there is little time. Each merges before at least one block.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
-/// Keeps at most `most` of the images it is given, at equal distances. Images of one colour show nothing and
-/// are counted only.
+/// Keeps at most `most` of the added images, at equal distances. Images of a single colour are only counted.
 class ImagePicker {
 public:
     explicit ImagePicker(int most) : m_most(static_cast<size_t>(most)) {}
 
     void add(const cv::Mat& image);
     bool full() const { return m_kept.size() >= m_most; }
-    /// In an order in which any number of the first ones is spread as well.
+    /// Returns the images in such an order that any number of the first images is spread evenly too.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }
     int blank() const { return m_blank; }

@@ -31,7 +31,7 @@ bool beats(const TuneRow& a, const TuneRow& b) {
     return speedA >= speedB && keepA >= keepB && (speedA > speedB || keepA > keepB);
 }
 
-/// How far a candidate is from the goal, for the order of those that go on.
+/// Distance of a candidate from the goal, for sorting.
 double distance(const TuneRow& row, const TuneGoal& goal) {
     constexpr double kLeast = 1e-4;
     if (goal.faster) return std::abs(std::log(std::max(row.speed(), kLeast) / *goal.faster));
@@ -70,8 +70,8 @@ private:
         return m_result.stopped || m_work.seconds() + m_longest > m_limit;
     }
 
-    /// All tokens run before, between and behind the candidates, so that neither a single slow run nor a
-    /// machine that slows down chooses. False if it was cut off: then only the first image counts.
+    /// Runs all tokens before, between and after the candidates, so that neither a slow run nor a machine
+    /// that slows down affects the choice. Returns false if cut off: then only the first image counts.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;
@@ -91,8 +91,8 @@ private:
         constexpr size_t kInTurn = 3;
         for (size_t i = 0; i < m_alive.size(); ++i) {
             if ((i % kInTurn == 0 && !runFull(image, fulls)) || over()) return false;
-            // In another order for each image, half of the time backwards; in the first image the order is
-            // that of the table, in case there is no time for all.
+            // Each image has another order, every second reversed. The first image has the order of the
+            // table, in case there is no time for all candidates.
             const size_t place = (image % 2 == 0 ? i : m_alive.size() - 1 - i) + image / 2;
             const size_t row = m_alive[place % m_alive.size()];
             if (const std::optional<Trial> trial = m_work.trial(m_result.rows[row].method, image))
@@ -133,7 +133,7 @@ private:
         return static_cast<std::int64_t>(trials);
     }
 
-    /// By layers of those that no other beats; within a layer the nearest to the goal first.
+    /// Keeps layers of candidates that no other beats; within a layer, the nearest to the goal first.
     void halve() {
         const size_t wanted = keptOf(m_alive.size());
         std::vector<size_t> left = m_alive, kept;
@@ -196,8 +196,8 @@ private:
     const Watcher& m_watcher;
     TuneResult m_result;
     std::vector<size_t> m_alive;
-    std::vector<double> m_fulls;  ///< the median of each image
-    double m_longest = 0;         ///< seconds of a forward
+    std::vector<double> m_fulls;  ///< ms with all tokens, the median of each image
+    double m_longest = 0;         ///< seconds of the longest forward
     std::int64_t m_done = 0, m_total = 0;
 };
 

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 100;  // of a rule
+constexpr std::size_t kMostWaiting = 100;  // alerts of a rule
 
 void checkRule(const AlertRule& rule) {
     CV_Check(rule.name.size(), !rule.name.empty(), "name: expected one for every rule");
@@ -54,7 +54,7 @@ std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
     return count;
 }
 
-/// Seconds of the object's stay that the rule is about; absent: none.
+/// Seconds of the object's stay that the rule checks; absent if the object has no such stay.
 std::optional<double> stayOf(const AlertRule& rule, const AlertInput& input, const ObjectPresence& object) {
     const auto& stays = rule.of == AlertRule::Of::ObjectLeft ? object.left : object.stays;
     const auto found = stays.find(rule.region);
@@ -117,7 +117,7 @@ std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
         case AlertRule::Of::ObjectStays:
             return longestStay(rule, input);
         case AlertRule::Of::ObjectLeft:
-            break;  // it is no state
+            break;  // an event, not a state
     }
     return std::nullopt;
 }
@@ -141,7 +141,7 @@ void AlertWatch::findObjects(const AlertRule& rule, const AlertInput& input, Sta
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
         known.insert(object.id);
-        // What was there for as long before the program was started again is no news.
+        // A stay that exceeded the threshold before the program was restarted is not reported again.
         const auto before = object.before.find(rule.region);
         const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
                          before != object.before.end() && before->second > rule.threshold;
@@ -163,7 +163,7 @@ std::set<std::int64_t> AlertWatch::waiting() const {
 }
 
 std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point now) {
-    if (input.source != m_source)  // with other objects
+    if (input.source != m_source)  // a new source has other objects
         for (State& state : m_states)
             state.objects.clear(), state.waiting.clear();
     m_source = input.source;

@@ -1,4 +1,4 @@
-// Rules that watch a measurement: over (or under) a threshold for a time, then not again for another.
+// Rules for alerts: a measurement is over (or under) a threshold for a time. A pause follows each alert.
 #pragma once
 
 #include <chrono>
@@ -14,43 +14,43 @@
 namespace mpm::pipeline {
 
 struct AlertRule {
-    /// Objects: how many there are. ObjectStays, ObjectLeft: each object raises an alert, once its stay
-    /// reaches the threshold, or when it leaves after such a stay.
+    /// Objects: their number. ObjectStays: each object raises an alert when its stay reaches the threshold;
+    /// ObjectLeft: when it leaves after such a stay.
     enum class Of { Tokens, ClassShare, Luminance, SourceDown, Objects, ObjectStays, ObjectLeft };
 
     std::string name;
     Of of = Of::Tokens;
-    std::string region;             ///< empty: the whole image; not for luminance and source
+    std::string region;             ///< empty: the whole image; unused for luminance and source
     std::string source;             ///< empty: every source
-    int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; over midnight if from exceeds to
-    std::string label;              ///< the class's name; of objects empty: every class
-    bool above = true;              ///< or below
-    double threshold = 0;  ///< tokens kept; share and luminance 0..1; objects; seconds; SourceDown has none
+    int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; spans midnight if fromHour > toHour
+    std::string label;              ///< name of the class; for objects, empty means every class
+    bool above = true;              ///< false: below
+    double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
     std::chrono::milliseconds hold{0};
     std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
 
-    bool desktop = true;  ///< a notification of the desktop
-    bool record = false;  ///< a video around it
+    bool desktop = true;  ///< show a desktop notification
+    bool record = false;  ///< record a video around the alert
     std::string command;  ///< program and arguments, run without a shell; empty: none
 };
 
-/// An object of a frame, as rules see it.
+/// An object of a frame, with the values that rules check.
 struct ObjectPresence {
     std::int64_t id = 0;
     int label = 0;
     std::map<std::string, double> stays;   ///< seconds in each region so far; "": in the image
-    std::map<std::string, double> left;    ///< the same of those that it left with this frame
-    std::map<std::string, double> before;  ///< seconds that the same stays had before the program began
+    std::map<std::string, double> left;    ///< seconds in each region that the object left in this frame
+    std::map<std::string, double> before;  ///< seconds of these stays before the program started
 };
 
-/// Values that rules are checked against. An absent value leaves the rules on it unchanged.
+/// Values that rules check. If a value is absent, the state of its rules does not change.
 struct AlertInput {
     std::string source;
     std::optional<int> hour;  ///< of the local day, 0..23; absent: any
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
-    std::vector<std::string> ownLabels;  ///< the model's, if the user has others: a rule can have either
+    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others: rules may use either
     std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
@@ -62,24 +62,24 @@ struct Alert {
     std::string rule;
     std::size_t index = 0;  ///< of the rule in AlertWatch::rules()
     double value = 0;
-    std::int64_t object = 0;  ///< whose stay it is; 0: of no single object
+    std::int64_t object = 0;  ///< the object whose stay raised the alert; 0: not a single object
 };
 
-/// The state of a list of rules for a source. `now` is a clock that never jumps.
+/// Checks a list of rules for a source. `now` is from a clock that never jumps.
 class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// More would delay every reading.
+    /// More rules would delay every reading.
     static constexpr std::size_t kMostRules = 200;
 
-    /// Throws cv::Exception if a rule makes no sense, or if there are too many. Rules that stay the same keep
-    /// their state.
+    /// Throws cv::Exception if a rule is invalid or there are too many rules. Unchanged rules keep their
+    /// state.
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Rules whose condition has now held long enough. A condition that persists is
-    /// reported once. Objects whose alerts fall into the cool-down are reported together when it ends.
+    /// Returns alerts for conditions that have now held long enough. A condition that persists is reported
+    /// once. Alerts of objects during a cool-down are reported together when the cool-down ends.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
     /// Objects whose alerts wait for the end of a cool-down.
@@ -87,11 +87,11 @@ public:
 
 private:
     struct State {
-        std::optional<Clock::time_point> since;  ///< the condition holds since then
-        std::optional<Clock::time_point> told;   ///< last alert
-        bool open = false;                       ///< reported in this episode
-        std::set<std::int64_t> objects;          ///< whose present stay was found
-        std::vector<Alert> waiting;              ///< of objects; in a frame the longest stay first
+        std::optional<Clock::time_point> since;  ///< when the condition began to hold
+        std::optional<Clock::time_point> told;   ///< time of the last alert
+        bool open = false;                       ///< whether the present episode was reported
+        std::set<std::int64_t> objects;          ///< ids of objects whose present stay fulfils the rule
+        std::vector<Alert> waiting;  ///< alerts of objects; within a frame, the longest stay first
     };
     static void findObjects(const AlertRule& rule, const AlertInput& input, State& state);
 
@@ -106,7 +106,7 @@ inline bool isOfObjects(AlertRule::Of of) {
     return of >= AlertRule::Of::Objects;
 }
 
-/// Whether the rule is for this source and hour.
+/// Whether the rule applies to this source and hour.
 bool applies(const AlertRule& rule, const AlertInput& input);
 
 /// Whether the rule is about this class.

@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// Corners in 0..1 across and down, so that it holds for any image size.
+/// Corners in 0..1 across and down, valid for any image size.
 using Polygon = std::vector<cv::Point2d>;
 
 struct Region {
@@ -21,14 +21,13 @@ struct Region {
 /// Measurements of an image inside a region.
 struct RegionReading {
     std::string name;
-    int patches = 0;  ///< image tokens whose middle is inside
-    int tokens = 0;   ///< kept tokens with a patch inside
-    std::vector<double>
-        classShares;  ///< of the region's pixels that are seen, by class id; empty: it has none
-    std::map<int, int> objects = {};  ///< that stand in it, by class id; of classes that are followed
+    int patches = 0;                  ///< image tokens whose middle is inside
+    int tokens = 0;                   ///< kept tokens with a patch inside
+    std::vector<double> classShares;  ///< of the region's visible pixels, by class id; may be empty
+    std::map<int, int> objects = {};  ///< number of objects inside, by id of a followed class
 };
 
-/// The reading of the region of this name; null if there is none.
+/// Returns the reading of the region of this name; null if there is none.
 inline const RegionReading* readingOf(const std::vector<RegionReading>& readings, const std::string& name) {
     const auto found = std::find_if(readings.begin(), readings.end(),
                                     [&](const RegionReading& one) { return one.name == name; });
@@ -38,9 +37,9 @@ inline const RegionReading* readingOf(const std::vector<RegionReading>& readings
 /// Whether a point is inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
-/// labels: CV_8U or CV_16U ids, or empty: no shares; map: CV_32S, cluster of each image token (row by row
-/// over `grid`). `seen` as seenThrough() makes it: masked pixels have no share, though their patches are
-/// tokens like any other.
+/// labels: CV_8U or CV_16U ids, or empty for no shares. map: CV_32S, cluster of each image token (row by row
+/// over `grid`). seen: from seenThrough(); masked pixels do not count in shares, but their patches are tokens
+/// like others.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 

@@ -31,7 +31,7 @@ CocoTruth readTruth(const std::string& path, bool masks) {
     }
 }
 
-/// An image that cannot be used; the evaluation continues without it.
+/// Thrown if an image cannot be used; the evaluation continues without the image.
 class BadFile : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -84,7 +84,7 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
     describe(network, modelSha256);
 }
 
-/// By id; by file name if they are the frames of a clip.
+/// Sorts the images by id, or by file name if they are frames of a clip.
 void DetectionEvaluation::chooseImages() {
     m_images = m_truth.imageIds();
     const auto file = [&](std::int64_t id) -> const std::string& { return m_truth.images.at(id).file; };
@@ -117,7 +117,7 @@ void DetectionEvaluation::describe(const Network& network, const std::string& mo
                                       {"precision", precisionName(row.precision)}});
 }
 
-/// A class is the category of the same name, without names that of the same id.
+/// Maps each class to the category of the same name, or of the same id if the model has no names.
 void DetectionEvaluation::checkClasses(const mpm::ModelInfo& info) {
     const bool named =
         std::any_of(info.labels.begin(), info.labels.end(), [](const auto& n) { return !n.empty(); });

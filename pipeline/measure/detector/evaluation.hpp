@@ -1,5 +1,5 @@
-// A detector on a data set in COCO's format: matches of each image, from which AP and AR are computed.
-// Matches are marks of single detections, so that joined shards give the same bits as one run.
+// Evaluates a detector on a data set in COCO's format: finds matches in each image, from which AP and AR are
+// computed. Matches are marks of single detections, so that joined shards give the same bits as a single run.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,19 @@ namespace mpm::pipeline {
 
 struct DetectionRequest {
     std::string root, annotations;
-    bool masks = false;           ///< else boxes are compared
-    std::vector<Method> methods;  ///< as those of EvalRequest
+    bool masks = false;           ///< compare masks instead of boxes
+    std::vector<Method> methods;  ///< as in EvalRequest
     std::vector<Precision> precisions{Precision::F32};
     int limit = 0;  ///< images; 0: all
     Shard shard;
-    std::string countsFile;  ///< written while measuring and continued; empty: none
+    std::string countsFile;  ///< written while measuring, and continued if present; empty: none
 };
 
 /// The counts of a row of the table on an image.
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
-    std::string leftOut;  ///< the file of an image that could not be used; all else is empty then
+    std::string leftOut;  ///< file of an image that could not be used; then there are no counts
     std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
@@ -47,7 +47,7 @@ public:
     using Open = std::function<Network(Precision)>;
     using Sink = std::function<void(const CocoObject& detection)>;
 
-    /// Throws MeasureError if model and data set do not fit.
+    /// Throws MeasureError if model and data set do not match.
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
 
     /// @param costOf operations of a network
@@ -79,15 +79,15 @@ private:
     Json m_head;
 };
 
-constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of their file
+constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of a file of these counts
 
 Json toJson(const DetectionCounts& counts);
 
-/// Files of counts, a row a line.
+/// Reads a file of counts with a row in each line.
 CountsFormat detectionsInto(DetectionEval& eval);
-DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< as joinShards()
+DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 
-/// The table's rows, with the figures of COCO, cost and speed.
+/// Returns the rows of the table: figures of COCO, cost and speed.
 Json detectionRows(const DetectionEval& eval);
 
 }  // namespace mpm::pipeline
