@@ -42,8 +42,8 @@ void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
     QCoreApplication::exit(written ? 0 : 1);
 }
 
-/// After a while, as soon as image and overlay are of the same frame: on a slow machine at the latest some
-/// seconds later.
+/// Writes the screenshot after `options.after` seconds, once image and overlay are of the same frame, or
+/// three seconds later at the latest.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     constexpr int kLatest = 3'000;  // milliseconds
     const int after = static_cast<int>(options.after * 1000);
@@ -72,11 +72,11 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-    // First: the child process that converts a model needs no window, bus or profile.
+    // First: a child process that converts a model needs no window, bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
     mpm::useOneHeap();
-    // Errors appear in the window, or in one line; OpenCV's own log would name a camera's address.
+    // Errors appear in the window, or in a line on stderr; OpenCV's own log would contain a camera's address.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     QCoreApplication::setApplicationName(QStringLiteral("mpm-monitor"));
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     QStringList arguments;
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);
-    // Before there is an application: --help needs no display.
+    // Options are parsed before there is an application: --help needs no display.
     const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments, mpm::gui::viewKeys());
     if (parsed.exit >= 0) {
         // An error quotes its argument, which may be an address.
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     mpm::gui::UnixSignals signals_;
     QObject::connect(&signals_, &mpm::gui::UnixSignals::endWanted, &shown, [&shown] {
         shown.window().close();
-        QCoreApplication::quit();  // also where a dialog keeps the application running
+        QCoreApplication::quit();  // also if a dialog keeps the application running
     });
     if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(shown.window(), parsed.options);
     return QApplication::exec();

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostDays = 62;
 constexpr int kScale = 120;  // pixels of the colour scale
 
-/// One hue, light to strong: more of it, more colour, in either theme and for every eye.
+/// One hue: a larger share has a stronger colour, in either theme and for every eye.
 QColor heat(const Theme& theme, double share) {
     const QColor low = theme.dark ? QColor(0x22303F) : QColor(0xE3EEF9);
     const QColor high = theme.dark ? QColor(0x9AD0FF) : QColor(0x0B4F9C);
@@ -71,7 +71,7 @@ void HourView::paintCells(QPainter& painter) const {
             painter.fillRect(place.adjusted(0.5, 0.5, -0.5, -0.5),
                              heat(theme, (found.mean - m_map.least()) / range));
             if (!found.outlier) continue;
-            // A shape, not a colour alone: up for more than usual, down for fewer.
+            // A shape, not a colour alone: up for more than usual, down for less.
             const double size = std::clamp(place.height() * 0.45, 2.5, 5.0);
             const double tip = found.deviation > 0 ? -size : size;
             const QPointF middle = place.center();

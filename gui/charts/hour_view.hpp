@@ -1,4 +1,4 @@
-// Hour of the day by date as a heat map of a curve; unusual hours are marked.
+// A heat map of a curve by hour of the day and date; unusual hours are marked.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Curves of the timeline and of the hours: a number of each column with name, colour and unit.
+// Curves of the timeline and of the hours: a number for each column, with name, colour and unit.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,18 @@
 namespace mpm::gui {
 
 struct Curve {
-    enum class Unit {
-        Percent,
-        Share,
-        Milliseconds,
-        Frames,
-        Objects
-    };  ///< a share of 0..1 is shown as percent
+    enum class Unit { Percent, Share, Milliseconds, Frames, Objects };  ///< Share: 0..1, shown as percent
 
     QString name;
     Unit unit = Unit::Share;
     double leastRange = 0;  ///< of the axis, in units of the column: noise must not look like a change
-    QColor Theme::*themed = nullptr;  ///< or `colour`
+    QColor Theme::*themed = nullptr;  ///< null: `colour`
     std::function<const Span&(const TimelineColumn&)> of = {};
     QColor colour = {};
     bool quantity = false;  ///< one of TimelineData::quantities()
 
-    /// A dark class on a dark ground is lightened, and a light one on a light ground darkened, until it is
-    /// seen.
+    /// The colour for a theme: a dark colour on a dark ground is lightened, and a light colour on a light
+    /// ground darkened, until it is visible.
     QColor colourIn(const Theme& theme) const;
     /// A value with its unit.
     QString text(double value) const;

@@ -17,10 +17,10 @@ namespace {
 
 constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
 
-/// Lines of the grid, about.
+/// Approximate number of grid lines.
 constexpr int kGridLines = 4;
 
-/// A lane below this height is unreadable, and so are tokens below three of them.
+/// A lane below this height is unreadable, and so are tokens below twice this height.
 constexpr double kLeastHeight = 22;
 
 }  // namespace
@@ -42,7 +42,7 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-/// The last lanes are the chosen ones: they stay if there is no room for all.
+/// The last lanes were chosen by the user: they stay if there is no room for all.
 void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
@@ -66,7 +66,7 @@ TimelineView::Places TimelineView::places(const Columns& columns) const {
         for (const TimelineColumn& column : columns)
             for (const Curve& curve : m_lanes[i].curves)
                 if (const Span& span = curve.of(column); span.any()) all.add(span.least, span.most, 0, 1);
-        // An axis from least to most: changes are seen, and the numbers show how large they are.
+        // The axis goes from least to most: changes are visible, and the numbers show how large they are.
         const double least = m_lanes[i].curves.front().leastRange;
         const double margin = std::max(least / 2, 0.08 * (all.most - all.least));
         places[1 + i].least = all.least < 0 ? all.least - margin : std::max(0.0, all.least - margin);
@@ -81,7 +81,7 @@ TimelineView::Places TimelineView::places(const Columns& columns) const {
         if (column.any()) least = std::min(least, column.kept.least);
     Place& tokens = places[0];
     tokens.most = 104;  // percent
-    // Differences of some percent must be seen: the axis begins at a round count below the lowest.
+    // Differences of some percent must be visible: the axis begins at a round number below the lowest value.
     const double base = least < 1e9 ? least - 0.12 * (tokens.most - least) : 0;
     const double step = pipeline::roundStep(std::max(1e-9, tokens.most - base), kGridLines);
     tokens.least = std::max(0.0, std::floor(base / step) * step);
@@ -168,7 +168,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const P
     painter.drawPath(path);
 }
 
-/// From the lowest to the highest share of a column, which a mean over an hour would hide.
+/// Draws the range from the lowest to the highest share of a column, which a mean over an hour would hide.
 void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Place& place,
                                const QColor& colour) const {
     QColor light = colour;
@@ -213,7 +213,7 @@ void TimelineView::paintLane(QPainter& painter, const Columns& columns, const La
         painter.setClipRect(place.area.adjusted(0, -2, 0, 2));
         paintCurve(painter, columns, place, QPen(colour, 1.6), curve.of);
         painter.restore();
-        // On a plate: a curve that begins at the left edge must not cross the curve's name.
+        // The name is on a plate: a curve that begins at the left edge must not cross the name.
         const QRectF plate(left, place.area.top() - 2,
                            painter.fontMetrics().horizontalAdvance(curve.name) + 20, line);
         QColor ground = theme.plot;
@@ -301,7 +301,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     if (m_data->empty()) {
         const QString words = tr("Measurements appear here with the first frame");
         painter.fillRect(painter.boundingRect(plot(), Qt::AlignCenter, words).adjusted(-6, -2, 6, 2),
-                         theme.plot);  // no line of the grid through them
+                         theme.plot);  // no grid line through the words
         painter.setPen(theme.muted);
         painter.drawText(plot(), Qt::AlignCenter, words);
         return;

@@ -121,8 +121,8 @@ void TimelinePanel::showHours(bool shown) {
     m_curve->setVisible(shown);
 }
 
-/// A range set by zooming or panning belongs to no button. A young timeline belongs to the shortest range
-/// that shows it whole.
+/// No button is on for a range set by zooming or panning. For a young timeline, the button of the shortest
+/// range that shows it whole is on.
 void TimelinePanel::showRange() {
     m_ranges->setExclusive(false);
     const std::int64_t wanted = m_view->followedLength();

@@ -29,19 +29,20 @@ public:
     void chooseRange(int index);
     int ranges() const;
     HourView* hours() const { return m_hourView; }
-    /// The heat map by hour and date, or the timeline.
+    /// Shows the heat map by hour and date, or the timeline.
     void showHours(bool shown);
     bool hoursShown() const { return m_stack->currentIndex() == 1; }
     QWidget* shown() const { return m_stack->currentWidget(); }
     void endTall() { m_tall->setChecked(false); }
-    /// The lanes of the timeline. The hours offer those that are quantities, and the tokens.
+    /// Sets the lanes of the timeline. The hours offer the tokens, every field, and the lanes that are
+    /// quantities.
     void setLanes(const std::vector<Lane>& lanes);
-    /// The menu of the button beside the ranges.
+    /// Sets the menu of the button next to the ranges.
     void setLaneMenu(QMenu* menu) { m_lanes->setMenu(menu); }
 
 signals:
     void exportWanted();
-    /// The timeline takes the place of the views, or gives it back.
+    /// The timeline replaces the views, or returns to its place.
     void tallWanted(bool tall);
 
 private:

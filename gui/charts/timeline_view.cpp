@@ -36,7 +36,7 @@ TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(
 void TimelineView::moveOn() {
     if (!m_following || !isVisible()) return;
     const Time now = m_pausedAt.value_or(QDateTime::currentMSecsSinceEpoch());
-    // No longer than there is something to see: a young timeline grows.
+    // The range is not longer than the data: a young timeline grows.
     const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
     const Time before = std::exchange(m_shownLength, m_length > 0 ? std::min(m_length, whole) : whole);
     m_to = now;
@@ -45,7 +45,7 @@ void TimelineView::moveOn() {
     if (before != m_shownLength) emit rangeChanged();
 }
 
-/// A step of less than a pixel shows nothing new, and painting ten minutes takes milliseconds.
+/// Moves on by at least a pixel: less shows nothing new, and painting ten minutes takes milliseconds.
 void TimelineView::moveOnByPixels() {
     if (m_pausedAt) return;
     const Time pixel = (m_to - m_from) / std::max<Time>(1, static_cast<Time>(plot().width()));
@@ -152,7 +152,7 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
 
 void TimelineView::zoomAt(double factor, double x) {
     const Time length = std::clamp(static_cast<Time>(double(m_to - m_from) / factor), kShortest, kLongest);
-    if (m_following) {  // the right edge stays now
+    if (m_following) {  // the right edge stays at the present
         m_length = length;
         moveOn();
         emit rangeChanged();

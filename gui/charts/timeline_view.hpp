@@ -15,22 +15,22 @@ public:
 
     explicit TimelineView(const TimelineData* data, QWidget* parent = nullptr);
 
-    /// The last `length` milliseconds, scrolling with the clock; 0: everything.
+    /// Shows the last `length` milliseconds, scrolling with the clock; 0: everything.
     void follow(Time length);
     bool following() const { return m_following; }
     Time followedLength() const { return m_length; }
-    /// Of what is there: a young timeline is shorter than the length followed.
+    /// The length that is shown: a young timeline is shorter than the length followed.
     Time shownLength() const { return m_to - m_from; }
     Time from() const { return m_from; }
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
-    /// Names of the curves, by merge: "before block 2".
-    /// `reuse`: the counts are of tokens computed, and nothing merges.
+    /// `blocks`: give the names of the curves, by merge: "before block 2". `reuse`: the counts are of tokens
+    /// computed, and nothing merges.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
-    /// Below the tokens. On a low screen the last of them.
+    /// Sets the lanes below the tokens. A low screen shows only the last of them.
     void setLanes(const std::vector<Lane>& lanes);
     const std::vector<Lane>& lanes() const { return m_lanes; }
-    /// While paused it does not scroll: nothing new is measured.
+    /// While paused the timeline does not scroll: nothing new is measured.
     void setPaused(bool paused);
     /// Shows the time around a moment, as if the pointer were there.
     void showMoment(Time time);
@@ -42,7 +42,7 @@ public:
 
 signals:
     void rangeChanged();
-    /// A click: of an event, if one is near.
+    /// A click: its time, or the time of an event near it.
     void momentChosen(qint64 time);
 
 protected:
@@ -55,7 +55,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    /// Where a lane is, and its axis; without height if it is not shown.
+    /// The place of a lane, and its axis; without height if the lane is not shown.
     struct Place {
         QRectF area;
         double least = 0, most = 1;
@@ -66,7 +66,7 @@ private:
     using Columns = std::vector<TimelineColumn>;
 
     QRectF plot() const;
-    /// Of the tokens, then of each lane.
+    /// The place of the tokens, then of each lane.
     using Places = std::vector<Place>;
     void placeLanes(Places& places) const;
     Places places(const Columns& columns) const;

@@ -154,7 +154,7 @@ void AlertPage::fitToQuantity() {
     m_region->setEnabled(of() == Of::Tokens || m_label->isEnabled());
     m_above->setEnabled(of() != Of::SourceDown);
     m_threshold->setEnabled(of() != Of::SourceDown);
-    m_hold->setEnabled(unit != Unit::Seconds);  // a stay is a time already
+    m_hold->setEnabled(unit != Unit::Seconds);  // a stay is itself a time
     m_threshold->setSuffix(unit == Unit::Count ? QString() : unit == Unit::Share ? tr(" %") : tr(" s"));
     m_threshold->setSingleStep(of() == Of::Tokens ? 10 : unit == Unit::Share ? 0.1 : 1);
     m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
@@ -166,7 +166,7 @@ double AlertPage::scale() const {
     return pipeline::unitOf(of()) == pipeline::AlertUnit::Share ? 100 : 1;
 }
 
-/// With as many decimals as the threshold needs: a rule from a file is never rounded.
+/// Shows as many decimals as the threshold needs: a rule from a file is never rounded.
 void AlertPage::showThreshold(double threshold) {
     const double value = scale() * threshold;
     int decimals = pipeline::unitOf(of()) == pipeline::AlertUnit::Count ? 0 : 1;
@@ -207,7 +207,7 @@ void AlertPage::showValue() {
 void AlertPage::askForTimes() {
     m_times->clear();
     const int row = m_list->currentRow();
-    // Nothing is stored of sources that are down, and of single objects.
+    // The store has nothing about sources that are down, or about single objects.
     if (row < 0 || !m_threshold->isEnabled() || !m_hold->isEnabled()) return;
     emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
 }
@@ -236,7 +236,7 @@ void AlertPage::show(int row) {
     m_above->setCurrentIndex(rule.above ? 0 : 1);
     showThreshold(rule.threshold);
     const QString source = QString::fromStdString(rule.source);
-    if (m_source->findData(source) < 0) m_source->addItem(source, source);  // not open now
+    if (m_source->findData(source) < 0) m_source->addItem(source, source);  // a source that is not open now
     m_source->setCurrentIndex(m_source->findData(source));
     m_from->setValue(rule.fromHour);
     m_to->setValue(rule.toHour);

@@ -29,14 +29,15 @@ public:
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// The present values of the source in front, shown beside the threshold.
+    /// The present values of the source in front, shown next to the threshold.
     void setInput(const pipeline::AlertInput& input);
-    /// Of the source; `everywhere`: no other source has a region of this name.
+    /// Renames a region in the rules of a source, and in rules of every source if `everywhere`: no other
+    /// source has a region of this name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);
     /// Emits timesWanted() for the rule shown.
     void askForTimes();
-    /// The answer: how often the rule would have fired in the last day.
+    /// The answer to timesWanted(): how often the rule would have fired in the last day.
     void setTimes(const pipeline::AlertRule& rule, int times);
 
 public slots:
@@ -55,7 +56,7 @@ private:
     void read();
     void fitToQuantity();
     pipeline::AlertRule::Of of() const { return static_cast<pipeline::AlertRule::Of>(m_of->currentIndex()); }
-    /// What the box shows of 1.
+    /// The number in the box for a value of 1.
     double scale() const;
     void showThreshold(double threshold);
     void showValue();
@@ -64,7 +65,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as the box rounds it: another value was typed
+    double m_thresholdShown = 0;  // as rounded by the box: any other value was typed
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

@@ -121,7 +121,7 @@ void DayNightDialog::fillHand(QFormLayout* form, const Rule& rule) {
     connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
-/// In order and apart: a rule that makes no sense cannot be entered.
+/// Returns the thresholds in order and apart: an impossible rule cannot be entered.
 std::pair<double, double> DayNightDialog::thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other) {
     constexpr double kApart = 0.005;
     const double low = std::min({one->value(), other->value(), 1 - kApart});

@@ -23,7 +23,7 @@ public:
     explicit DayNightDialog(const pipeline::DayNightRule& rule, QWidget* parent = nullptr);
 
     pipeline::DayNightRule rule() const;
-    /// Of the newest frame, beside the thresholds.
+    /// Shows the levels of the newest frame next to the thresholds.
     void showLevels(double luminance, double saturation);
 
 signals:

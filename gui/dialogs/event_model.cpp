@@ -14,7 +14,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// A kind without words here is shown as it is: another version may write more.
+/// A kind without words here is shown as it is: another version may write more kinds.
 QString kindText(const std::string& kind) {
     if (kind == "day") return EventModel::tr("Day begins");
     if (kind == "night") return EventModel::tr("Night begins");
@@ -73,7 +73,7 @@ QVariant EventModel::textOf(const Row& row, int column) const {
     }
 }
 
-/// Scaled once: the cache keeps as many as its limit allows.
+/// Images are scaled once: the cache keeps as many as its limit allows.
 QVariant EventModel::iconOf(const Row& row) const {
     const QString file = m_image ? m_image(row.source, row.time) : QString();
     if (file.isEmpty()) return {};
@@ -85,7 +85,7 @@ QVariant EventModel::iconOf(const Row& row) const {
         QPixmapCache::insert(file, pixmap);
     }
     QIcon icon(pixmap);
-    icon.addPixmap(pixmap, QIcon::Selected);  // else Qt tints it
+    icon.addPixmap(pixmap, QIcon::Selected);  // otherwise Qt tints the image
     return icon;
 }
 

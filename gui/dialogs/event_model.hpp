@@ -16,8 +16,8 @@ public:
     enum Column { Image, Time, Source, Rule, Value, Play, Columns };
     enum Role { MomentRole = Qt::UserRole, IdRole, FileRole, SourceRole };
 
-    /// `image`: the file of the stored image of a moment; empty: none. `title`: the name of a source.
-    /// `rules`: names of the present rules.
+    /// `image`: finds the file of the stored image of a moment; empty: none. `title`: gives the name of a
+    /// source. `rules`: names of the present rules.
     using FindImage = std::function<QString(const QString& source, qint64 time)>;
     using Title = std::function<QString(const QString& source)>;
     EventModel(FindImage image, Title title, const QStringList& rules);
@@ -32,7 +32,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Different values of a column, in the order of the rows; of Time the dates.
+    /// Different values of a column, in the order of the rows; for Time, the dates.
     QStringList valuesOf(Column column) const;
 
     static constexpr int kImageHeight = 48;
@@ -52,7 +52,7 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// Empty: everything passes.
+/// Filters rows by the text of columns; an empty text passes every row.
 class EventFilter : public QSortFilterProxyModel {
     Q_OBJECT
 public:

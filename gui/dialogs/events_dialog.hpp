@@ -1,5 +1,4 @@
-// Events of the past, from the store: an image, time, source, rule and value of each; to show, play and
-// delete.
+// Events of the past, from the store, with image, time, source, rule and value; to show, play and delete.
 #pragma once
 
 #include <QDialog>
@@ -19,7 +18,7 @@ public:
     EventsDialog(EventModel::FindImage image, EventModel::Title title, const QStringList& rules,
                  QWidget* parent = nullptr);
 
-    /// The selection and the filters stay, as far as their values are still there.
+    /// The selection and the filters stay if their values still exist.
     void setEvents(const std::vector<pipeline::StoredEvent>& events,
                    const std::vector<Recording>& recordings);
     QTableView* table() const { return m_table; }

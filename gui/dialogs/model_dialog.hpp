@@ -13,7 +13,7 @@ class ModelDialog : public QDialog {
 public:
     explicit ModelDialog(const ModelFacts& facts, QWidget* parent = nullptr);
 
-    /// Of the file `path`; of another file it is ignored.
+    /// Shows the report of the file `path`; a report of another file is ignored.
     void setReport(const QString& path, const QString& report) {
         if (path == m_path) m_report->setPlainText(report);
     }

@@ -1,4 +1,4 @@
-// The profiles of this user: to switch to another one, to make one, to delete one.
+// The profiles of this user: to switch to another profile, and to make or delete profiles.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ public:
     QListWidget* list() const { return m_list; }
 
 signals:
-    /// Of a profile that exists, or a new one.
+    /// The user chose a profile that exists, or a new profile.
     void switchWanted(const QString& name);
 
 private:

@@ -20,7 +20,7 @@ public:
 
     MqttSettings mqtt() const;
     MetricsSettings metrics() const;
-    /// Of the connection to the broker; empty: MQTT is off.
+    /// Shows the state of the connection to the broker; empty: MQTT is off.
     void setStatus(const QString& status, bool connected);
     QString status() const { return m_status->text(); }
 

@@ -1,4 +1,4 @@
-// The list of recordings, to be played: an image, the rule, source, time and duration of each.
+// The list of recordings, to be played, with image, rule, source, time and duration.
 #pragma once
 
 #include <QDialog>

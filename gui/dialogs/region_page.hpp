@@ -50,7 +50,7 @@ private:
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// "0.10 0.20, 0.30 0.20, ..." and back; empty if it is no shape.
+/// "0.10 0.20, 0.30 0.20, ..." and back; empty if the text is not a shape.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);
 

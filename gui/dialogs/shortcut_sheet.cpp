@@ -60,7 +60,7 @@ public:
     }
     void addTo(QBoxLayout* layout) const {
         for (QVBoxLayout* column : m_columns) {
-            column->setSpacing(4);  // not that of the columns
+            column->setSpacing(4);  // not the spacing between columns
             column->addStretch(1);
             layout->addLayout(column);
         }
@@ -103,7 +103,7 @@ QWidget* makeSheet(const QMainWindow& window, int count) {
 
 }  // namespace
 
-/// On a small screen with fewer columns, which scroll.
+/// A small screen gets fewer columns, which scroll.
 QDialog* showShortcutSheet(QMainWindow& window) {
     auto* dialog = new QDialog(&window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);

@@ -1,4 +1,4 @@
-// A sheet of every shortcut there is, read from the menus themselves.
+// A sheet of all shortcuts, read from the menus themselves.
 #pragma once
 
 #include <QCoreApplication>
@@ -13,7 +13,7 @@ struct ShortcutSheet {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ShortcutSheet)
 };
 
-/// Opens it; it deletes itself when closed.
+/// Opens the sheet, which deletes itself when it is closed.
 QDialog* showShortcutSheet(QMainWindow& window);
 
 }  // namespace mpm::gui

@@ -94,7 +94,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
 }
 
 void SourceDialog::addChoices() {
-    // A source with a name is listed by it.
+    // A source with a name is listed by name.
     const auto section = [this](const QString& title, const QStringList& sources) {
         if (sources.isEmpty()) return;
         auto* head = new QListWidgetItem(title, m_list);
@@ -112,7 +112,7 @@ void SourceDialog::addChoices() {
     section(tr("Built in: a street by day and night"), {QStringLiteral("demo")});
 }
 
-/// The system has a name for a camera; the number alone tells nobody which one it is.
+/// Offers the system's name for a camera: the number alone does not identify the camera.
 void SourceDialog::choose(const QListWidgetItem* item) {
     if (item == nullptr) return;
     const QString text = item->data(Qt::UserRole).toString(), chosen = sourceFrom(text);
@@ -121,7 +121,7 @@ void SourceDialog::choose(const QListWidgetItem* item) {
     if (m_name->text().isEmpty() && chosen != text && isFree(camera)) offerName(camera);
 }
 
-/// In place of an earlier offer, but not of a name that was typed.
+/// Replaces an earlier offer, but not a name that was typed.
 void SourceDialog::offerName(const QString& name) {
     if (m_name->text() != m_offered) return;
     m_offered = name;

@@ -1,4 +1,4 @@
-// Which source to open: cameras by name, recent sources, an address; tried before it is opened.
+// Asks which source to open: cameras by name, recent sources, an address. A source can be tried before.
 #pragma once
 
 #include <functional>

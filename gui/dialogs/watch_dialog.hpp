@@ -34,7 +34,7 @@ signals:
     void drawRegionWanted();
     void drawMaskWanted();
     void changeShapesWanted();
-    /// For the keychain.
+    /// The password is kept in the keychain.
     void passwordGiven(const QString& password);
 
 private:

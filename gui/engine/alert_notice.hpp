@@ -13,9 +13,9 @@ struct AlertNotice {
     QString source, rule;  ///< names for the user
     double value = 0;
     QString text;         ///< for the user
-    bool record = false;  ///< a video around it is wanted
+    bool record = false;  ///< a video around the alert is recorded
     QString key = {};     ///< the source's address without passwords
-    QImage cutOut = {};   ///< of the object; null: it is about none, or images are not kept
+    QImage cutOut = {};   ///< of the object; null: no object, or images are not kept
 };
 
 }  // namespace mpm::gui

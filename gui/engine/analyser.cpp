@@ -12,11 +12,11 @@ namespace mpm::gui {
 
 namespace {
 
-/// Streams of reuse beside those of the sources.
+/// Streams of reuse in addition to those of the sources.
 constexpr int kCompared = 62, kSimulated = 63;
 
-/// Share of the objects of all tokens that are there with merging too: of one class, with three fourths in
-/// common.
+/// Share of the objects found with all tokens that merging finds too: in the same class, with an overlap
+/// (IoU) of at least three quarters.
 double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
     const auto isThere = [&](const Detection& one) {
         return std::any_of(merged.begin(), merged.end(), [&](const Detection& other) {
@@ -28,7 +28,7 @@ double agreementOf(const std::vector<Detection>& merged, const std::vector<Detec
     return double(std::count_if(whole.begin(), whole.end(), isThere)) / double(whole.size());
 }
 
-/// Of the pixels that no mask covers.
+/// Share of equal pixels among the pixels that no mask covers.
 double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
     cv::Mat wideA, wideB, equal;
@@ -87,7 +87,7 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
     return m_segmenter.segment(image, scores);
 }
 
-/// A GPU cannot reuse yet: there the frames run as without it.
+/// A GPU cannot reuse yet: on a GPU the frames run without reuse.
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
@@ -210,7 +210,7 @@ bool Analyser::Scored::isFor(const Comparison& comparison, bool reuses) const {
            stream == frame.stream;
 }
 
-/// Only where the ids of the labels are those of the model.
+/// Empty unless the ids of the labels are those of the model.
 std::optional<Scores> Analyser::score(const Comparison& comparison) {
     const Analysis& analysis = *comparison.analysis;
     const Truth& truth = analysis.frame.truth;
@@ -259,8 +259,8 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const std::shared_ptr<ModelFacts> facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // A model without a usable output fails at its first image: try one here, while the present model
-        // runs.
+        // A model without a usable output fails at its first image, so an image is tried here, while the
+        // present model runs.
         const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
         facts->classes = !found.labels.empty();
     } catch (const std::exception& error) {

@@ -9,29 +9,29 @@
 
 namespace mpm::gui {
 
-/// For one thread at a time, like the network in it.
+/// Used by one thread at a time, as is the network in it.
 class Analyser {
 public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
-    /// Blocks the model does not have are left out of the schedule.
-    /// `follower`: of the source, for objects.
+    /// Blocks that the model does not have are left out of the schedule. `follower`: of the source, for
+    /// objects.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// With all tokens, or with another schedule.
-    /// The same frame with reuse, by another network of the same file: reuse would forget its frames whenever
-    /// it is off. Null if it is not wanted, or not possible.
+    /// Runs the same frame with reuse, in another network of the same file: reuse would forget its frames
+    /// whenever it is turned off. Null if not requested, or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
+    /// Runs the same frame with all tokens, or with the schedule `with`.
     Comparison compare(const AnalysisPtr& analysis, const std::vector<int>& with = {});
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
-    /// With other names of the classes.
+    /// Replaces the facts, for other names of the classes.
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
-    /// Counts of the pixels so far, and the two sides they belong to.
+    /// Counts of the pixels so far, and the two sides of the comparison that they belong to.
     struct Scored {
         std::vector<int> with, schedule;
         bool reuse = false;
@@ -43,7 +43,8 @@ private:
     void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
-    /// Reuse remembers nothing of the runs beside those of the source.
+    /// Selects a stream of reuse: each source has its own, apart from other runs. `fresh`: forgets its
+    /// frames.
     void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
                                pipeline::Scores scores = pipeline::Scores::None);
@@ -53,7 +54,7 @@ private:
     std::unique_ptr<pipeline::Segmenter> m_beside;
     int m_besideGeneration = -1, m_besideStream = -1;
     bool m_reuse = false, m_reuseFailed = false;
-    std::map<int, int> m_generations;  // of each stream
+    std::map<int, int> m_generations;  // by stream
     Scored m_scored;
 };
 
@@ -63,7 +64,7 @@ public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads MODEL and tries it on one image; `default` falls back to random weights where none is shipped.
+/// Loads MODEL and tries it on an image; `default` falls back to random weights if no model is shipped.
 /// Throws pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 

@@ -7,7 +7,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFramePoll{100};  // between two looks at a silent source
+constexpr std::chrono::milliseconds kFramePoll{100};  // between two checks of a silent source
 constexpr double kSceneStart = 16;                    // the built-in street: some day first, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
     500};  // between two reports of an unchanged state: its counters change
@@ -107,7 +107,7 @@ void CaptureWorker::work() {
     report(reader.status());
 }
 
-/// True if it waited.
+/// Returns whether it waited.
 bool CaptureWorker::waitWhilePaused() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_paused) return false;
@@ -120,7 +120,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     LiveFrame live;
     live.generation = m_generation;
     live.number = frame.number;
-    // An image or a folder is read again because it may have changed.
+    // An image or a folder is read again because it may have changed: that is not another pass.
     live.pass = m_is.seekable ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;

@@ -25,18 +25,18 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// The default: by luminance; in the built-in street by its own sun and clock.
+    /// The default rule: by luminance; for the built-in street by its own sun and clock.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// How a video is played; ignored by other sources.
+    /// Controls how a video is played; other sources ignore it.
     using Command = std::function<void(pipeline::Reader&)>;
     void command(Command command);
-    /// Masked before a frame reaches the network, the window, the store or a video.
+    /// Masks apply before a frame reaches the network, the window, the store or a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
     /// Files and folders start again at their end.
     static pipeline::ReaderOptions readerOptions();
-    /// Of the built-in street; `framesPerDay` above 0: time lapse.
+    /// Options of the built-in street; `framesPerDay` above 0: time lapse.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:
@@ -62,7 +62,7 @@ private:
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;
     bool m_paused = false;
-    std::vector<Command> m_commands;         // guarded by m_mutex: for the thread
+    std::vector<Command> m_commands;         // guarded by m_mutex: for the thread to run
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
     pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
     bool m_ruleOfScene;                      // guarded by m_mutex: the built-in street's own rule is in force

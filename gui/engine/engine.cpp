@@ -54,7 +54,7 @@ Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store
 }
 
 Engine::~Engine() {
-    // All are asked to stop before the first wait.
+    // All workers are asked to stop before the first wait.
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
@@ -136,7 +136,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_report = {};
     m_recorder.setSource(m_sourceName);
     loadObjects();
-    // Captures the channel, not this: a thread that hangs in a driver may outlive the engine.
+    // Captures the channel, not `this`: a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
     m_capture->setParent(this);
@@ -164,7 +164,7 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// A store that does not answer must not keep objects from being followed.
+/// Objects are followed even if the store does not answer.
 void Engine::loadObjects() {
     m_known.reset();
     const QPointer<Engine> self(this);

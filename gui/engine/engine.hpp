@@ -1,4 +1,4 @@
-// One source with its workers: the interface for the window, and for the program without one. Every call
+// One source with its workers: the interface for the window, and for the program without a window. Every call
 // returns at once; every signal arrives in the main thread, with the newest data.
 #pragma once
 
@@ -19,7 +19,7 @@ class Engine : public QObject {
     Q_OBJECT
 public:
     /// Measurements are kept in `storePath`. `network` is shared with other engines and must outlive this
-    /// one; null: one of its own.
+    /// engine; null: the engine makes its own.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Stops every worker; waits until a read or a run of the network in progress ends.
@@ -28,7 +28,8 @@ public:
     /// `name`: shown, stored and sent; by default the address without its secrets.
     void openSource(const pipeline::Address& address, const QString& name = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
-    /// Frames in which a day of the built-in street passes; 0: its own pace. For sources opened from now on.
+    /// Frames in which a day of the built-in street passes; 0: the usual pace. Applies to sources opened
+    /// later.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
     void openModel(const QString& model) { m_network->openModel(model); }
     void setRequest(const Request& request);
@@ -40,7 +41,7 @@ public:
     /// The rule in force.
     pipeline::DayNightRule rule() const { return m_rule.value_or(CaptureWorker::ruleFor(m_kind)); }
     void setPaused(bool paused);
-    /// How a video is played; ignored by other sources.
+    /// Controls how a video is played; other sources ignore it.
     void command(const CaptureWorker::Command& command);
     void noteEvent(const QString& kind, const QString& text);
 
@@ -55,7 +56,7 @@ public:
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
-    /// Of a frame that was captured before the schedule or reuse changed.
+    /// Whether the frame was captured before the schedule or reuse changed.
     bool isBeforeChange(const Analysis& analysis) const { return analysis.frame.captured < m_changedAt; }
 
 signals:
@@ -67,11 +68,11 @@ signals:
     void sourceReported(const mpm::gui::SourceReport& report);
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The model before, if any, stays in use.
+    /// The previous model, if any, stays in use.
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
-    /// An image of a folder that cannot be read; once for each.
+    /// An image of a folder cannot be read; emitted once for each image.
     void imageSkipped(const pipeline::SourceProblem& problem);
     /// A thread ended unexpectedly; its work stops until the program is started again.
     void crashed(const QString& message);
@@ -90,10 +91,10 @@ private:
     std::unique_ptr<SharedNetwork> m_ownNetwork;
     SharedNetwork* m_network;
     InferenceChannelPtr m_channel;
-    CaptureWorker* m_capture = nullptr;  // a child; older ones delete themselves when their thread has ended
+    CaptureWorker* m_capture = nullptr;  // a child; older workers delete themselves when their thread ends
     Request m_request;
     SavedTime m_saved;
-    Steady::time_point m_changedAt;                         // of schedule or reuse
+    Steady::time_point m_changedAt;                         // of the schedule or reuse
     std::shared_ptr<const pipeline::KnownObjects> m_known;  // null: not loaded yet
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
@@ -112,13 +113,13 @@ private:
     bool m_paused = false;
 };
 
-/// The address without its secrets; with a number where another engine than `self` has a different address
-/// that looks the same (cameras of one recorder may differ in the masked part only).
+/// The address without its secrets; with a number if another engine than `self` has a different address that
+/// looks the same (cameras of a recorder may differ in the masked part only).
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// The name of an address that the keychain keeps as `key` (empty: it does not): the key, unless it holds
-/// parts that must not be shown.
+/// The name of an address with the name `key` in the keychain (empty: it is not there): `key`, unless it
+/// contains parts that must not be shown.
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 

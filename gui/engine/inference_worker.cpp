@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kStreams = 60;  // of reuse, for sources; the analyser uses some for itself
+constexpr int kStreams = 60;  // streams of reuse for sources; the analyser uses two more
 
 }  // namespace
 
@@ -65,8 +65,7 @@ void InferenceWorker::setFacts(const ModelFactsPtr& facts) {
     m_newFacts = facts;
 }
 
-/// Of the sources that are due, the source that has waited longest. If none is due, `next` is the time of the
-/// next look.
+/// Returns the due source that has waited longest. If no source is due, `next` is the time of the next check.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
     InferenceChannelPtr chosen;
     for (const InferenceChannelPtr& channel : m_channels) {
@@ -90,7 +89,7 @@ void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
     if (job.request.keepsImages && !job.repeat) channel->m_last = job.frame;
 }
 
-/// Waits for something to do. False: stopping.
+/// Waits for a job. False: stopping.
 bool InferenceWorker::nextJob(Job& job) {
     std::unique_lock<std::mutex> lock(m_mutex);
     while (!stopping()) {
@@ -123,7 +122,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Skips extra runs whose result would be stale.
+/// Whether the results of extra runs would be stale: then they are not run.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

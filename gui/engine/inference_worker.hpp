@@ -21,12 +21,12 @@ public:
     using Time = std::chrono::steady_clock::time_point;
     using Pause = std::chrono::milliseconds;
 
-    /// How long a changed setting waits for a new frame before the last one is analysed again.
+    /// How long a changed setting waits for a new frame before the last frame is analysed again.
     static constexpr Pause kRepeatAfter{250};
     /// The value of due() if there is nothing to do.
     static constexpr Time kNever = Time::max();
 
-    /// A newer frame that replaces a waiting one does not begin the wait again.
+    /// A newer frame that replaces a waiting frame does not begin the wait again.
     void frameCame(Time now) {
         if (!m_frameSince) m_frameSince = now;
     }
@@ -40,8 +40,8 @@ public:
 
     bool settingsHaveChanged() const { return m_changedAt.has_value(); }
 
-    /// From when on the source may run. `interval`: least time between two starts; a changed setting ends it.
-    /// `repeats`: the last frame may be analysed again.
+    /// The earliest time at which the source may run. `interval`: least time between two starts, ignored
+    /// after a change of settings. `repeats`: the last frame may be analysed again.
     Time due(Pause interval, bool repeats) const {
         if (m_frameSince && m_start && !m_changedAt) return std::max(*m_frameSince, *m_start + interval);
         if (m_frameSince) return *m_frameSince;
@@ -60,10 +60,10 @@ class InferenceChannel : public QObject {
 public:
     void submit(const LiveFrame& frame);
     void setRequest(const Request& request);
-    /// Frames of sources before this generation are not analysed any more.
+    /// Frames of earlier generations are not analysed any more.
     void forgetFrames(int generation);
 
-    /// For the window: the newest of each that was not taken yet.
+    /// For the window: the newest result of each kind that was not taken yet.
     std::optional<AnalysisPtr> takeAnalysis() { return m_analyses.take(); }
     std::optional<ComparisonPtr> takeComparison() { return m_comparisons.take(); }
     std::optional<NightPairPtr> takeNight() { return m_nights.take(); }
@@ -79,13 +79,13 @@ private:
 
     InferenceWorker* m_worker;         // outlives every channel's use
     std::optional<LiveFrame> m_frame;  // newest, not analysed yet; all below guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // analysed; again when settings change and no frame comes
+    std::optional<LiveFrame> m_last;   // analysed; again if settings change and no frame comes
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;
     int m_generation = 0;
-    int m_stream = 0;                     // never changed once the channel is there
-    Steady::time_point m_lastComparison;  // of the worker's thread alone, as the next
+    int m_stream = 0;                     // constant after addChannel()
+    Steady::time_point m_lastComparison;  // used by the worker's thread only, as is the next
     pipeline::ObjectFollower m_follower;
 
     Mailbox<AnalysisPtr> m_analyses;
@@ -104,15 +104,15 @@ public:
     /// Returns at once; the result of a run in progress is dropped.
     void removeChannel(const InferenceChannelPtr& channel);
     void setAnalyser(std::unique_ptr<Analyser> analyser);
-    /// Of the model in use: with other names of its classes.
+    /// Replaces the facts of the model in use, for other names of its classes.
     void setFacts(const ModelFactsPtr& facts);
-    /// While it is held no frame is analysed, and the processor is free for measurements of time.
+    /// While held, the worker analyses no frame: the processor is free for measurements of time.
     void setHeld(bool held) {
         change([&] { m_held = held; });
     }
 
 signals:
-    /// The network cannot be used any more; the worker waits for another one.
+    /// The network cannot be used any more; the worker waits for another network.
     void failed(const QString& message);
 
 protected:
@@ -134,12 +134,12 @@ private:
     bool overtaken(const InferenceChannel& channel);
 
     std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
-    std::unique_ptr<Analyser> m_newAnalyser;      // likewise
-    ModelFactsPtr m_newFacts;                     // likewise
-    int m_streams = 0;                            // likewise; given so far
-    bool m_held = false;                          // likewise
+    std::unique_ptr<Analyser> m_newAnalyser;      // guarded by m_mutex
+    ModelFactsPtr m_newFacts;                     // guarded by m_mutex
+    int m_streams = 0;                            // guarded by m_mutex; number of channels so far
+    bool m_held = false;                          // guarded by m_mutex
 
-    std::unique_ptr<Analyser> m_analyser;  // of the thread alone
+    std::unique_ptr<Analyser> m_analyser;  // used by the thread only
 };
 
 }  // namespace mpm::gui

@@ -1,5 +1,5 @@
-// Passes the latest item from one thread to another. A newer one replaces an item that was not taken: nothing
-// queues up.
+// Passes the latest item from one thread to another. A newer item replaces an item that was not taken:
+// nothing queues up.
 #pragma once
 
 #include <mutex>
@@ -11,11 +11,11 @@ namespace mpm::gui {
 template <typename T>
 class Mailbox {
 public:
-    /// True: the slot was empty, so the receiver needs a signal. False: the item before was never taken.
+    /// True: the slot was empty, so the receiver needs a signal. False: the previous item was never taken.
     bool put(T item) {
         return put(std::move(item), [](const T&) {});
     }
-    /// missed(before) is called for the item before if it was never taken.
+    /// Calls `missed` with the previous item if it was never taken.
     template <class Missed>
     bool put(T item, const Missed& missed) {
         const std::lock_guard<std::mutex> lock(m_mutex);

@@ -1,4 +1,4 @@
-// Loads a model beside the one that runs.
+// Loads a model while another model runs.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ public:
     ModelLoader() : Worker("model loader") {}
     ~ModelLoader() override { finish(); }
 
-    /// Only the last model asked for is delivered.
+    /// Only the last requested model is delivered.
     void load(const QString& model);
     std::optional<std::unique_ptr<Analyser>> take() { return m_outbox.take(); }
 

@@ -1,5 +1,5 @@
-// The network that all sources share: one thread that runs it, and a loader that brings the next one beside
-// it.
+// The network that all sources share: a thread that runs it, and a loader that loads the next network
+// meanwhile.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@ public:
 
     /// Returns at once.
     void openModel(const QString& model);
-    /// Names of classes by model and id; empty ones are the model's own.
+    /// Names of classes by model and id; empty: the model's own name.
     void setClassNames(const std::map<QString, QStringList>& names);
-    /// Of the model in use; null before the first.
+    /// Facts of the model in use; null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
     InferenceWorker& worker() { return m_worker; }
     /// Asks its threads to stop, without waiting.
@@ -28,7 +28,8 @@ public:
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The model before, if any, stays in use. `convertible`: mpm convert may make a usable one of the file.
+    /// The previous model, if any, stays in use. `convertible`: mpm convert may make a usable model of the
+    /// file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
     void classesRenamed(const mpm::gui::ModelFactsPtr& facts);

@@ -42,7 +42,7 @@ void Probe::work() {
             result.size = frame.image.size();
             result.codec = printable(status.codec, 8);
             const double seconds = std::chrono::duration<double>(Steady::now() - *first).count();
-            // The library invents a rate for a stream that names none, so a live source is measured.
+            // The library invents a rate if a stream has none, so a live source is measured.
             result.rate = status.rate > 0 && !status.live ? status.rate
                           : seconds > kMeasured           ? double(status.frames - before) / seconds
                                                           : 0;

@@ -1,4 +1,4 @@
-// Tries a source: one image, and what is known of it.
+// Tries a source: the newest image, and the size, rate and codec.
 #pragma once
 
 #include <QImage>
@@ -12,7 +12,7 @@ namespace mpm::gui {
 struct ProbeResult {
     QImage image;  ///< the newest; null until the first
     cv::Size size;
-    double rate = 0;    ///< frames a second that came, or of the film; 0: not known yet
+    double rate = 0;    ///< frames a second, as measured or of the video; 0: not known yet
     std::string codec;  ///< four letters; empty: not known
     bool failed = false;
     pipeline::SourceProblem problem;  ///< without secrets
@@ -25,13 +25,13 @@ public:
     Probe(pipeline::Address address, std::vector<pipeline::Polygon> masks);
     ~Probe() override { finish(); }
 
-    /// Nothing is reported any more.
+    /// Stops without waiting; nothing is reported any more.
     void abandon();
 
     static constexpr std::chrono::seconds kPatience{20};
 
 signals:
-    /// Several times a second while images come; once where none can.
+    /// Several times a second while images come; once if none can come.
     void found(const mpm::gui::ProbeResult& result);
 
 protected:

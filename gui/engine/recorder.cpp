@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second spares the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostReadingsWaiting = 20'000;  // some hours of readings a second; older ones go first
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // some hours at one a second; the oldest go first
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
 constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
-constexpr std::int64_t kPruned = 5'000;  // readings a step
+constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
-constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // of readings that are compared
+constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
 constexpr std::chrono::milliseconds kSliceTime{200};        // then new readings are written
 
 pipeline::Millis now() {
@@ -36,7 +36,7 @@ void prepend(std::vector<T>& to, std::vector<T> from) {
     to = std::move(from);
 }
 
-/// Removes the oldest beyond the limit; how many.
+/// Removes the oldest beyond the limit. Returns their number.
 template <typename T>
 std::int64_t keepNewest(std::vector<T>& waiting) {
     const std::size_t removed = waiting.size() - std::min(waiting.size(), kMostReadingsWaiting);
@@ -162,7 +162,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
 void Recorder::putBack(std::deque<Batch> batches) {
     if (batches.empty()) return;  // all were written
     const std::lock_guard<std::mutex> lock(m_mutex);
-    Batch newest = std::move(m_waiting.front());  // continues the last of these
+    Batch newest = std::move(m_waiting.front());  // continues the last of `batches`
     m_waiting.pop_front();
     prepend(newest.measurements, std::move(batches.back().measurements));
     prepend(newest.events, std::move(batches.back().events));
@@ -222,8 +222,8 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
     post([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
 }
 
-/// Keeps a damaged file, or one of an unreleased version, beside a new one, so that neither old nor new
-/// measurements are lost. False if `error` is another one.
+/// Keeps a damaged file, or a file of an unreleased version, next to a new file, so that neither old nor new
+/// measurements are lost. False for any other error.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
     using Kind = pipeline::StoreError::Kind;
@@ -232,7 +232,7 @@ bool Recorder::setAside(const std::exception& error) {
     if (m_asides++ >= kMostAsides) return false;
     try {
         const std::string aside = pipeline::Store::setAside(m_path.toStdString());
-        if (aside.empty()) return true;  // another one has done it
+        if (aside.empty()) return true;  // another program has done it
         const QString message = tr("%1; it was renamed to %2, and measurements continue in a new file")
                                     .arg(safeText(error.what(), 1000), safeText(aside));
         post([this, message] { emit replaced(message); });
@@ -262,14 +262,14 @@ void Recorder::write(Batch& batch) {
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
-/// A step at a time, between writes: millions of old readings must not delay new ones.
+/// Removes old readings step by step between writes, so that millions of them do not delay new readings.
 void Recorder::prune() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextPruning) return;
     m_nextPruning = time + (m_store->apply(m_retention, now(), kPruned) ? kGather : kPruneEvery);
 }
 
-/// After everything added before the call is written.
+/// Begins after everything added before the call is written.
 void Recorder::beginComparison() {
     {
         const std::lock_guard<std::mutex> lock(m_mutex);

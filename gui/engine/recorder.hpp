@@ -13,7 +13,8 @@
 
 namespace mpm::gui {
 
-/// The clock may have been ahead, or be behind until the network sets it: times up to here are shown.
+/// How far in the future times are shown: the clock may have been ahead, or be behind until the network sets
+/// it.
 constexpr std::chrono::hours kAhead{14 * 24};
 
 /// Measurements from before the start of the program.
@@ -24,7 +25,7 @@ struct History {
 };
 using HistoryPtr = std::shared_ptr<const History>;
 
-/// Day and night in the store, over the readings of one setup.
+/// Day against night over the stored readings of a setup.
 struct StoredComparison {
     pipeline::Setup setup;
     pipeline::Millis upTo{0};  ///< time of the last reading that it covers
@@ -38,29 +39,29 @@ public:
     /// ReadOnly: history and exports only; measurements and events are dropped.
     explicit Recorder(const QString& path,
                       pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Writes what is still waiting, then ends.
+    /// Writes all waiting data, then ends.
     ~Recorder() override { finish(); }
 
     /// All return at once. `source` must hold no password.
     void setSource(const QString& source);
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Written every ten seconds, before an answer, and at the end.
+    /// Objects are written every ten seconds, before an answer, and at the end.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
-    /// As JSON where the file's name ends in .json, as CSV otherwise. `classes`: names by id.
+    /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                   const std::vector<std::string>& classes = {});
     /// Emits historyLoaded() once more, including everything added before.
     void loadHistory();
 
-    /// Emits compared() with the readings of `setup` since `from`. A later call replaces one in progress.
+    /// Emits compared() with the readings of `setup` since `from`. A later call replaces a call in progress.
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
-    /// Calls `question` in the thread that owns the store, once everything added before is written. The id is
-    /// that of the present source. A StoreError ends the question without an answer.
+    /// Calls `question` in the thread that owns the store, once everything added before is written. `source`:
+    /// id of the present source. A StoreError ends the question without an answer.
     using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
     void ask(Question question);
-    /// Kept until the store took it. A program that only reads removes nothing.
+    /// The request is kept until the store has done it. A program that only reads removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);
 
     QString path() const { return m_path; }
@@ -73,11 +74,11 @@ signals:
     void compared(const std::shared_ptr<const mpm::gui::StoredComparison>& comparison);
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
-    /// Measurements cannot be kept just now; they wait in memory and are tried again.
-    /// `forGood`: the file could not be used from the beginning, and waiting will not help.
+    /// Measurements cannot be stored at present; they wait in memory, and writing is tried again. `forGood`:
+    /// the file could not be used from the beginning, and waiting will not help.
     void failing(const QString& message, bool forGood);
     void recovered();
-    /// A damaged file was renamed, and measurements continue in a new one.
+    /// A damaged file was renamed, and measurements continue in a new file.
     void replaced(const QString& message);
 
 protected:
@@ -95,9 +96,9 @@ private:
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
-        bool history = false;  ///< wanted, after everything above
+        bool history = false;  ///< requested, after everything above
     };
-    /// To be done at once, not with the next second's readings.
+    /// Adds work to be done at once, not with the next second's readings.
     template <typename Add>
     void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
@@ -120,14 +121,14 @@ private:
 
     const QString m_path;
     const pipeline::Store::Access m_access;
-    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last one is being filled
-    bool m_hurry = false;               // likewise
-    std::vector<Question> m_questions;  // likewise
-    std::vector<Question> m_asked;      // of the thread alone: after the batches that were waiting with them
-    std::vector<std::int64_t> m_unwanted;                                        // likewise: events
-    std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // likewise: by source
+    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last batch is being filled
+    bool m_hurry = false;               // guarded by m_mutex
+    std::vector<Question> m_questions;  // guarded by m_mutex
+    std::vector<Question> m_asked;  // used by the thread only: after the batches that were waiting with them
+    std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
+    std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// Read slice by slice between writes: weeks of readings take seconds.
+    /// Readings are compared slice by slice between writes: weeks of readings take seconds.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;
@@ -135,9 +136,9 @@ private:
         std::shared_ptr<StoredComparison> found;
     };
     std::optional<Comparing> m_compareWanted;  // guarded by m_mutex
-    std::optional<Comparing> m_comparing;      // of the thread alone
+    std::optional<Comparing> m_comparing;      // used by the thread only
 
-    std::unique_ptr<pipeline::Store> m_store;  // of the thread alone, as all below
+    std::unique_ptr<pipeline::Store> m_store;  // used by the thread only, as are all below
     std::int64_t m_source = -1;
     QString m_sourceName;
     bool m_failing = false, m_everOpened = false;

@@ -25,7 +25,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
     return toImage(drawn);
 }
 
-/// A stream that is suspended computes everything.
+/// A suspended stream computes all tokens.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};
@@ -69,7 +69,7 @@ cv::Mat RenderWorker::featuresOver(const cv::Mat& image, const pipeline::Segment
         m_learned = -1;
         m_colours = {};
     }
-    // A frame that is drawn again, for another style, is learned from once.
+    // Colours are learned from a frame once, even if it is drawn again in another style.
     const bool fresh = &found == &analysis.merged && analysis.frame.number != m_learned;
     if (fresh) m_learned = analysis.frame.number;
     return pipeline::drawFeatures(image, m_colours.colours(found.features, found.grid, fresh), opacity);
@@ -147,7 +147,7 @@ void RenderWorker::show(NightPairPtr pair) {
 void RenderWorker::setStyle(const RenderStyle& style) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_style = style;
-    // The images on the screen are drawn again, unless newer ones wait.
+    // The images on the screen are drawn again, unless newer images wait.
     if (!m_todo.analysis) m_todo.analysis = m_current.analysis;
     if (!m_todo.comparison) m_todo.comparison = m_current.comparison;
     if (!m_todo.night) m_todo.night = m_current.night;

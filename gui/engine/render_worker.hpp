@@ -14,10 +14,10 @@ namespace mpm::gui {
 
 struct RenderStyle {
     pipeline::OverlayStyle overlay;
-    pipeline::Palette palette;  ///< replaces the model's where not empty
+    pipeline::Palette palette;  ///< replaces the model's palette, unless empty
     pipeline::MergeMapStyle merge;
     int stage = kLastStage;  ///< of the merge map: an index, kLastStage or kUnmerged
-    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< day beside night
+    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< day and night side by side
 };
 
 /// Images of one analysis.
@@ -26,7 +26,7 @@ struct RenderedFrame {
     QImage overlay;
     QImage grey;                 ///< under the merge map, which the view paints
     cv::Mat map;                 ///< CV_32S 1xN, of the stage that was chosen
-    pipeline::Palette clusters;  ///< colour of each
+    pipeline::Palette clusters;  ///< colour of each cluster
     QImage reuse;                ///< tokens computed again; null while reuse is off
     RenderStyle style;
     double drawMs = 0;
@@ -58,7 +58,7 @@ public:
     std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }
     std::optional<RenderedComparison> takeComparison() { return m_comparisons.take(); }
     std::optional<RenderedNight> takeNight() { return m_nights.take(); }
-    /// Of the last frame drawn.
+    /// Drawing time of the last frame, in milliseconds.
     double drawMs() const { return m_drawMs; }
 
 signals:
@@ -79,8 +79,8 @@ private:
     void render(const Todo& todo, const RenderStyle& style);
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
                      const Analysis& analysis, bool objects = false);
-    /// Of a model without classes. Colours mean the same on every frame of one source and model. `found`: of
-    /// `analysis`, or of another run on it; `image` may be another view of it.
+    /// For a model without classes. Colours mean the same on every frame of a source and model. `found`: of
+    /// `analysis`, or of another run on its frame; `image`: the frame, or another view of it.
     cv::Mat featuresOver(const cv::Mat& image, const pipeline::Segmentation& found, const Analysis& analysis,
                          double opacity);
     RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);
@@ -89,11 +89,11 @@ private:
 
     RenderStyle m_style;
     Todo m_todo;     // not drawn yet
-    Todo m_current;  // drawn; again when the style changes
+    Todo m_current;  // drawn; again if the style changes
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
-    ModelFactsPtr m_model;  // of the thread alone, as the next three
+    ModelFactsPtr m_model;  // used by the thread only, as are the next three
     int m_generation = -1;
     std::int64_t m_learned = -1;  // number of the newest frame that colours were learned from
     pipeline::FeatureColours m_colours;

@@ -14,10 +14,10 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// Older than this, the times may be those of another load or another schedule.
+    /// Times older than this may be those of another load or another schedule.
     static constexpr std::chrono::seconds kFresh{5};
 
-    /// A comparison under other conditions begins anew.
+    /// A comparison under other conditions replaces all earlier comparisons.
     void add(const Comparison& comparison) {
         if (!isOf(*comparison.analysis)) m_last.clear();
         m_of = conditionsOf(*comparison.analysis);
@@ -36,7 +36,7 @@ public:
     double wholeMs() const { return median(&Entry::whole); }
     double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }
-    /// Of the time all tokens take.
+    /// Saved time, in percent of the time of all tokens.
     double percent() const {
         const double whole = median(&Entry::whole);
         return whole > 0 ? 100 * savedMs() / whole : 0;

@@ -1,5 +1,5 @@
-// Labels of a folder source, where its images lie in a data set: ROOT/SPLIT/images, with ROOT/SPLIT/labels
-// and ROOT/classes.json beside them, as `mpm eval --dataset folder` has them.
+// Labels of a folder source whose images are in a data set: ROOT/SPLIT/images, with ROOT/SPLIT/labels and
+// ROOT/classes.json, as for `mpm eval --dataset folder`.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ public:
     /// Null if the folder is not in such a data set.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
-    /// Of the image of this stem; empty labels where they cannot be used.
+    /// The labels of the image with this stem; empty if there are none, or they cannot be used.
     Truth of(const std::string& stem) const;
 
 private:

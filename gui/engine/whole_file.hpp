@@ -1,4 +1,4 @@
-// Files are written whole or not at all, readable by their owner only.
+// Files are written atomically, readable by their owner only.
 #pragma once
 
 #include <exception>

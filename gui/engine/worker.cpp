@@ -23,7 +23,7 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // the guarantee of wait(), where ThreadSanitizer sees it
+    m_ended.load(std::memory_order_acquire);  // gives the guarantee of wait() where ThreadSanitizer sees it
 }
 
 void Worker::post(std::function<void()> message) {
@@ -45,7 +45,7 @@ bool Worker::runNext() {
 }
 
 void Worker::run() {
-    // Of this thread only, and of the threads that it begins.
+    // The niceness of this thread, and of the threads that it starts.
     const auto thread = static_cast<id_t>(gettid());
     setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + m_niceness);
     try {

@@ -14,13 +14,14 @@ namespace mpm::gui {
 class Worker : public QThread {
     Q_OBJECT
 public:
-    /// @param niceness a thread that computes for long lets the window and its images come first
+    /// @param niceness a thread that computes for long gives way to the window and its images
     explicit Worker(const char* name, int niceness = 5);
     ~Worker() override { Q_ASSERT(!isRunning()); }
 
     /// Asks the thread to stop, without waiting for it.
     void stop();
-    /// Asks it to stop and waits. Subclasses call it first in their destructor, while their members exist.
+    /// Asks the thread to stop and waits. Subclasses call finish() first in their destructor, while their
+    /// members exist.
     void finish();
 
 signals:
@@ -49,7 +50,7 @@ protected:
     std::condition_variable m_changed;
 
     /// For the thread: runs `message`, which usually emits a signal, in the thread of this object. Messages
-    /// keep their order; the destructor drops those that have not run.
+    /// keep their order; the destructor drops messages that have not run.
     void post(std::function<void()> message);
     /// Runs the oldest message now; false if there is none.
     bool runNext();

@@ -50,7 +50,7 @@ Headless::Headless(const Options& options) : m_session(options) {
 }
 
 void Headless::connectEngine(Engine& engine) {
-    // Drawn only for videos around alerts.
+    // Frames are drawn only for videos around alerts.
     const auto& alerts = m_session.services().settings().alerts;
     engine.setWatched(
         std::any_of(alerts.begin(), alerts.end(), [](const auto& rule) { return rule.record; }));
@@ -72,7 +72,7 @@ void Headless::connectEngine(Engine& engine) {
     connect(&engine.recorder(), &Recorder::recovered, this, [] { log(tr("measurements are kept again")); });
 }
 
-/// Writes all that waits, and reports what is lost.
+/// Writes all waiting measurements and events, and reports how many are lost.
 int Headless::finish(int status) {
     std::int64_t lost = 0;
     for (const auto& engine : m_session.sources().engines()) {
@@ -110,7 +110,7 @@ int runHeadless(int& argc, char** argv, const Options& options) {
     QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
     try {
         Headless headless(options);
-        // Queued: it may fail before the loop runs.
+        // Queued: `headless` may fail before the event loop runs.
         QObject::connect(
             &headless, &Headless::failed, &application, [](int status) { QCoreApplication::exit(status); },
             Qt::QueuedConnection);

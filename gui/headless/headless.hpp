@@ -17,16 +17,16 @@ public:
 class Headless : public QObject {
     Q_OBJECT
 public:
-    /// Throws ProfileInUse, and WatchError where the profile's watch file is damaged: without its masks no
-    /// source is opened.
+    /// Throws ProfileInUse, or WatchError if the profile's watch file is damaged: no source is opened without
+    /// its masks.
     explicit Headless(const Options& options);
 
     Session& session() { return m_session; }
-    /// At the end: the program's status, which is 1 instead of 0 if measurements were lost.
+    /// Call it at the end. Returns `status`, or 1 instead of 0 if measurements were lost.
     int finish(int status);
 
 signals:
-    /// It cannot go on; `status` is the program's.
+    /// The monitor cannot continue; `status`: the exit status of the program.
     void failed(int status);
 
 private:
@@ -38,8 +38,8 @@ private:
     Session m_session;
 };
 
-/// Runs until SIGINT, SIGTERM, or `--after` seconds. Returns the program's exit status: 0, or 3 where source
-/// or model cannot be used.
+/// Runs until SIGINT, SIGTERM, or `--after` seconds. Returns the program's exit status: 0; 3 if the profile,
+/// the source, the model or the store cannot be used; 1 if a part stopped or measurements were lost.
 int runHeadless(int& argc, char** argv, const Options& options);
 
 }  // namespace mpm::gui

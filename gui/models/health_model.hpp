@@ -50,7 +50,7 @@ public:
     void setRates(double analysed, double captured);
     /// Reads the clock; to be called once a second.
     void updateAge();
-    /// Temperature and throttling, if the system reports them; likewise.
+    /// Temperature and throttling, if the system reports them; to be called once a second.
     void updateProcessor();
 
 private:

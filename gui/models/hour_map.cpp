@@ -42,7 +42,7 @@ void HourMap::add(std::int64_t milliseconds, const Span& hour) {
     cell.mean += (hour.mean() - cell.mean) * hour.count / cell.count;
 }
 
-/// Median and median deviation: a few unusual days must not move them.
+/// Compares by median and median deviation, which a few unusual days do not move.
 void HourMap::compare() {
     bool any = false;
     for (std::size_t hour = 0; hour < 24; ++hour) {
@@ -59,8 +59,9 @@ void HourMap::compare() {
         const double usual = median(means);
         for (const double mean : means)
             distances.push_back(std::abs(mean - usual));
-        // 1.4826: makes it the standard deviation of a normal distribution. At least half a percent of the
-        // count: with a camera that never changes, every token would stand out.
+        // The factor 1.4826 gives the standard deviation of a normal distribution. The spread is at least
+        // half a percent of the usual value: with a camera that never changes, every token would stand out
+        // otherwise.
         const double spread = std::max(1.4826 * median(distances), 0.005 * std::abs(usual));
         for (auto& day : m_days) {
             Cell& cell = day[hour];

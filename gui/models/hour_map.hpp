@@ -1,4 +1,4 @@
-// A quantity by hour of the day and date, and the distance of each from the usual value of the hour.
+// A quantity by hour of the day and date, and the distance of each value from the usual value of the hour.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ public:
     struct Cell {
         double mean = 0;
         double count = 0;             ///< readings; 0: nothing was measured
-        std::optional<double> usual;  ///< median of the same hour on other days, if they are enough
-        double deviation = 0;         ///< from it, in typical deviations of that hour
+        std::optional<double> usual;  ///< median of the same hour on other days, if there are enough
+        double deviation = 0;         ///< from `usual`, in typical deviations of that hour
         bool outlier = false;
     };
-    /// Fewer other days than this make no baseline.
+    /// Number of other days that a usual value needs.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 
-    /// Local time counts.
+    /// Hours are in local time.
     using Of = std::function<const Span&(const TimelineColumn&)>;
     HourMap() = default;
     HourMap(const TimelineData& data, const Of& of);

@@ -25,10 +25,10 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// Other names of the same classes.
+    /// Renames the classes.
     void setNames(const std::vector<std::string>& names);
     void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
-    /// More shares than classes: the rest are called by their number. None: nothing is seen.
+    /// Shares beyond the classes belong to classes called by their number. Empty: no pixel is visible.
     void setShares(const std::vector<double>& shares);
     void setHidden(const std::vector<bool>& hidden);
     void showAll(bool shown) { setHidden(std::vector<bool>(m_classes.size(), !shown)); }
@@ -38,9 +38,9 @@ public:
     QString name(int id) const;
 
 signals:
-    /// A colour or the visibility; not the shares.
+    /// A colour or the visibility changed; not emitted for shares.
     void styleChanged();
-    /// By hand; empty: the model's name again.
+    /// The user typed a name; empty: the model's name again.
     void renameWanted(int id, const QString& name);
 
 private:

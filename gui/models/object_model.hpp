@@ -1,4 +1,4 @@
-// The objects that are present: class and identity, since when, where.
+// The objects that are present: class and identity, time of arrival, place.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -11,7 +11,7 @@ class ObjectModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { Name, Since, Where, Columns };
-    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970: when it came
+    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970: the object's arrival
     static constexpr std::size_t kMost = 200;        ///< rows: a crowd is counted, not read
 
     int rowCount(const QModelIndex& parent = {}) const override {

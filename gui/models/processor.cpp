@@ -17,7 +17,7 @@ std::optional<T> readOne(const fs::path& path, std::ios_base& (*base)(std::ios_b
     return file >> base >> value ? std::optional<T>(value) : std::nullopt;
 }
 
-/// Of the names chips and kernels give the sensor of a processor.
+/// Whether `type` is one of the names that chips and kernels give the sensor of a processor.
 bool ofProcessor(const std::string& type) {
     for (const char* word : {"cpu", "CPU", "x86_pkg", "soc", "package", "k10temp", "coretemp"})
         if (type.find(word) != std::string::npos) return true;
@@ -60,7 +60,8 @@ Processor::State Processor::read() {
         state.throttled = m_throttles && *count > *m_throttles;
         m_throttles = count;
     }
-    // A Raspberry Pi's firmware: bit 0 too little voltage, bits 1 to 3 slowed down, all of this moment.
+    // A Raspberry Pi's firmware, at this moment: bit 0 means too little voltage, bits 1 to 3 mean slowed
+    // down.
     const auto pi = readOne<unsigned>(m_root + "/devices/platform/soc/soc:firmware/get_throttled", std::hex);
     if (pi) {
         state.throttleKnown = true;

@@ -23,7 +23,7 @@ public:
 
 private:
     std::string m_root;
-    std::optional<std::int64_t> m_throttles;  // counted before
+    std::optional<std::int64_t> m_throttles;  // count at the previous reading
 };
 
 }  // namespace mpm::gui

@@ -21,18 +21,18 @@ public:
 
     void setRegions(const std::vector<pipeline::Region>& regions);
     std::vector<std::string> names() const;
-    /// Readings of regions that are not there any more are left out.
+    /// Ignores readings of regions that were removed.
     void setReadings(const std::vector<pipeline::RegionReading>& readings,
                      const std::vector<std::string>& labels);
 
-    /// Of a cell: the region's tokens, or the share of the class with the largest; of its name none.
+    /// The quantity of a cell: the region's tokens, or the share of its largest class; none for the name.
     std::optional<pipeline::Quantity> quantity(const QModelIndex& index) const;
 
 private:
     struct Row {
         pipeline::RegionReading reading;
         int largestId = -1;
-        QString largest;  ///< class with the largest share, and that
+        QString largest;  ///< class with the largest share, and the share
         bool any = false;
     };
     std::vector<Row> m_rows;

@@ -20,16 +20,16 @@ public:
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// A model of so many blocks; marks past the last block are forgotten.
+    /// Sets the number of blocks; marks past the last block are dropped.
     void setBlocks(int blocks);
-    /// Blocks the model does not have are left out.
+    /// Leaves out blocks that the model does not have.
     void setSchedule(const std::vector<int>& schedule);
-    /// Image tokens entering each block.
+    /// Sets the number of image tokens that enter each block.
     void setTokens(const std::vector<int>& tokens);
 
     std::vector<int> schedule() const;
     int tokensIn() const { return m_tokens.empty() ? 0 : m_tokens.front(); }
-    int tokensBefore(int block) const;  ///< entering it; 0 if nothing ran yet
+    int tokensBefore(int block) const;  ///< that enter it; 0 if nothing ran yet
 
 signals:
     void scheduleChanged(const std::vector<int>& schedule);

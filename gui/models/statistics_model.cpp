@@ -12,7 +12,7 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-/// By row, before that of the frames.
+/// Members by row, up to the row of the frames.
 constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
                                                       &PhaseStatistics::luminance, &PhaseStatistics::latency};
 
@@ -93,7 +93,7 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
     if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
     m_statistics.add(measurement);
     if (m_waiting) m_sinceBegin.push_back(measurement);
-    if (m_sinceBegin.size() > kMostFramesWaiting) {  // the store does not answer: these count alone
+    if (m_sinceBegin.size() > kMostFramesWaiting) {  // the store does not answer: only new readings count
         m_sinceBegin.clear();
         m_waiting = false;
     }

@@ -18,11 +18,11 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Begins anew with a setup: the readings in the store come with setStored(), later readings with add().
+    /// Starts again with a setup: the readings in the store come with setStored(), later readings with add().
     void begin(const pipeline::Setup& setup);
     const pipeline::Setup& setup() const { return m_setup; }
     void setStored(const StoredComparison& stored);
-    /// Of another setup, or of a video that repeats: it does not count.
+    /// Adds a measurement, unless it is of another setup or of a later pass of a video.
     void add(const pipeline::Measurement& measurement);
     void clear() { begin({}); }
     const pipeline::DayNightStatistics& statistics() const { return m_statistics; }
@@ -35,7 +35,7 @@ private:
 
     pipeline::DayNightStatistics m_statistics;
     pipeline::Setup m_setup;
-    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored readings are there
+    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored readings arrive
     bool m_waiting = false;
 };
 

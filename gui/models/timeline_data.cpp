@@ -16,7 +16,7 @@ Time floorTo(Time time, Time span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Column of `time`; may be outside.
+/// Column of `time`; may be outside the range.
 Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
@@ -92,7 +92,7 @@ void TimelineData::addPast(const pipeline::Quantity& quantity,
                            const std::vector<pipeline::QuantitySpan>& minutes,
                            const std::vector<pipeline::QuantitySpan>& readings) {
     const auto found = m_series.find(quantity);
-    if (found == m_series.end()) return;  // closed by now
+    if (found == m_series.end()) return;  // closed meanwhile
     Series& series = found->second;
     for (const pipeline::QuantitySpan& minute : minutes) {
         pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
@@ -124,7 +124,7 @@ void TimelineData::addEvent(const pipeline::Event& event) {
     emit changed();
 }
 
-/// As the store does it, so that history looks the same after a restart.
+/// Adds as the store does, so that history looks the same after a restart.
 void TimelineData::Level::add(const pipeline::Measurement& m) {
     const Time begin = floorTo(m.time.count(), span);
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
@@ -145,7 +145,7 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     });
 }
 
-/// `tokensIn`: of minutes and hours that do not know theirs.
+/// `tokensIn`: for minutes and hours without a stored number.
 void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const {
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
     const int count = static_cast<int>(columns.size());
@@ -183,7 +183,7 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: by single readings; minutes of which no reading is here as minutes.
+/// `single`: fills single readings; a minute only if none of its readings is in memory.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());
@@ -245,7 +245,8 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A bucket begins at a round time; if a finer level has the exact time inside the bucket, that counts.
+    // A bucket begins at a round time; if a finer level has the exact time inside the bucket, the exact time
+    // counts.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

@@ -31,13 +31,13 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves before the last: more look alike
+    static constexpr int kStages = 4;  ///< curves before the last; more would look alike
     // Percent of the tokens that came in, so that readings of several models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge but the last, if the level has them
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
     double nights = 0;             ///< weight of the readings at night
-    std::vector<Span> quantities;  ///< 0..1, of setQuantities()
+    std::vector<Span> quantities;  ///< of setQuantities(): shares 0..1, or counts
 
     const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
@@ -55,17 +55,17 @@ public:
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
 
-    /// Columns have these, as far as they are known.
+    /// Sets the quantities that columns have, as far as they are known.
     void setQuantities(const std::vector<pipeline::Quantity>& quantities);
     const std::vector<pipeline::Quantity>& quantities() const { return m_quantities; }
-    /// The past of a quantity, from the store, in any order: minutes, or every reading before the present.
+    /// Adds the past of a quantity, from the store, in any order: minutes, and single readings.
     void addPast(const pipeline::Quantity& quantity, const std::vector<pipeline::QuantitySpan>& minutes,
                  const std::vector<pipeline::QuantitySpan>& readings = {});
 
     bool empty() const;
     Time first() const;
     Time last() const;
-    /// Of the newest reading.
+    /// Image tokens of the newest reading.
     int tokensIn() const { return m_tokensIn; }
 
     /// `count` columns of equal width over [from, to), from the coarsest level that is fine enough.

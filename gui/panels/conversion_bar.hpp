@@ -1,4 +1,4 @@
-// At the lower edge while a model is converted or tuned: its name, the time so far, and a button to cancel.
+// The bar at the lower edge while a model is converted or tuned: name, time so far, and a button to cancel.
 #pragma once
 
 #include <QElapsedTimer>
@@ -14,7 +14,7 @@ namespace mpm::gui {
 class ConversionBar : public QWidget {
     Q_OBJECT
 public:
-    enum class Task { Conversion, Collection, Tuning };  ///< of images, then with these
+    enum class Task { Conversion, Collection, Tuning };  ///< Collection of images, then Tuning with them
 
     explicit ConversionBar(QWidget* parent = nullptr);
 

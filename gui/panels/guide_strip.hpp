@@ -1,4 +1,4 @@
-// For the built-in street: says in a sentence what the images compare, and offers the next steps.
+// A strip for the built-in street: explains the compared images in a sentence, and offers the next steps.
 #pragma once
 
 #include <QFrame>
@@ -15,7 +15,7 @@ class GuideStrip : public QFrame {
 public:
     explicit GuideStrip(QWidget* parent = nullptr);
 
-    /// Shown for the built-in street until it is dismissed, if the window is not low.
+    /// The strip is shown for the built-in street until it is dismissed, if the window is high enough.
     void setSource(const SourceReport& report);
     void setDismissed(bool dismissed);
     bool dismissed() const { return m_dismissed; }

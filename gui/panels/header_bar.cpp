@@ -81,7 +81,7 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // Figures grow with their values, too.
+    // Figures also grow with their values.
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }
@@ -147,7 +147,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// Each figure keeps its place; the caption names what the figure counts now.
+/// Each figure keeps its place; the caption names the quantity that it counts now.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)
@@ -156,7 +156,7 @@ void HeaderBar::setReuse(const ReuseReport& reuse) {
                    : reuse.ages.empty()
                        ? tr("tokens, with reuse")
                        : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
-    // A suspended stream merges: a comparison with it is none of reuse.
+    // A suspended stream merges: its comparison is not a comparison with reuse.
     const bool merges = !on || reuse.state == ReuseState::Suspended;
     setCaption(m_times, merges ? tr("all tokens → merged") : tr("all tokens → reuse"));
     if (on == m_reuses) return;
@@ -170,7 +170,7 @@ void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
     figure->parentWidget()->findChild<QLabel*>(QStringLiteral("muted"))->setText(caption);
 }
 
-/// Both times and their difference are of the same frames: they cannot contradict each other.
+/// Both times and their difference come from the same frames: they cannot contradict each other.
 void HeaderBar::setSaved(const SavedTime& saved) {
     m_speed->setText(saved.any() ? tr("%1×").arg(readable(saved.speedUp(), saved.speedUp() < 9.95 ? 1 : 0))
                                  : QStringLiteral("–"));

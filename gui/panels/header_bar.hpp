@@ -20,20 +20,21 @@ class HeaderBar : public QFrame {
 public:
     explicit HeaderBar(QWidget* parent = nullptr);
 
-    /// `address`: in the tip, if the source has another name.
+    /// `address`: shown in the tip, if the source has another name.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
-    /// `street`: the model knows the built-in street only; the header says so on any other source.
+    /// `street`: the model is trained on the built-in street only; the header shows that for any other
+    /// source.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
-    void clear();  ///< of another source
+    void clear();  ///< for another source
     /// The times are older than the frame.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
-    /// Shown until the recording ends; a click ends it.
+    /// Shows the mark until the recording ends; a click ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
-    /// Names may be shortened and figures hidden, the tokens last.
+    /// Names may be shortened and figures hidden, the speed-up last.
     QSize minimumSizeHint() const override;
 
 signals:
@@ -57,7 +58,7 @@ private:
     QToolButton* m_recording;
     QLabel *m_source, *m_model;
     QLabel *m_speed, *m_tokens, *m_times, *m_difference;
-    bool m_differs = false;  // by more than single frames scatter
+    bool m_differs = false;  // by more than the scatter of single frames
 };
 
 }  // namespace mpm::gui

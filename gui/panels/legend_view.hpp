@@ -40,7 +40,7 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// A lane for this class in the timeline, or none if it has one.
+    /// Adds a lane for this class to the timeline, or removes it.
     void laneWanted(int id);
 
 private:

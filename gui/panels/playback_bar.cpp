@@ -12,7 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr qint64 kSettles = 700;  // milliseconds until a report shows what was asked for
+constexpr qint64 kSettles = 700;  // milliseconds until a report follows a command
 constexpr double kSpeeds[] = {0.25, 0.5, 1, 2, 4, 8};
 
 /// "1:02:03", "2:03"

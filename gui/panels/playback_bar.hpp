@@ -1,4 +1,4 @@
-// Playing a video: position, steps, speed, repetition. Hidden for every other source.
+// Controls of a video: position, steps, speed, repetition. Hidden for every other source.
 #pragma once
 
 #include <QElapsedTimer>
@@ -21,14 +21,14 @@ public:
     explicit PlaybackBar(QWidget* parent = nullptr);
 
     void setReport(const SourceReport& report, bool paused);
-    /// Counted by pass.
+    /// Adds a reading to the mean of its pass.
     void add(const pipeline::Measurement& measurement);
     void clear();
 
 signals:
     void pauseWanted(bool paused);
     void stepWanted(int direction);
-    /// Another position, speed or repetition.
+    /// The user chose another position, speed or repetition.
     void commanded(const std::function<void(pipeline::Reader&)>& command);
 
 private:
@@ -41,7 +41,7 @@ private:
     QCheckBox* m_loop;
     bool m_paused = false;
     double m_rate = 0;
-    QElapsedTimer m_sinceSeek;  // the reports before it show the former position
+    QElapsedTimer m_sinceSeek;  // earlier reports show the former position
     pipeline::RunningMean m_kept;
     int m_passShown = -1;
     pipeline::Setup m_setup;

@@ -24,7 +24,7 @@ void toggle(QAbstractItemModel* model, const QModelIndex& index) {
     model->setData(index, checked(index) ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
 }
 
-/// How many tokens enter, as a height; written if the number changed.
+/// Paints the number of tokens that enter as a bar, with the number itself if it changed.
 void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, const Theme& theme) {
     const int tokens = index.data(ScheduleModel::TokensRole).toInt();
     const int all = index.data(ScheduleModel::TokensInRole).toInt();
@@ -45,7 +45,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
                      (first ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter, QString::number(tokens));
 }
 
-/// Upright: on is up and filled, off is down and hollow, so that colour is not needed.
+/// The switch is upright: on is up and filled, off is down and hollow, so that colour is not needed.
 void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& theme) {
     const QRectF body(area.center().x() - 6, area.top() + 3, 12, area.height() - 5);
     painter.setPen(QPen(on ? theme.accent : theme.muted, 1.2));
@@ -139,7 +139,7 @@ ScheduleView::ScheduleView(ScheduleModel* model, QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(4);
     m_summary->setObjectName(QStringLiteral("muted"));
-    m_summary->setWordWrap(true);  // the longest language decides nothing
+    m_summary->setWordWrap(true);  // a long translation must not widen the panel
     layout->addWidget(m_summary);
     m_list->setModel(model);
     layout->addWidget(m_list);

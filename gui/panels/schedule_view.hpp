@@ -14,7 +14,7 @@ class QLabel;
 
 namespace mpm::gui {
 
-/// A bar for the tokens over a switch over the block's number.
+/// Paints a bar for the tokens, under it a switch, under it the block's number.
 class BlockDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

@@ -19,7 +19,7 @@ struct Models;
 class Sidebar : public QScrollArea {
     Q_OBJECT
 public:
-    /// The models must outlive it.
+    /// The models must outlive the panel.
     explicit Sidebar(Models& models, QWidget* parent = nullptr);
 
     ScheduleView* schedule() const { return m_schedule; }
@@ -32,10 +32,10 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
-    /// A lane in the timeline, or none if it has one.
+    /// Adds a lane to the timeline, or removes it.
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
-    /// Milliseconds since 1970, of the alert that was pointed at.
+    /// The moment of the chosen row, in milliseconds since 1970.
     void momentChosen(qint64 time, const QString& source = {});  ///< empty: the source in front
 
 private:

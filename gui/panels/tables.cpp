@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// A table that looks like text in a panel: as high as the rows, as wide as the panel, never scrolled
+/// Makes a table look like text in a panel: as high as the rows, as wide as the panel, never scrolled
 /// sideways.
 void makePlain(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
@@ -21,7 +21,7 @@ void makePlain(QTableView& table) {
     table.setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-/// As high as `rows` rows under the head line.
+/// The size of `rows` rows under the header.
 QSize sizeFor(const QTableView& table, int rows) {
     return {240, table.horizontalHeader()->sizeHint().height() +
                      table.verticalHeader()->defaultSectionSize() * rows + 2};

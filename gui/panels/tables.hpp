@@ -17,7 +17,7 @@ public:
     QSize sizeHint() const override;
 };
 
-/// A small list of rows as tall as it needs to be, up to some.
+/// A small list of rows, as tall as needed up to a limit.
 class RowsView : public QTableView {
     Q_OBJECT
 public:
@@ -25,7 +25,8 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// By the mouse or the keys; the current row also changes with the focus and if rows are removed.
+    /// The user chose a row by mouse or keys; the current row also changes with the focus and if rows are
+    /// removed.
     void rowChosen(const QModelIndex& row);
 
 protected:

@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// By its frames only: does any current one arrive?
+/// Whether no current frame arrives; absent if paused or without a source.
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
@@ -30,14 +30,14 @@ constexpr std::size_t kMostCutOuts = 100;
 constexpr std::size_t kMostRaised = 2 * pipeline::AlertWatch::kMostRules;
 constexpr std::chrono::seconds kCutOutEvery{1};
 
-/// The object with a fifth of its size around it.
+/// The object with a margin of a fifth of its size.
 QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
     const QRectF object(double(box.x), double(box.y), double(box.width), double(box.height));
     const double margin = std::max(4.0, 0.2 * std::max(object.width(), object.height()));
     return image.copy(object.adjusted(-margin, -margin, margin, margin).toAlignedRect() & image.rect());
 }
 
-/// Shares and luminance as percent, with as many digits as a threshold may have.
+/// Shows shares and luminance as percent, with as many digits as a threshold may have.
 QString numberText(const pipeline::AlertRule& rule, double value) {
     using Unit = pipeline::AlertUnit;
     const Unit unit = pipeline::unitOf(rule.of);
@@ -106,7 +106,7 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    // Escaped unless the desktop reports that it shows plain text.
+    // The text is escaped unless the desktop reports that it shows plain text.
     auto* asked =
         new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
     QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {
@@ -136,7 +136,7 @@ void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const Ana
     look(input);
 }
 
-/// When an object has left, the frame does not show it any more.
+/// Keeps an image of each object: when an object has left, the frame does not show it any more.
 void AlertCenter::keepCutOuts(const Analysis& analysis) {
     const auto& rules = m_watch.rules();
     const bool wanted = std::any_of(rules.begin(), rules.end(),
@@ -167,7 +167,7 @@ void AlertCenter::onClock() {
     look(input);
 }
 
-/// Of the object, or of the class's newest object.
+/// The image of the alert's object, or of the newest object of the rule's class.
 QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
                               const pipeline::AlertInput& input) const {
     std::int64_t id = alert.object;
@@ -179,8 +179,8 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Actions take time, above all commands: one alert in each turn of the event loop, so that the window
-/// answers.
+/// Raises one alert in each turn of the event loop, so that the window answers: actions take time, above all
+/// commands.
 void AlertCenter::look(const pipeline::AlertInput& input) {
     const bool idle = m_raised.empty();
     for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now())) {
@@ -210,7 +210,7 @@ void AlertCenter::raise(const pipeline::AlertRule& rule, const AlertNotice& noti
     emit raised(notice);
 }
 
-/// Without a shell: the name of a source or a class never becomes a command.
+/// Runs a command without a shell: the name of a source or a class never becomes a command.
 void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice) {
     QStringList words = QProcess::splitCommand(QString::fromStdString(rule.command));
     if (words.isEmpty()) return;
@@ -230,7 +230,7 @@ void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice&
     closeDescriptorsOnExec();
     process.setChildProcessModifier([] {
         closeDescriptorsOnExec();
-        restoreFileMode();  // the mode of its own files is its choice
+        restoreFileMode();  // the command chooses the mode of its files
     });
     if (!process.startDetached())
         emit failed(tr("alert '%1': the command '%2' cannot be started: %3")

@@ -22,7 +22,7 @@ public:
 
 signals:
     void raised(const mpm::gui::AlertNotice& notice);
-    /// A command that could not be started.
+    /// A command could not be started.
     void failed(const QString& message);
 
 private:
@@ -38,13 +38,13 @@ private:
 
     Engine& m_engine;
     pipeline::AlertWatch m_watch;
-    std::deque<std::pair<pipeline::AlertRule, AlertNotice>> m_raised;  // whose actions have not begun
+    std::deque<std::pair<pipeline::AlertRule, AlertNotice>> m_raised;  // alerts whose actions have not begun
     struct CutOut {
         QImage image;
         Steady::time_point time;
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by object
-    QTimer m_clock;                            // a source that is down measures nothing
+    QTimer m_clock;                            // for a source that is down, which measures nothing
 };
 
 /// The values of a reading that rules are checked against.

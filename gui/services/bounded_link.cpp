@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1'000};  // for what is left to send
+constexpr std::chrono::milliseconds kPatience{1'000};  // for the bytes left to send
 
 [[noreturn]] void fail(const char* call) {
     throw std::system_error(errno, std::generic_category(), call);
@@ -25,8 +25,7 @@ bool wouldBlock() {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/// Fills an empty buffer. False: the other side has closed, or there is an error, which `errno` names (0:
-/// closed).
+/// Fills an empty buffer. False: the other side has closed (`errno` is 0), or there is an error (`errno`).
 bool fill(int from, std::string& buffer) {
     std::array<char, 4096> bytes{};
     const ssize_t count = recv(from, bytes.data(), bytes.size(), 0);
@@ -82,7 +81,7 @@ void BoundedLink::end(const std::string& problem) {
     shutdown(m_outside.get(), SHUT_RDWR);
 }
 
-/// False: the connection has failed.
+/// Whether the connection is established. False: it has failed.
 bool BoundedLink::isConnected() {
     int error = 0;
     socklen_t size = sizeof error;
@@ -92,11 +91,11 @@ bool BoundedLink::isConnected() {
     return false;
 }
 
-/// From the library to the other side.
+/// Moves bytes from the library to the other side.
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;
-    end({});  // the library has closed, or it notices when it reads
+    end({});  // the library has closed, or notices the end when it reads
     return false;
 }
 
@@ -139,7 +138,8 @@ void BoundedLink::run() {
     }
 }
 
-/// A socket that is closed with unread bytes loses what it has sent.
+/// Sends the rest, then reads until the other side closes: a socket closed with unread bytes loses sent
+/// bytes.
 void BoundedLink::finish() {
     const Clock::time_point until = Clock::now() + kPatience;
     bool sent = !m_connected;

@@ -19,15 +19,15 @@ public:
     static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes: greeting and certificates
     static constexpr std::int64_t kForMessage = 256, kForSecond = 64;
 
-    /// Takes the connection behind `socket`, connected or not yet, and puts a local one in its place, under
-    /// the same number. Throws std::system_error.
+    /// Takes over the connection behind `socket`, connected or not yet, and puts a local connection in its
+    /// place, under the same number. Throws std::system_error.
     explicit BoundedLink(int socket);
-    /// Sends what the library wrote before; waits for that for a second at most.
+    /// Sends the bytes that the library wrote before, for a second at most.
     ~BoundedLink();
     BoundedLink(const BoundedLink&) = delete;
     BoundedLink& operator=(const BoundedLink&) = delete;
 
-    /// One more message was sent.
+    /// Counts a message that was sent.
     void countMessage() { ++m_messages; }
     /// Why the connection ended; empty: the other side closed it, or it is open.
     std::string problem() const;
@@ -46,7 +46,7 @@ private:
     const Clock::time_point m_begun = Clock::now();
     Descriptor m_outside, m_inside, m_stop;
     std::atomic<std::int64_t> m_messages{0};
-    std::int64_t m_received = 0;  // of the thread alone, as the next three
+    std::int64_t m_received = 0;  // used by the thread only, as are the next three
     std::string m_up, m_down;
     bool m_connected = false;
     mutable std::mutex m_mutex;

@@ -1,5 +1,5 @@
-// One object of a settings file that people may edit: an absent value keeps its default, a value of another
-// type or with an unknown name is an error. A misspelt mask would not hide anything.
+// One object of a settings file that people may edit: an absent value keeps its default; a value of another
+// type or with an unknown name is an error, since a misspelt mask would not hide anything.
 #pragma once
 
 #include <set>

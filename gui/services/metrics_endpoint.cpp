@@ -56,7 +56,7 @@ std::string nameOf(std::size_t id, const std::vector<std::string>& labels) {
 class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
-    /// By the table of readings' fields.
+    /// A gauge for each row of the table of readings' fields.
     std::vector<std::pair<const pipeline::ReadingField*, Gauges*>> fields = fieldGauges();
     Gauges& night = gauge("mpm_night", "1 by night, 0 by day");
     Gauges& share = gauge("mpm_class_share", "Share of the image, by class");
@@ -73,7 +73,7 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Values by class and region of a source, in place of those before.
+    /// Replaces the values by class and region of a source.
     using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
@@ -82,7 +82,7 @@ public:
             gauge.first->Add(gauge.second).Set(value);
     }
 
-    /// A value that is not known is not on the page.
+    /// Sets a value; an unknown value (NaN) is not on the page.
     static void set(Gauges& family, const prometheus::Labels& by, double value) {
         prometheus::Gauge& gauge = family.Add(by);
         if (std::isnan(value))
@@ -110,8 +110,8 @@ private:
     }
 };
 
-/// One request a connection. prometheus-cpp's own server lives on threads whose stacks are too small for a
-/// process with as much thread-local data as this one has.
+/// Answers one request for each connection. prometheus-cpp's own server uses threads whose stacks are too
+/// small for the thread-local data of this process.
 class MetricsEndpoint::Server : public QTcpServer {
 public:
     explicit Server(const prometheus::Registry& registry) : m_registry(registry) {

@@ -13,20 +13,19 @@ class QHostAddress;
 
 namespace mpm::gui {
 
-/// The addresses that `name` stands for: an IP address, "localhost", or a host that the system knows. Calls
-/// `then`, at once or later in the thread of `context`; with none if the name is unknown. Only
-/// 0.0.0.0 or ::, written out, listens on every address of the machine.
+/// Finds the addresses that `name` stands for: an IP address, "localhost", or a host that the system knows.
+/// Calls `then` with them, at once or later in the thread of `context`; without any if the name is unknown.
+/// Only 0.0.0.0 and ::, written out, stand for every address of the machine.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Listens on the first of the addresses that can be. Throws std::runtime_error if there is none or
-    /// the port is taken.
+    /// Listens on the first usable address. Throws std::runtime_error if there is none, or the port is taken.
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 
-    /// Where it listens; the port asked for, or the one found where 0 was.
+    /// The port and the address in use. If the settings have port 0, a free port was chosen.
     int port() const;
     QHostAddress address() const;
     void add(const QString& source, const pipeline::Measurement& measurement,

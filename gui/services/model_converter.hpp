@@ -15,14 +15,14 @@ public:
     /// Ends a conversion in progress.
     ~ModelConverter() override { finish(); }
 
-    /// Makes FOLDER/NAME-mpm.onnx. Returns at once; only the last one asked for counts.
+    /// Writes FOLDER/NAME-mpm.onnx. Returns at once; only the last request counts.
     void convert(const QString& file, const QString& folder);
-    /// Ends the one in progress at once, and forgets the one that waits.
+    /// Ends the conversion in progress at once, and drops a waiting conversion.
     void cancel();
 
-    /// Before the first conversion.
+    /// Call it before the first conversion.
     void setLimits(const models::ContainedLimits& limits) { m_limits = limits; }
-    /// Of every converter made from now on. Tests name the monitor: they cannot convert by themselves.
+    /// Sets the program of every converter made from now on. Tests name the monitor: they cannot convert.
     static void setProgram(const QString& program);
 
 signals:
@@ -45,7 +45,7 @@ private:
     static QString messageFor(const models::Contained& result, const models::ContainedLimits& limits);
 
     std::optional<Wanted> m_wanted;                    // guarded by m_mutex
-    models::ContainedConversion* m_running = nullptr;  // likewise
+    models::ContainedConversion* m_running = nullptr;  // guarded by m_mutex
     const std::string m_program;
     models::ContainedLimits m_limits;
 };

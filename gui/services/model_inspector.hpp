@@ -1,4 +1,4 @@
-// Describes a model file in the background: a large one takes seconds.
+// Describes a model file in the background: a large file takes seconds.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ public:
     ModelInspector() : Worker("inspector") {}
     ~ModelInspector() override { finish(); }
 
-    /// Returns at once; only the last one asked for counts.
+    /// Describes a model. Returns at once; only the last request counts.
     void inspect(const QString& path) { want({path, false}); }
-    /// Likewise: whether a file that cannot be used is an export that can be converted.
+    /// Finds out whether a file that cannot be used is an export that can be converted. Returns at once.
     void judge(const QString& path) { want({path, true}); }
 
 signals:

@@ -34,7 +34,7 @@ QString& tuneProgram() {
     return program;
 }
 
-/// Installed in one folder, or in a tree that was built.
+/// The path of `mpm`: installed in the same folder as this program, or in a build tree.
 std::string programPath() {
     if (!tuneProgram().isEmpty()) return tuneProgram().toStdString();
     const QString here = QCoreApplication::applicationDirPath();
@@ -43,7 +43,7 @@ std::string programPath() {
     return (inTree ? built : beside).toStdString();
 }
 
-/// Without the addresses of sources, which only the window needs.
+/// Removes the addresses of sources, which only the window needs.
 std::vector<std::string> childEnvironment() {
     QProcessEnvironment settings = QProcessEnvironment::systemEnvironment();
     for (const QString& name : variablesOfSources())
@@ -54,7 +54,7 @@ std::vector<std::string> childEnvironment() {
     return all;
 }
 
-/// Without loss: the network sees the pixels that the window saw.
+/// Writes an image without loss: the network sees the pixels that the window saw.
 void writeImage(const QImage& image, const std::string& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
@@ -199,7 +199,7 @@ void ModelTuner::search(const QString& model, const std::vector<QImage>& images,
         end = child.wait(kLongestSearch, kMostOutput);
         if (end.how == ChildEnd::How::Exited) readResults(QString::fromStdString(json), found);
     }
-    report(std::move(found), end);  // no image is left
+    report(std::move(found), end);  // the images are deleted now
 }
 
 void ModelTuner::report(TuneFound found, const ChildEnd& end) {

@@ -36,15 +36,15 @@ public:
     /// Ends a search in progress.
     ~ModelTuner() override { finish(); }
 
-    /// Returns at once, as all below; only the last one asked for counts. The images are in a private folder
-    /// within `folder` until the search ends.
+    /// Returns at once, as do all functions below; only the last request counts. The images are in a private
+    /// folder within `folder` until the search ends.
     void tune(const QString& model, const std::vector<QImage>& images, const QString& folder);
-    /// Makes FOLDER/NAME-tuned.onnx: the model with this method and these blocks.
+    /// Writes FOLDER/NAME-tuned.onnx: the model with this method and these blocks.
     void write(const QString& model, const TunedMethod& method, const QString& folder);
     /// Ends the present search at once and drops a waiting search.
     void cancel();
 
-    /// `mpm`, of every tuner made from now on; by default the one beside this program.
+    /// Sets the program `mpm` of every tuner made from now on; by default `mpm` next to this program.
     static void setProgram(const QString& program);
 
 signals:
@@ -68,7 +68,7 @@ private:
 
     const std::string m_program;
     Task m_task;                      // guarded by m_mutex
-    ChildProcess* m_child = nullptr;  // likewise
+    ChildProcess* m_child = nullptr;  // guarded by m_mutex
 };
 
 }  // namespace mpm::gui

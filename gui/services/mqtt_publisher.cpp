@@ -27,7 +27,7 @@ QByteArray compact(const QJsonObject& json) {
     return QJsonDocument(json).toJson(QJsonDocument::Compact);
 }
 
-/// Four decimals: a share or a time in milliseconds holds no more.
+/// Four decimals: a share or a time in milliseconds needs no more.
 double rounded(double value) {
     return std::round(value * 1e4) / 1e4;
 }
@@ -37,7 +37,7 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
-/// Classes can have the same name.
+/// Adds to the value so far: classes can have the same name.
 void add(QJsonObject& json, const QString& name, double value) {
     json[name] = rounded(json[name].toDouble() + value);
 }
@@ -49,7 +49,7 @@ QJsonObject countsOf(const std::map<int, int>& counts, const std::vector<std::st
     return json;
 }
 
-/// Inside '...' of a template.
+/// Escapes a key for '...' in a template.
 QString quoted(QString key) {
     return key.replace(QLatin1Char('\\'), QStringLiteral("\\\\"))
         .replace(QLatin1Char('\''), QStringLiteral("\\'"));
@@ -83,7 +83,7 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
     return json;
 }
 
-/// For Home Assistant. A template that gives "None" means that the value is not known.
+/// The template for Home Assistant. The result "None" means that the value is not known.
 QString templateOf(const pipeline::ReadingField& field) {
     const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
     QString text = QStringLiteral("value_json.") + QLatin1String(field.name);
@@ -92,7 +92,8 @@ QString templateOf(const pipeline::ReadingField& field) {
     return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
-/// `source`: where the state of the source is, without which the value is old; empty: the value stays true.
+/// `source`: topic of the source's state; the value is old while the source is down. Empty: the value stays
+/// true.
 void addAvailability(QJsonObject& json, const QString& program, const QString& source) {
     QJsonArray all{QJsonObject{{QStringLiteral("topic"), program}}};
     if (!source.isEmpty())
@@ -103,7 +104,7 @@ void addAvailability(QJsonObject& json, const QString& program, const QString& s
     json[QStringLiteral("availability_mode")] = QStringLiteral("all");
 }
 
-/// Once a process, and never undone: other publishers may still run.
+/// Runs once in a process, and is never undone: other publishers may still run.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
@@ -127,7 +128,7 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     mosquitto_connect_callback_set(client, [](mosquitto*, void* self, int result) {
         static_cast<MqttPublisher*>(self)->onConnect(result);
     });
-    // The broker publishes it when this program is gone.
+    // The broker publishes this message when the program is gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
@@ -147,7 +148,7 @@ void MqttPublisher::work() {
     }
 }
 
-/// Until the connection breaks or the publisher is stopped.
+/// Runs until the connection breaks or the publisher is stopped.
 void MqttPublisher::connectAndLoop() {
     mosquitto* client = m_client.get();
     int result =
@@ -162,7 +163,7 @@ void MqttPublisher::connectAndLoop() {
     }
     while (result == MOSQ_ERR_SUCCESS && !stopping())
         result = mosquitto_loop(client, kPoll, 1);
-    if (stopping()) mosquitto_loop(client, kPoll, 1);  // sends what is queued
+    if (stopping()) mosquitto_loop(client, kPoll, 1);  // sends the queue
     const QString reason = QString::fromStdString(m_link->problem());
     setLink(nullptr);
     if (!stopping())
@@ -174,7 +175,7 @@ void MqttPublisher::setLink(std::unique_ptr<BoundedLink> link) {
     std::swap(m_link, link);
 }
 
-/// In the publisher's thread, as reportDisconnected.
+/// Runs in the publisher's thread, as does reportDisconnected().
 void MqttPublisher::onConnect(int result) {
     if (result != 0) return reportDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
     m_failures = 0;
@@ -192,7 +193,7 @@ void MqttPublisher::onConnect(int result) {
     });
 }
 
-/// Once, not at every attempt.
+/// Reports a failure once, not at every attempt.
 void MqttPublisher::reportDisconnected(const QString& message) {
     if (!m_told.isEmpty()) return;
     m_told = message;
@@ -227,7 +228,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
                             const std::vector<std::string>& labels) {
-    if (!m_connected) return;  // measurements that are old once the broker is back are not sent
+    if (!m_connected) return;  // once the broker is back, this measurement would be old
     // A detector has no shares.
     const std::vector<std::string> segmented =
         measurement.classShares.empty() ? std::vector<std::string>() : labels;
@@ -243,7 +244,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
     const QByteArray payload = compact(
         {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), title}});
     if (titleOf(source) != title) {
-        // The broker forgets what it keeps under the former name.
+        // The broker forgets the values under the former name.
         if (m_lastStates.erase(source) > 0)
             for (const char* part : {"/state", "/source"})
                 send(topicOf(source) + QLatin1String(part), {}, true);
@@ -292,7 +293,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     QJsonObject json{
         {QStringLiteral("name"), name},
         {QStringLiteral("unique_id"), unique},
-        {QStringLiteral("object_id"), entity},  // of Home Assistant before 2026.4
+        {QStringLiteral("object_id"), entity},  // for Home Assistant before 2026.4
         {QStringLiteral("default_entity_id"), QLatin1String(kind) + QLatin1Char('.') + entity},
         {QStringLiteral("state_topic"), topicOf(source) + part},
         {QStringLiteral("value_template"), value},
@@ -312,7 +313,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     send(configTopic(source, kind, id), compact(json), true);
 }
 
-/// A sensor for the share of each class. Those of another model are taken back.
+/// Announces a sensor for the share of each class. Sensors of another model are removed.
 void MqttPublisher::announceClasses(const QString& source, std::vector<std::string> labels) {
     const std::vector<std::string> before = std::exchange(m_classes[source], labels);
     if (m_settings.discovery.isEmpty()) return;
@@ -326,11 +327,11 @@ void MqttPublisher::announceClasses(const QString& source, std::vector<std::stri
     }
 }
 
-/// For each class that is followed: how many there are, and whether there is any, in the image and in each
-/// region. Those that are not there any more are taken back.
+/// Announces for each followed class how many objects there are, and whether there are any, in the image and
+/// in each region. Sensors that do not apply any more are removed.
 void MqttPublisher::announceObjects(const QString& source, const pipeline::Measurement& m,
                                     const std::vector<std::string>& labels) {
-    std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, where its count is
+    std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, place of its count
     for (const auto& [id, count] : m.objectCounts) {
         const QString key = classKey(static_cast<std::size_t>(id), labels);
         const QString word = QStringLiteral("objects_%1").arg(id);

@@ -17,7 +17,7 @@ struct mosquitto;
 namespace mpm::gui {
 
 /// Connects and reconnects for ever in a thread of its own; every call here returns at once. (The library's
-/// own thread sleeps through a whole keep-alive where the first attempt fails.)
+/// own thread sleeps through a whole keep-alive if the first attempt fails.)
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
@@ -26,12 +26,12 @@ public:
     ~MqttPublisher() override;
 
     bool connected() const { return m_connected; }
-    /// At most once a second a source; the newest measurement counts.
-    /// `labels`: names of the classes.
+    /// Sends at most one measurement a second for each source, and drops the others. `labels`: names of the
+    /// classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
-    /// `title`: the name of the source for the user. If it changes, the topics do, and Home Assistant gets
-    /// them.
+    /// `title`: the name of the source for the user. If the title changes, so do the topics, and Home
+    /// Assistant gets the new topics.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
     /// The source is not watched any more: its last state is "closed".
     void close(const QString& source);
@@ -70,11 +70,11 @@ private:
     std::unique_ptr<mosquitto, Close> m_client;
     std::atomic<bool> m_connected{false};
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
-    int m_failures = 0;                   // of the thread alone
+    int m_failures = 0;                   // used by the thread only
     QString m_told;
-    std::map<QString, QElapsedTimer> m_sent;                // by source: the last measurement
+    std::map<QString, QElapsedTimer> m_sent;                // by source: since the last measurement sent
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
-    std::map<QString, std::vector<std::string>> m_classes;  // likewise
+    std::map<QString, std::vector<std::string>> m_classes;  // by source; announced again after a reconnection
     std::map<QString, QString> m_titles;                    // by source
     std::map<QString, std::map<QString, std::pair<QString, QString>>>
         m_objects;  // announced, by source and id

@@ -12,7 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr qint64 kNameSteps = 1'500;  // names have seconds, and an alert is noted before its file begins
+constexpr qint64 kNameSteps = 1'500;  // names have seconds only, and an alert is noted before its file begins
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);

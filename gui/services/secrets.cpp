@@ -10,7 +10,7 @@ namespace mpm::gui {
 namespace {
 
 const QString kService = QStringLiteral("mpm-monitor");
-QStringList g_variables;  // of the thread of the window
+QStringList g_variables;  // used by the thread of the window only
 
 }  // namespace
 

@@ -17,15 +17,15 @@ class Secrets : public QObject {
 public:
     using QObject::QObject;
 
-    /// Both return at once and answer later, in this thread. `problem` is empty if all went well; it never
-    /// holds the secret.
+    /// Both functions return at once and answer later, in this thread. `problem` is empty if all went well;
+    /// it never contains the secret.
     void keep(const QString& key, const QString& secret, std::function<void(const QString& problem)> then);
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 };
 
-/// The address that env:NAME stands for, and any other as it is. Throws pipeline::SourceError if there is
-/// no such variable. For secret:NAME use Secrets::find(): this function does not wait.
+/// The address that env:NAME stands for, or any other address as it is. Throws pipeline::SourceError if there
+/// is no such variable. For secret:NAME use Secrets::find(): this function does not wait.
 pipeline::Address addressOf(const QString& source);
 
 /// The variables that hold addresses. Child processes must not inherit them.

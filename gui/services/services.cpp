@@ -44,7 +44,7 @@ void Services::apply(const WatchSettings& settings) {
     m_thumbnails.setSettings(settings.thumbnails);
     m_cutOuts.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
-    // The page keeps no series of a former name.
+    // A new page has no series of a former name.
     if (renamed || !(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
 
@@ -147,7 +147,7 @@ void Services::detach(Engine& engine) {
     sourceClosed(gone.source);
 }
 
-/// Neither the broker nor the page of metrics has values of it any more.
+/// The broker gets the state "closed", and the page of metrics drops the values of the source.
 void Services::sourceClosed(const QString& source) {
     if (source.isEmpty()) return;
     if (m_mqtt) m_mqtt->close(source);

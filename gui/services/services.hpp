@@ -16,16 +16,15 @@ namespace mpm::gui {
 class Services : public QObject {
     Q_OBJECT
 public:
-    /// `videos`: folder of recordings where the settings name none.
-    /// Small images are kept beside them.
+    /// `videos`: folder of recordings if the settings name none. Small images are kept next to it.
     Services(const QString& profile, const QString& videos);
 
-    /// Takes effect at once; parts without a change continue undisturbed.
+    /// Applies the settings at once; parts without a change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
     /// Another program keeps the small images.
     void setReadOnly() { m_readOnly = true; }
-    /// Until the engine is destroyed, or detached.
+    /// Serves the engine until it is destroyed or detached.
     void attach(Engine& engine);
     void detach(Engine& engine);
     /// A source was opened in an attached engine: its own regions and masks apply from now on.
@@ -33,20 +32,20 @@ public:
     /// The request with the regions and privacy settings of the engine's source.
     Request requestFor(const Engine& engine, Request request) const;
 
-    /// By hand, of one engine; false: images are not kept, so there is no video.
+    /// Records one engine for the user. False: images are not kept, so there is no video.
     bool startRecording(Engine& engine);
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
 
     /// The name of the broker's password in the keychain.
     static QString mqttKey(const MqttSettings& settings);
-    /// With the password as it is now.
+    /// Connects again, with the present password.
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
     /// The image of an event: the object that it is about, or the frame. Empty: none is kept.
     QString imageOf(const QString& source, qint64 time) const;
-    /// Of this program, or of the settings.
+    /// The folder that the settings name, or else the program's.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
@@ -56,7 +55,7 @@ public:
 
 signals:
     void alerted(const mpm::gui::AlertNotice& notice);
-    /// For the user; `trouble` stays visible until the next message.
+    /// A message for the user; `trouble`: it stays visible until the next message.
     void messagePosted(const QString& text, bool trouble);
     void recordingChanged();
     void mqttStatusChanged(const QString& status, bool connected);
@@ -66,7 +65,7 @@ private:
         std::unique_ptr<AlertCenter> alerts;
         std::unique_ptr<VideoRecorder> video;
         std::vector<QMetaObject::Connection> connections;
-        QString source;  ///< the name of that last opened
+        QString source;  ///< the name of the source opened last
         bool byHand = false;
     };
     void sourceClosed(const QString& source);

@@ -39,7 +39,7 @@ void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
     const QString name = topicWord(source);
     const std::lock_guard<std::mutex> lock(m_mutex);
     Kept& kept = m_sources[name];
-    // A clock that was set back must not stop them for long.
+    // A clock that was set back must not stop the images for long.
     const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
     if (!m_settings.on || !due || m_tasks.size() >= kMostImagesWaiting) return;
     kept.eventDue = false;
@@ -78,7 +78,7 @@ void Thumbnails::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
-        if (m_tasks.empty()) return;  // those that wait are written even at the end
+        if (m_tasks.empty()) return;  // waiting images are written even at the end
         const Task task = std::move(m_tasks.front());
         m_tasks.pop_front();
         lock.unlock();
@@ -122,7 +122,7 @@ void Thumbnails::write(const Task& task) {
     m_bytes += bytes.size();
 }
 
-/// The oldest go first, of whatever source.
+/// Removes the oldest images first, of any source.
 void Thumbnails::prune() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_limited) return;

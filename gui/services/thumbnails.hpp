@@ -1,4 +1,4 @@
-// Small images over weeks: one a minute and one for each event, so that the timeline can show a moment.
+// Small images over weeks: an image each minute and for each event, so that the timeline can show a moment.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,8 @@ public:
 
     /// Times are milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);
-    /// The image is kept where its minute has none yet, or after noteEvent(). Masks are black in it already.
+    /// Keeps the image if the last image is a minute old, or after noteEvent(). Masks must be black in it
+    /// already.
     void add(const QString& source, const QImage& image, qint64 time);
     /// The next image of the source is kept.
     void noteEvent(const QString& source);
@@ -54,7 +55,7 @@ private:
     QString fileOf(const QString& name, qint64 time) const;
 
     const QString m_folder;
-    ThumbnailSettings m_settings;  // guarded by m_mutex, as all below
+    ThumbnailSettings m_settings;  // guarded by m_mutex, as are all below
     bool m_limited = false;        // the user's settings are known: nothing is removed before
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by name of the folder

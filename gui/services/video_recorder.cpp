@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // of two images in the file
+constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // between two images in the file
 constexpr std::size_t kMostWaiting = 200;  // a slow disk costs frames, not memory
 constexpr int kStrip = 22;                 // pixels under the image, for the text
 
@@ -34,7 +34,7 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     return frame;
 }
 
-/// Large images are made smaller at once: seconds of them would fill the memory.
+/// Makes large images smaller at once: seconds of them would fill the memory.
 QImage fitted(const QImage& image) {
     if (image.width() <= VideoRecorder::kWidest) return image;
     const QImage from = image.convertToFormat(QImage::Format_RGB32);
@@ -65,7 +65,7 @@ public:
         m_last = fitted;
     }
 
-    /// The last frame stays until `time`: frames that were dropped do not shorten the file.
+    /// The last frame stays until `time`: dropped frames do not shorten the file.
     void end(std::chrono::steady_clock::time_point time) {
         const double seconds = std::chrono::duration<double>(time - m_begun).count();
         for (; m_frames > 0 && m_frames < static_cast<int>(seconds * VideoRecorder::kRate); ++m_frames)
@@ -89,7 +89,7 @@ private:
                     .toStdString());
     }
 
-    /// Empty and private, so that the encoder does not write into a file of somebody else.
+    /// Makes an empty, private file, so that the encoder does not write into a file of somebody else.
     void makeFile() {
         makePrivateFolders(QFileInfo(m_file).absolutePath().toStdString());
         const QString wanted = m_file;
@@ -134,7 +134,7 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
     stopIfDue(now);
-    // The file has no room for more, and memory for large images is short.
+    // The file has no room for more images, and large images take much memory.
     if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
     const Still still{fitted(image), text, now};
     if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still, {}});
@@ -161,7 +161,7 @@ void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> 
 void VideoRecorder::startRecording(const QString& file) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (m_recording) {
-        m_until.reset();  // one around an alert continues by hand
+        m_until.reset();  // a recording around an alert continues until it is stopped
         return;
     }
     begin(file, std::nullopt);
@@ -202,7 +202,7 @@ void VideoRecorder::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         const auto due = [this] { return stopping() || !m_tasks.empty(); };
-        // The source may give no frame any more.
+        // Ends a recording in time even if the source gives no more frames.
         for (auto until = m_until; m_recording && until && !m_changed.wait_until(lock, *until, due);
              until = m_until)
             stopIfDue(Clock::now());

@@ -1,4 +1,4 @@
-// Annotated video: by hand, and around alerts with the seconds before them.
+// Annotated video: started by the user, or around alerts with the seconds before them.
 #pragma once
 
 #include <deque>
@@ -17,14 +17,15 @@ public:
     /// Completes the file being written.
     ~VideoRecorder() override;
 
-    /// One drawn frame with the text under it. Kept for some seconds, for a recording around an alert.
+    /// Adds a drawn frame with the text under it; it is kept for some seconds, for a recording around an
+    /// alert.
     void add(const QImage& image, const QString& text);
-    /// By hand: until stopRecording(). The file's name ends in .mp4.
+    /// Records until stopRecording(). `file` ends in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
     /// Waits until the file is complete, and emits finished() before it returns. Ends recording for good.
     void close();
-    /// From some seconds before now to some after; a recording that runs already is only prolonged.
+    /// Records from some seconds before now to some after now; a recording in progress is only prolonged.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
     void forget();
@@ -60,10 +61,10 @@ private:
     void trim(Clock::time_point now);
     void stopIfDue(Clock::time_point now);
 
-    std::deque<Still> m_kept;  // guarded by m_mutex, as all below
+    std::deque<Still> m_kept;  // guarded by m_mutex, as are all below
     std::deque<Task> m_tasks;
     bool m_recording = false;
-    std::optional<Clock::time_point> m_until;  // absent while recording: by hand
+    std::optional<Clock::time_point> m_until;  // absent while recording: until it is stopped
 };
 
 }  // namespace mpm::gui

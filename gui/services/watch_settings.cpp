@@ -310,7 +310,7 @@ QString distinctWord(const QString& text) {
 }
 
 QString topicWord(const QString& source, const QString& title) {
-    QString plain = title.normalized(QString::NormalizationForm_KD);  // letters and accents apart
+    QString plain = title.normalized(QString::NormalizationForm_KD);  // separates letters and accents
     plain.removeIf([](QChar c) { return c.unicode() >= 128; });
     const bool any = std::any_of(plain.begin(), plain.end(), [](QChar c) { return c.isLetterOrNumber(); });
     return title == source || !any ? topicWord(source) : topicWord(plain);
@@ -380,7 +380,7 @@ void writeWatchSettings(const QString& path, const WatchSettings& settings) {
     try {
         makePrivateFolders(QFileInfo(path).absolutePath().toStdString());
         writeAtomically(path.toStdString(), watchText(settings).toStdString());
-        tightenOwn(path.toStdString());  // as an earlier version wrote it
+        tightenOwn(path.toStdString());  // if an earlier version wrote it
     } catch (const cv::Exception& error) {
         throw WatchError(printable(error.err, 1000));
     }

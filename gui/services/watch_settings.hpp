@@ -1,5 +1,5 @@
-// Regions, masks, alerts, MQTT, metrics and further sources of a profile: a JSON file beside its settings,
-// the same for the window and for the program without one.
+// Regions, masks, alerts, MQTT, metrics and further sources of a profile: a JSON file next to its settings,
+// the same with a window and without.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct MqttSettings {
 
 struct MetricsSettings {
     bool on = false;
-    QString address = QStringLiteral("127.0.0.1");  ///< any other lets other machines connect
+    QString address = QStringLiteral("127.0.0.1");  ///< any other address lets other machines connect
     int port = 9464;
 
     bool operator==(const MetricsSettings& other) const;
@@ -35,53 +35,53 @@ struct MetricsSettings {
 /// Small images for the timeline.
 struct ThumbnailSettings {
     bool on = true;
-    int megabytes = 500, days = 30;  ///< beyond either, the oldest go
+    int megabytes = 500, days = 30;  ///< beyond either limit, the oldest images go
 };
 
-/// Of one source, by its address without passwords.
+/// The settings of a source. Their key is its address without passwords.
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
     QString name;              ///< "Front door"; empty: the address is shown
     QStringList objects = {};  ///< classes that are followed; "*": all objects
 
-    /// `wanted` as a name, or with a number if another region than `own` has it: measurements know regions by
-    /// their names.
+    /// Returns `wanted`, with a number if another region than `own` has this name: measurements know regions
+    /// by their names.
     std::string freeName(const std::string& wanted, const pipeline::Region* own = nullptr) const;
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
 };
 
 struct WatchSettings {
     std::map<QString, SourceWatch> sources;
-    QStringList further;  ///< sources beside the profile's own
+    QStringList further;  ///< sources in addition to the profile's own
     std::vector<pipeline::AlertRule> alerts;
     MqttSettings mqtt;
     MetricsSettings metrics;
     ThumbnailSettings thumbnails;
     bool keepsImages = true;  ///< false: images are measured and discarded
-    QString videos;           ///< folder of recordings; empty: beside the measurements
+    QString videos;           ///< folder of recordings; empty: next to the measurements
 
     const SourceWatch& of(const QString& source) const;
-    /// The name of a source for the user: given by hand, or its address.
+    /// The name of a source for the user: a name given by the user, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether no other source has this name, or one with the same topic. `open`: sources that may have no
-    /// name.
+    /// Whether no other source has this name or topic. `open`: sources that may have no name.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
-    /// Classes that are followed at a source, and those that a rule is about.
+    /// Classes that are followed at a source, and classes that a rule is about.
     std::vector<std::string> objectsOf(const QString& source) const;
 };
 
-/// Letters and digits of `text`, runs of anything else as one '_'. A text that is not all ASCII gets its
-/// distinctWord().
+/// Letters and digits of `text`, in lower case, with one '_' for each run of other characters. A text that is
+/// not all ASCII gets its distinctWord().
 QString topicWord(const QString& text);
-/// Likewise, with a hash of the whole text, by which two texts differ.
+/// The word with a hash of the whole text: two different texts have different words.
 QString distinctWord(const QString& text);
-/// Of a source with a name: the name without accents, or the address if nothing else remains of the name.
+/// The word of a source with a name: of the name without accents, or of the address if nothing of the name
+/// remains.
 QString topicWord(const QString& source, const QString& title);
 
 /// The defaults if there is no file. Throws WatchError if the file is not valid.
 WatchSettings readWatchSettings(const QString& path);
-/// Likewise of a file's content, without its path in the message.
+/// Reads the content of a file. The message of WatchError does not name the file.
 WatchSettings parseWatchSettings(const QByteArray& text);
 /// The content of a file. Parsing and writing it again gives the same text.
 QByteArray watchText(const WatchSettings& settings);

@@ -16,7 +16,7 @@ namespace mpm::gui {
 namespace {
 
 ParsedOptions wrong(const QString& message) {
-    return {{}, 2, QStringLiteral("mpm-monitor: ") + safeText(message)};  // it quotes arguments
+    return {{}, 2, QStringLiteral("mpm-monitor: ") + safeText(message)};  // the message quotes arguments
 }
 
 void addOptions(QCommandLineParser& parser, const QStringList& views) {
@@ -42,7 +42,7 @@ void addOptions(QCommandLineParser& parser, const QStringList& views) {
     parser.addOption({{QStringLiteral("v"), QStringLiteral("version")}, Options::tr("the version")});
 }
 
-/// The first error in the texts; empty: none.
+/// The first error in the text options; empty: none.
 QString checkTexts(const Options& options, const QStringList& views) {
     const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
     if (!isProfileName(options.profile))
@@ -60,7 +60,7 @@ QString checkTexts(const Options& options, const QStringList& views) {
     return {};
 }
 
-/// Likewise, for numbers.
+/// Reads the numbers. Returns the first error; empty: none.
 QString readNumbers(const QCommandLineParser& parser, Options& options) {
     const QString after = parser.value(QStringLiteral("after")),
                   window = parser.value(QStringLiteral("window")),
@@ -106,7 +106,7 @@ ParsedOptions parseOptions(const QStringList& arguments, const QStringList& view
     addOptions(parser, views);
     if (!parser.parse(arguments)) return wrong(parser.errorText() + Options::tr(" See --help."));
     if (parser.isSet(QStringLiteral("help"))) {
-        // Qt asks the application for its file name, and there is none yet.
+        // Qt takes the program's name from the application, which does not exist yet.
         QString help = parser.helpText();
         return {{}, 0, help.replace(QLatin1String("<executable_name>"), QLatin1String("mpm-monitor"))};
     }

@@ -19,19 +19,19 @@ public:
     std::optional<QString> source, model;  ///< absent: as in the profile
     QString profile = QStringLiteral("default");
     QString screenshot;  ///< file to write the window to; empty: none
-    double after = 3;    ///< seconds until then; without a window until the end
+    double after = 3;    ///< seconds until the screenshot, or without a window until the end
     bool afterGiven = false;
     bool headless = false;
     QString view;                                  ///< a view's key; empty: as in the profile
-    QString theme;                                 ///< system, light, dark; empty: likewise
-    QSize size;                                    ///< of the window; empty: likewise
+    QString theme;                                 ///< system, light, dark; empty: as in the profile
+    QSize size;                                    ///< of the window; empty: as in the profile
     std::optional<street::NightParameters> night;  ///< simulated; absent: as in the profile
     int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: the usual pace
 };
 
 struct ParsedOptions {
     Options options;
-    int exit = -1;    ///< 0 or 2: leave with this status
+    int exit = -1;    ///< 0 or 2: exit with this status
     QString message;  ///< help, version, or an error: a line
 };
 

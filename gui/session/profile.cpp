@@ -29,7 +29,7 @@ std::vector<int> listFrom(const QString& text) {
     return values;
 }
 
-/// Files of earlier versions may be readable by others.
+/// Files of earlier versions may be readable by other users.
 QString tightened(const QString& path) {
     tightenOwn(QFileInfo(path).absolutePath().toStdString());
     tightenOwn(path.toStdString());
@@ -48,12 +48,12 @@ QString storePathOf(const QString& name) {
 
 const QString kClassNames = QStringLiteral("class_names/");
 
-/// A key of the file for any name.
+/// Turns the name of any model into a valid key of the file.
 QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
 
-/// The numbers of a rule, with their keys; as double or int.
+/// Visits the numbers of a rule, double or int, with their keys.
 template <typename Rule, typename Visit>
 void forEachNumber(Rule& rule, const Visit& visit) {
     visit("dark", rule.dark);
@@ -67,7 +67,7 @@ void forEachNumber(Rule& rule, const Visit& visit) {
     visit("elevation", rule.elevation);
 }
 
-/// The values that the file has as they are, with their keys.
+/// Visits the values that the file holds unchanged, with their keys.
 template <typename State, typename Visit>
 void forEachValue(State& state, const Visit& visit) {
     visit("model", state.model);
@@ -144,7 +144,7 @@ QVariantMap valuesOf(const ProfileState& state) {
 
 constexpr std::uint64_t kMostBytes = 16 << 20;
 
-/// Numbers are read back as text.
+/// Compares text: numbers are read back as text.
 bool isSame(const QVariant& one, const QVariant& other) {
     const QString text = one.toString();
     return text == other.toString() && (!text.isEmpty() || one.toStringList() == other.toStringList());
@@ -157,9 +157,8 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
-/// When memory runs out in the middle of `sync`, QSettings leaves the lock file behind, and the destructor,
-/// which writes once more, would wait for that lock forever. So the file is removed before that destructor
-/// runs.
+/// If memory runs out in the middle of `sync`, QSettings leaves the lock file behind. Its destructor writes
+/// once more and would wait for that lock forever, so the lock file is removed before the destructor runs.
 class LockRemover {
 public:
     explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}
@@ -225,8 +224,8 @@ ProfileState Profile::load() const {
     return state;
 }
 
-/// On a full disk QSettings reports success. So it writes a draft, which is read back before it replaces the
-/// file.
+/// QSettings reports success even on a full disk. So it writes a draft, which is read back before it replaces
+/// the file.
 bool Profile::save(const ProfileState& state) {
     const QVariantMap values = valuesOf(state);
     if (values == m_saved) return true;
@@ -245,7 +244,7 @@ bool Profile::save(const ProfileState& state) {
         const QSettings written(QString::fromStdString(file.path()), QSettings::IniFormat);
         if (settings.status() != QSettings::NoError || !isSame(settings, written)) return false;
         file.keep();
-        m_settings->sync();  // reads it
+        m_settings->sync();  // reads the new file
         m_saved = values;
         return true;
     } catch (const cv::Exception&) {

@@ -18,7 +18,7 @@ struct ProfileState {
     QString model = QStringLiteral("default");
     Request request;
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
-    int comparedHours = 24 * 7;                  ///< span of day against night; 0: everything kept
+    int comparedHours = 24 * 7;                  ///< span of the comparison, day against night; 0: everything
     double opacity = 0.55;
     bool outlines = true;
     bool confidence = false;  ///< colours of classes fade if the network is not sure
@@ -32,7 +32,7 @@ struct ProfileState {
     QStringList hiddenClasses, foldedSections;
     QStringList lanes = {QStringLiteral("luminance"), QStringLiteral("latency")};  ///< of the timeline
     std::map<QString, QStringList>
-        classNames;             ///< by model: names given by hand, by id; empty: the model's name
+        classNames;             ///< by model, then class id: names given by the user; empty: the model's name
     QStringList recentModels;   ///< newest first
     QStringList recentSources;  ///< newest first, as settings name them: without passwords
 };
@@ -50,26 +50,26 @@ public:
     QString path() const { return m_settings->fileName(); }
     QString storePath() const;
     QString lockPath() const;
-    QString watchPath() const;   ///< of the WatchSettings
+    QString watchPath() const;   ///< file of the WatchSettings
     QString videosPath() const;  ///< folder of recordings
 
 private:
     QString m_name;
-    QVariantMap m_saved;  // as written last
+    QVariantMap m_saved;  // as last written
     std::unique_ptr<QSettings> m_settings;
 };
 
-/// The context of the translations. In a header: lupdate finds no other.
+/// The context of the translations, in a header because lupdate finds no other.
 struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };
 
-/// A profile is a file name too.
+/// A profile's name is also a file name.
 bool isProfileName(const QString& name);
-/// Those that have any file, sorted.
+/// Names of the profiles that have any file, sorted.
 QStringList profileNames();
-/// Settings, rules, measurements and small images are deleted; recordings stay. Returns why it cannot be
-/// done; empty: it is done.
+/// Deletes settings, rules, measurements and small images; recordings stay. Returns the reason if that fails;
+/// empty: everything is deleted.
 QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

@@ -22,7 +22,7 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// Qt drops the lock of a program that was killed: its process does not exist any more.
+/// Qt removes the lock of a killed program, whose process does not exist any more.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());
@@ -30,10 +30,10 @@ void Session::lockProfile() {
         return;  // the store reports it
     }
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
-    m_lock->setStaleLockTime(0);  // a program that runs for weeks keeps it
+    m_lock->setStaleLockTime(0);  // a program that runs for weeks keeps its lock
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // After a kill in a container this process has the number of the one before. A file that a process still
-    // holds cannot be removed.
+    // After a kill in a container, this process may have the number of the killed process. A file that
+    // another process still holds cannot be removed.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
@@ -59,9 +59,9 @@ void Session::readWatch() {
         applyWatch(readWatchSettings(m_profile.watchPath()));
     } catch (const WatchError&) {
         m_watchDamaged = true;
-        WatchSettings hidden;  // the masks are not known any more
+        WatchSettings hidden;  // the masks are unknown
         hidden.keepsImages = false;
-        hidden.thumbnails.days = 36'500;  // nor is how long images are kept
+        hidden.thumbnails.days = 36'500;  // the limits of stored images are unknown too
         hidden.thumbnails.megabytes = 100'000'000;
         m_services.apply(hidden);
         throw;
@@ -91,7 +91,7 @@ void Session::moveSecrets() {
 void Session::keepFurther(const QString& source) {
     const QStringList& further = m_services.settings().further;
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of a recorder may look the same: each keeps a separate entry.
+    // Cameras of a recorder may have addresses that look the same: each keeps a separate entry.
     QString name = shown;
     for (int i = 1; further.contains(storedAs(name)) || m_movedSecrets.contains(name); ++i)
         name = shown + QStringLiteral(" (%1)").arg(i + 1);
@@ -109,7 +109,7 @@ void Session::keepFurther(const QString& source) {
     });
 }
 
-/// In the watch file; the profile's own source has no password.
+/// Renames a source in the watch file. The profile's own source has no password there.
 void Session::rename(const QString& former, const QString& stored) {
     WatchSettings watch = m_services.settings();
     const qsizetype index = watch.further.indexOf(former);
@@ -151,7 +151,7 @@ void Session::openSource(Engine& engine, const QString& source, const std::optio
         else
             rename(former, stored);
     };
-    // The settings name an entry of the keychain only once it is there.
+    // The settings name an entry of the keychain only once the entry exists.
     if (needsKeychain(source))
         keepSecret(engine, source, remember);
     else if (stored == source)
@@ -214,7 +214,7 @@ void Session::keepSecret(const Engine& engine, const QString& source, std::funct
 
 void Session::closeSource(int index) {
     if (m_sources.count() < 2 || index < 0 || index >= m_sources.count()) return;
-    // The profile's own source is always the first: the second takes its place.
+    // The profile's own source is always the first. If it is closed, the second source takes its place.
     if (index == 0) m_state.source = m_sources.storedName(m_sources.at(1));
     WatchSettings watch = m_services.settings();
     watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));

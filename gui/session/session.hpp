@@ -25,27 +25,28 @@ public:
     Services& services() { return m_services; }
     Sources& sources() { return m_sources; }
 
-    /// Reads the profile's watch file and applies it. Throws WatchError if the file is damaged: its masks
-    /// are unknown, and the file is not written from then on.
+    /// Reads the profile's watch file and applies it. Throws WatchError if the file is damaged: its masks are
+    /// unknown, and the session never overwrites the file.
     void readWatch();
     bool watchDamaged() const { return m_watchDamaged; }
-    /// Takes effect at once and is written to the profile.
+    /// Applies the settings at once and writes them to the profile.
     void setWatch(const WatchSettings& settings);
     /// Loads the model and opens the sources that the command line or the profile name.
     void start();
     /// Writes the profile if something changed. A failure is reported once, until writing works again.
     void save();
 
-    /// By hand: they return at the next start. `engine` may be any of the sources'.
-    /// `name`: for nameSource() once the source is open; absent: the name it has.
+    /// Open a source for the user: it returns at the next start. `engine`: any of the session's engines.
+    /// `name`: for nameSource() once the source is open; absent: the source keeps its name.
     void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
     Engine& addSource(const QString& source, const std::optional<QString>& name = {});
-    /// The last source stays.
+    /// Does nothing if only one source is left.
     void closeSource(int index);
-    /// For tabs, events, alerts and publishing; empty: the address. Nothing happens if the name is not free.
+    /// Sets the name for tabs, events, alerts and publishing; empty: the address. A name that is not free is
+    /// rejected.
     void nameSource(const Engine& engine, const QString& name);
     bool isNameFree(const QString& name, const QString& source) const;
-    /// Of a source as the settings name it: its key in the watch settings.
+    /// The source's key in the watch settings. `stored`: the source as the profile's settings name it.
     static QString keyOf(const QString& stored);
 
 signals:
@@ -54,7 +55,7 @@ signals:
 
 private:
     void lockProfile();
-    /// Alerts and publishing are the work of the program that writes the profile.
+    /// Alerts and publishing are left to the program that writes the profile.
     void applyWatch(WatchSettings settings);
     void noteRecent(const QString& stored);
     void rename(const QString& former, const QString& stored);
@@ -71,7 +72,7 @@ private:
     Services m_services;
     bool m_watchDamaged = false, m_saveFailed = false;
     QStringList m_movedSecrets;                // names given to passwords of the watch file
-    std::map<const Engine*, QString> m_names;  // of sources that are being opened
+    std::map<const Engine*, QString> m_names;  // for sources that are being opened
     Sources m_sources;                         // last: the workers end before the parts that they use
 };
 

@@ -43,7 +43,7 @@ void Sources::open(Engine& engine, const QString& source) {
     const int opening = ++m_openings[&engine];
     const std::optional<QString> key = keychainName(source);
     if (!key) return start(engine, source, {});
-    // Never tried without its password: some cameras lock a client out after failed attempts.
+    // The source is never tried without its password: some cameras lock a client out after failed attempts.
     const QPointer<Engine> target(&engine);
     m_services.secrets().find(*key, [this, target, key, opening](const std::optional<QString>& whole,
                                                                  const QString& problem) {
@@ -56,7 +56,7 @@ void Sources::open(Engine& engine, const QString& source) {
     });
 }
 
-/// `key`: of the keychain, empty if the address did not come from there.
+/// `key`: name in the keychain; empty: the address is not from there.
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);

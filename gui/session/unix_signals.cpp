@@ -18,7 +18,7 @@ namespace {
 
 int g_pipe[2] = {-1, -1};
 
-/// A handler may only wake the loop.
+/// A signal handler may only wake the event loop.
 void onSignal(int) {
     const char byte = 1;
     [[maybe_unused]] const ssize_t written = write(g_pipe[1], &byte, 1);

@@ -5,7 +5,7 @@
 
 namespace mpm::gui {
 
-/// One at a time.
+/// Only a single object may exist at a time.
 class UnixSignals : public QObject {
     Q_OBJECT
 public:

@@ -10,20 +10,20 @@
 namespace mpm::gui {
 
 /// Call it right after the application is made: the constructor sets the C library to the user's locale, in
-/// which printf and strtod may use 0,5. Our files do not depend on it, but code in GStreamer, FFmpeg and
-/// OpenCV does. Text for the user follows QLocale, which this does not change.
+/// which printf and strtod may use 0,5. Our files do not depend on the C locale, but code in GStreamer,
+/// FFmpeg and OpenCV does. Text for the user follows QLocale, which this call does not change.
 inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
 
-/// "0,5" if the locale has a comma, and never a separator between thousands: token counts have none either.
+/// "0,5" if the locale has a comma. Thousands are never separated, as in token counts.
 inline QString readable(double value, int digits) {
     QLocale locale;
     locale.setNumberOptions(QLocale::OmitGroupSeparator);
     return locale.toString(value, 'f', digits);
 }
 
-/// Milliseconds: below ten, one decimal shows what merging saves.
+/// Milliseconds; numbers below ten have a decimal, to show the time that merging saves.
 inline QString readableMs(double value) {
     return readable(value, value < 9.95 ? 1 : 0);
 }

@@ -7,7 +7,7 @@
 
 namespace mpm::gui {
 
-/// For a tool tip, which Qt shows as HTML if it looks like HTML.
+/// Text for a tool tip, which Qt shows as HTML if it looks like HTML.
 inline QString plainToolTip(const QString& text) {
     return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
 }

@@ -1,5 +1,5 @@
 // Text from models, sources and files, made safe to show, log and send: one line, no control characters,
-// limited length. Applied as text enters the program: it leaves in more places.
+// limited length. Text is made safe where it enters the program, since it leaves in more places.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// Bytes a name may have.
+/// Limit of a name, in bytes.
 constexpr std::size_t kLongestName = 120;
 
 inline QString safeText(std::string_view text, std::size_t limit = 400) {
@@ -32,7 +32,7 @@ inline std::string safeName(std::string_view text) {
     return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // " ... "
 }
 
-/// An error message of a library: lines stay lines.
+/// An error message of a library: line breaks stay.
 inline QString safeLines(std::string_view text) {
     return QString::fromStdString(printableLines(text, 2000));
 }

@@ -9,7 +9,7 @@
 
 namespace mpm::gui {
 
-/// The context of the translations. In a header: lupdate finds no other.
+/// The context of the translations, in a header because lupdate finds no other.
 struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };
@@ -17,7 +17,7 @@ struct SourceText {
 /// "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
 
-/// Without the secrets of the address, which drivers and libraries quote in their messages.
+/// Removes the secrets of the address, which drivers and libraries quote in their messages.
 pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::SourceProblem problem,
                                     std::size_t limit);
 

@@ -5,7 +5,7 @@
 #include <QLocale>
 #include <QTranslator>
 
-/// Outside every namespace, as the macro requires. Resources of a static library must be initialised.
+/// Q_INIT_RESOURCE must be outside every namespace. Resources of a static library must be initialised.
 static void initTranslations() {
     Q_INIT_RESOURCE(mpm_translations);
 }

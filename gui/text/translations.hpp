@@ -6,7 +6,7 @@ class QLocale;
 
 namespace mpm::gui {
 
-/// Ours and Qt's (the latter if the system has them). English needs none. Once a program.
+/// Installs our translations, and Qt's if the system has them. English needs none. Call it once.
 void installTranslations(QCoreApplication& application, const QLocale& locale);
 
 }  // namespace mpm::gui

@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kReach = 10;  // from a corner or an edge, in points
+constexpr double kReach = 10;  // distance from a corner or an edge, in points
 const QColor kDrawn(120, 220, 255);
 
 cv::Point2d inside(const QPointF& at) {
@@ -58,7 +58,7 @@ void ImageView::endShapes(bool keep) {
         emit shapesChanging(false);
     }
     if (changed && keep) changed->done(changed->shapes);
-    // A double click's first half set the corner already.
+    // The first click of a double click has set the corner already.
     if (drawn && keep && m_shape.size() >= 3) drawn(m_shape);
 }
 
@@ -132,7 +132,7 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// To the next corner or the one before, of any shape.
+/// Chooses the next corner or the previous corner, across shapes.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;
@@ -145,7 +145,7 @@ void ImageView::stepCorner(int step) {
     tellCorner();
 }
 
-/// For screen readers.
+/// Describes the chosen corner for screen readers.
 void ImageView::tellCorner() {
     const auto [shape, corner] = m_changing->chosen;
     const pipeline::Region& chosen = m_changing->shapes[shape];

@@ -115,7 +115,7 @@ void ImageView::paintEvent(QPaintEvent*) {
 }
 
 void ImageView::paintImage(QPainter& painter, const QRectF& whole) {
-    // Beyond four times its size a smoothed image is a blur; single pixels show more.
+    // Beyond four times its size a smoothed image is blurred; single pixels show more.
     painter.setRenderHint(QPainter::SmoothPixmapTransform, whole.width() < 4.0 * m_image.width());
     painter.drawImage(whole, m_image);
 }

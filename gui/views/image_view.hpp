@@ -21,30 +21,29 @@ public:
     void setTitle(const QString& title);
     void setImage(const QImage& image);
     const QImage& image() const { return m_image; }
-    /// Beside the title; empty: none.
+    /// Sets the text next to the title; empty: none.
     void setNote(const QString& note);
     const QString& note() const { return m_note; }
-    /// Along the lower edge; empty: none.
+    /// Sets the text along the lower edge; empty: none.
     void setFooter(const QString& footer);
     const QString& footer() const { return m_footer; }
     void setCover(const Cover& cover);
     /// The headline of the cover; empty: none.
     const QString& cover() const { return m_cover.headline; }
-    /// Outlined on the image, with the readings of each if they are known.
+    /// Outlines regions on the image, with the readings of each region if they are known.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
-    /// Lets the user click the corners of a shape; `then` gets it when it is complete, not when it is
-    /// cancelled.
+    /// Lets the user click the corners of a shape; `then` gets the complete shape, unless the user cancels.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
-    /// Shows the corners of shapes, to be moved, added and removed by mouse or keys. `then` gets the shapes
-    /// when the user ends it, not when it is cancelled.
+    /// Shows the corners of shapes: the user moves, adds and removes them by mouse or keys. `then` gets the
+    /// shapes at the end, unless the user cancels.
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
-    /// Ends drawing or changing; `keep`: the result counts.
+    /// Ends drawing or changing; `keep`: passes on the result.
     void endShapes(bool keep);
-    /// Shown if there is no image yet.
+    /// The text while there is no image.
     void setEmptyText(const QString& text);
 
     QWidget* widget() override { return this; }
@@ -74,12 +73,12 @@ protected:
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Of an image that comes from the network. In the overview a single view gives the reason (`explains`);
-    /// the others are only covered if they show an image.
+    /// Covers an image that comes from the network. In the overview a single view gives the reason
+    /// (`explains`); the others are only covered if they show an image.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
-    /// Over the image, under the texts.
+    /// Paints over the image, under the texts.
     virtual void paintMarks(QPainter& painter, const QRectF& rect);
 
 private:
@@ -122,19 +121,19 @@ private:
     template <typename Away>
     std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;
-    /// The corner that an edge ends at.
+    /// The corner at the end of the nearest edge.
     std::optional<Corner> edgeAt(const QPointF& position) const;
     std::optional<Changing> m_changing;
 };
 
-/// The corners of a shape, where `image` is painted.
+/// The corners of a shape on the screen, if the image fills `image`.
 QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
 /// The cell of a grid at a point (0..1).
 inline cv::Point cellAt(QPointF at, cv::Size grid) {
     return {std::min(int(at.x() * grid.width), grid.width - 1),
             std::min(int(at.y() * grid.height), grid.height - 1)};
 }
-/// Dark under light: visible on any image.
+/// Draws a light line over a dark line: visible on any image.
 void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour);
 
 }  // namespace mpm::gui

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostNames = 60;  // of objects: more would cover the image
 constexpr std::chrono::seconds kLongestWait{2};
-constexpr double kLeastForNames = 320;  // width of the image, in points: names would cover each other
+constexpr double kLeastForNames = 320;  // width of the image, in points: below it, names would overlap
 
 /// Masked parts are hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {
@@ -47,8 +47,8 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     });
 }
 
-/// Boxes are of the frame that was analysed, and the image is of the same frame: on a newer one boxes would
-/// stand beside what moves. The image does not wait for a network that needs seconds.
+/// Boxes and image are of the same analysed frame: on a newer image boxes would be beside the moving objects.
+/// The image does not wait for a network that needs seconds.
 void LiveView::setFrame(const LiveFrame& frame) {
     if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
     showFrame(frame);

@@ -16,8 +16,8 @@ public:
     void setObjects(const AnalysisPtr& analysis) override;
     void setCovers(const Covers& covers) override;
     void clear() override;
-    /// Shows an image of the past until showNow(): frames do not replace it.
-    /// `source`: named if it is not the source in front.
+    /// Shows an image of the past until showNow(): frames do not replace it. `source`: its name, if it is not
+    /// the source in front.
     void showPast(const QImage& image, qint64 time, const QString& source = {});
     void showNow();
     /// The time of the image of the past; absent: the present is shown.
@@ -26,7 +26,7 @@ public:
     double displayMs() const { return m_displayMs; }
 
 signals:
-    /// The image before (-1) or after (1) is wanted.
+    /// The user asks for the previous image (-1) or the next image (1).
     void pastStepped(int direction);
 
 protected:

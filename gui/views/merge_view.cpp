@@ -46,7 +46,7 @@ std::vector<int> MergeView::clusterAt(QPointF at) const {
     return members;
 }
 
-/// Empty for a model without classes.
+/// The class at a point; empty for a model without classes.
 QString MergeView::classAt(QPointF at) const {
     const pipeline::Segmentation& found = m_analysis->merged;
     if (found.labels.empty()) return {};
@@ -77,7 +77,7 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
             height};
 }
 
-/// Painted here and not into the image: patches stay sharp at any zoom and on any screen.
+/// Patches are painted here, not into the image: they stay sharp at any zoom and on any screen.
 void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;
@@ -95,8 +95,8 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     painter.restore();
 }
 
-/// A line between two clusters; in mean colours between two single patches too, to show what was
-/// kept apart. Dark on light patches, light on dark patches.
+/// Paints a line between two clusters; in mean colours also between two single patches, to show that they did
+/// not merge. Lines are dark on light patches, light on dark patches.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
@@ -123,7 +123,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 
-/// Nothing is shown of patches under a mask, though the network merges them like any others.
+/// Hides patches under a mask, though the network merges them like any others.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
         const QPolygonF polygon = onScreen(mask, whole);

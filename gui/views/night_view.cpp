@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-// Photons range over four powers of ten: the slider is logarithmic.
+// Photons range over three powers of ten: the slider is logarithmic.
 constexpr double kLeastPhotons = 5, kMostPhotons = 5'000;
 constexpr int kPhotonSteps = 300, kLuminanceSteps = 100, kDeviationSteps = 150;
 

@@ -1,4 +1,4 @@
-// The classes the network found, drawn over the frame.
+// The classes that the network found, drawn over the frame.
 #pragma once
 
 #include "gui/views/image_view.hpp"

@@ -16,7 +16,7 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// The viewport of the other views is not used: the tiles zoom together, and apart from them.
+    /// The viewport of the other views is not used: the tiles zoom together, but not with other views.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);

@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// With reuse all tokens are kept, but those of frames before are not computed again.
+/// With reuse all tokens are kept, but only tokens that changed are computed.
 int computedTokens(const Analysis& analysis) {
     const ReuseReport& reuse = analysis.merged.tokens.reuse;
     const bool merges = reuse.state == ReuseState::Off || reuse.state == ReuseState::Suspended;
@@ -58,7 +58,7 @@ void SplitView::setOther(const std::vector<int>& schedule) {
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
-    if (comparison.with != m_other) return;  // chosen before
+    if (comparison.with != m_other) return;  // of a schedule chosen before
     m_of = conditionsOf(merged);
     if (m_now && !(m_of == *m_now)) return;  // of frames before a change
     m_times.add(comparison);
@@ -72,7 +72,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setFooter(m_feet.first());
 }
 
-/// Long text first, then shorter text.
+/// The texts below, from long to short.
 QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
     const QString ms = readableMs(std::abs(saved.savedMs()));
     const bool gain = saved.savedMs() >= 0;
@@ -98,7 +98,7 @@ QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved
             tr("%1 %").arg(agree)};
 }
 
-/// Likewise.
+/// The texts of one side, from long to short.
 QStringList SplitView::sideTexts(int tokens, double ms) {
     const QString time = readableMs(ms);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),
@@ -149,7 +149,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
-    // Both sides use the same form, even if one is a digit shorter.
+    // Both sides use the same form, even if one text is a digit shorter.
     const bool both = !m_left.isEmpty() && !fitting({m_left[0]}, left.width()).isEmpty() &&
                       !fitting({m_right[0]}, right.width()).isEmpty();
     paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter,

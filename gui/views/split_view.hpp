@@ -45,7 +45,7 @@ private:
     bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }
 
     QImage m_whole;
-    QStringList m_left, m_right;  // the same, shorter and shorter
+    QStringList m_left, m_right;  // the same text, from long to short
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;

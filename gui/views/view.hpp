@@ -26,7 +26,7 @@ struct Covers {
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
 
-/// A widget implements it beside QWidget. Every function has a default that ignores the data.
+/// Widgets implement it in addition to QWidget. Every function has a default that ignores the data.
 class View {
 public:
     View() = default;
@@ -44,7 +44,7 @@ public:
     virtual void setModelNote(const QString&) {}
     virtual void setRegions(const std::vector<pipeline::Region>&,
                             const std::vector<pipeline::RegionReading>&) {}
-    /// With the objects that are followed, if any.
+    /// Gives an analysis with the objects that are followed, if any.
     virtual void setObjects(const AnalysisPtr&) {}
     virtual void setCovers(const Covers&) {}
     virtual void clear() {}

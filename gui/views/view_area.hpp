@@ -26,7 +26,7 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// The wider of the two rows of controls: if both do not fit, one is placed above the other.
+    /// The largest width of buttons, controls and views: buttons and controls may be in two rows.
     QSize minimumSizeHint() const override;
 
     /// `index`: a row of the table of views. An unknown key changes nothing.
@@ -45,7 +45,7 @@ public:
         return nullptr;
     }
 
-    /// The overview shows the map of what is computed, and the button offers the other choice.
+    /// If `on`, the overview shows the map of computed tokens. The button offers the other choice.
     void setReuse(bool on);
     void setFrame(const LiveFrame& frame);
     void setRendered(const RenderedFrame& drawn);
@@ -63,7 +63,7 @@ public:
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
 
-    /// Without buttons and controls, with a corner for the state of the source and the last alert.
+    /// Hides buttons and controls, and shows a corner with the state of the source and the last alert.
     void setImagesOnly(bool only);
     void setCorner(const QString& state, bool trouble);
     void setCornerAlert(const QString& alert);
@@ -76,7 +76,7 @@ public:
 
     ViewControls& controls() { return *m_controls; }
     Viewport* viewport() { return &m_viewport; }
-    /// How images are to be drawn, as far as the controls decide it.
+    /// Sets the parts of `style` that the controls decide.
     void fill(RenderStyle& style) const;
     /// Milliseconds from capture to paint, of the last frame shown.
     double displayMs() const;

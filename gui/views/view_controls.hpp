@@ -26,9 +26,9 @@ public:
     using MapColours = pipeline::MergeMapStyle::Colours;
     MapColours mapColours() const { return static_cast<MapColours>(m_colours->currentIndex()); }
     void setMapColours(MapColours colours) { m_colours->setCurrentIndex(static_cast<int>(colours)); }
-    /// Of the merge map: the index of a merge, kLastStage or kUnmerged.
+    /// The stage of the merge map: the index of a merge, kLastStage or kUnmerged.
     int stage() const;
-    /// A merge on, or back.
+    /// Moves by `steps` merges, back if negative.
     void stepStage(int steps) { m_stages->setValue(m_stages->value() + steps); }
     void setStageVisible(bool visible);
     /// The schedule on the left of the split view; empty: all tokens.
@@ -36,7 +36,7 @@ public:
     void setOther(int index) { m_other->setCurrentIndex(index); }
     void setOtherEnabled(bool enabled) { m_other->setEnabled(enabled); }
     void setOtherVisible(bool visible) { m_other->setVisible(visible); }
-    /// An entry for each merge of the schedule that ran.
+    /// Sets the schedule that ran: the slider has an entry for each merge.
     void setSchedule(const std::vector<int>& blocks);
 
 signals:
@@ -46,14 +46,14 @@ signals:
 private:
     void showStage();
     QLabel* m_stageLabel;
-    QSlider* m_stages;  // 0: no merge; else so many merges
+    QSlider* m_stages;  // number of merges shown; 0: none
     QLabel* m_stageText;
     QComboBox* m_colours;
     QComboBox* m_other;
     QSlider* m_opacity;
     QCheckBox* m_outlines;
     std::vector<int> m_blocks;
-    std::vector<std::vector<int>> m_others;  // schedules of m_other, entry by entry
+    std::vector<std::vector<int>> m_others;  // the schedule of each entry of m_other
 };
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// The table of views: their order, names, and the data each needs. A view is added by a row here.
+// The table of views: their order, names, and the data that each view needs. A new view is a new row here.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The context of the translations. In a header: lupdate finds no other.
+/// The context of the translations, in a header because lupdate finds no other.
 struct ViewTable {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
 };
@@ -41,7 +41,7 @@ struct ViewEntry {
     bool has(Flag flag) const { return (flags & flag) != 0; }
 };
 
-/// In the order of the buttons, the menu and the number keys. The overview comes first.
+/// The views in the order of the buttons, the menu and the number keys. The overview comes first.
 const std::vector<ViewEntry>& viewTable();
 QStringList viewKeys();
 

@@ -8,7 +8,7 @@ namespace mpm::gui {
 class ElidedLabel : public QLabel {
     Q_OBJECT
 public:
-    /// Uses the room there is, and requires none.
+    /// Uses the available room, and requires none.
     explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr);
 
 protected:

@@ -1,4 +1,4 @@
-// Words in the middle of a list or table as long as it has no rows.
+// Words in the middle of a list or table while it has no rows.
 #pragma once
 
 #include <QLabel>

@@ -28,13 +28,13 @@ inline QToolButton* smallButton(const QString& text, const QString& tip = {}) {
     return button;
 }
 
-/// Deletes itself when it is closed. `more`: below, in smaller letters.
+/// The box deletes itself when it is closed. `more`: text below, in smaller letters.
 inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
                              const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);
     box->setTextFormat(Qt::PlainText);
     box->setText(text);
-    box->setInformativeText(plainToolTip(more));  // has no property for its format
+    box->setInformativeText(plainToolTip(more));  // this text has no property for its format
     box->setAttribute(Qt::WA_DeleteOnClose);
     return box;
 }

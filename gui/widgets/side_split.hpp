@@ -1,4 +1,4 @@
-// The side panel beside the images, or one of the two, if a screen has no room for both.
+// The side panel next to the images, or one of the two if a screen has no room for both.
 #pragma once
 
 #include <QSplitter>
@@ -14,13 +14,14 @@ public:
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }
-    /// By hand. On a narrow screen the panel replaces the images until it is hidden again.
+    /// Shows or hides for the user. On a narrow screen the panel replaces the images until it is hidden
+    /// again.
     void showPanel(bool shown);
 
-    /// The content alone, until it is called again.
+    /// If `bare`, shows the content alone.
     void setBare(bool bare);
 
-    /// The content's alone: the panel must not keep the window from getting smaller.
+    /// The size of the content alone: the panel must not keep the window from getting smaller.
     QSize minimumSizeHint() const override { return m_content->minimumSizeHint(); }
 
 signals:
@@ -34,7 +35,7 @@ private:
 
     QWidget *m_content, *m_panel;
     bool m_wanted = true;
-    bool m_instead = false;  // narrow: the panel was asked for
+    bool m_instead = false;  // on a narrow screen, the user asked for the panel
     bool m_narrow = false, m_bare = false;
 };
 

@@ -112,7 +112,7 @@ QHeaderView::section { background: transparent; color: @muted; border: none; pad
     return sheet;
 }
 
-/// Without an icon theme Qt has a red cross for buttons, and black arrows, which nobody sees on a dark
+/// Without an icon theme Qt has a red cross for buttons, and black arrows, which are invisible on a dark
 /// ground. Here buttons have words only, and arrows have the colour of the text.
 class PlainStyle : public QProxyStyle {
 public:
@@ -161,8 +161,8 @@ const Theme& Theme::darkOne() {
 
 const Theme& Theme::of(const QWidget* widget) {
     Q_UNUSED(widget)
-    // The program's, not the widget's: a style sheet with a transparent background turns a widget's own
-    // window colour into black.
+    // The program's palette, not the widget's: a style sheet with a transparent background turns a widget's
+    // own window colour into black.
     return QApplication::palette().color(QPalette::Window).lightness() < 128 ? darkOne() : light();
 }
 

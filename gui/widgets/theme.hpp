@@ -1,5 +1,5 @@
-// Colours of the window, light and dark. Colour is never the only signal: each has a word or a shape beside
-// it.
+// Colours of the window, light and dark. Colour is never the only signal: each colour has a word or a shape
+// with it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Theme {
 
     static const Theme& light();
     static const Theme& darkOne();
-    /// The theme of a widget.
+    /// The program's theme, the same for every widget.
     static const Theme& of(const QWidget* widget);
 };
 

@@ -8,7 +8,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr int kGap = 6;
-constexpr int kLeastWidth = 170;  // of images beside a large one
+constexpr int kLeastWidth = 170;  // of images next to a large image
 constexpr double kClearlyMore = 1.1;
 
 /// The largest images of `aspect` that fit in a grid.
@@ -22,7 +22,7 @@ struct Grid {
     }
 };
 
-/// More columns only if images become larger by `gain`.
+/// Uses more columns only if images become larger by the factor `gain`.
 Grid gridFor(int count, QSizeF area, double aspect, double gain) {
     Grid best;
     for (int columns = 1; columns <= count; ++columns) {
@@ -38,7 +38,7 @@ double areaOf(QSizeF size) {
     return size.width() * size.height();  // fits: floating point
 }
 
-/// `size`, in the middle of `area`.
+/// The corner of a `size` in the middle of `area`.
 QPointF centred(QSizeF size, QSizeF area) {
     return {(area.width() - size.width()) / 2, (area.height() - size.height()) / 2};
 }

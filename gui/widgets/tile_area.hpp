@@ -13,7 +13,7 @@ class TileArea : public QWidget {
 public:
     /// `lead`: the tile that may be larger than the others; -1: the first.
     void setTiles(const std::vector<QWidget*>& tiles, int lead = -1);
-    /// Width over height of the images, of all tiles or of one.
+    /// Sets width over height of the images, of all tiles or of one tile.
     void setAspect(double aspect);
     void setAspectOf(const QWidget* tile, double aspect);
 
@@ -22,8 +22,8 @@ public:
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Places of `count` images of `aspect`, the lead first: equal ones in a grid, or a large one with the
-    /// others beside it if that covers clearly more.
+    /// Places of `count` images of `aspect`, the lead first: equal images in a grid, or a large image with
+    /// the others next to it if that covers clearly more.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:

@@ -100,7 +100,7 @@ void addSources(MainWindow& window, QMenu* menu) {
               [open] { open(QStringLiteral("demo")); });
 }
 
-/// Filled when it opens: models come and go.
+/// The menu is filled when it opens: models come and go.
 void addRecentModels(MainWindow& window, QMenu* menu) {
     QMenu* recent = menu->addMenu(Actions::tr("&Recent models"));
     const auto fill = [&window, recent] {

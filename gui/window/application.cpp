@@ -12,16 +12,16 @@ namespace mpm::gui {
 
 namespace {
 
-QStringList g_held;  // a handler is a bare function
+QStringList g_held;  // global: a message handler is a plain function
 
-/// Qt's warnings before it aborts are replaced by a shorter line; otherwise they are passed on.
+/// Holds back Qt's warnings: if Qt aborts, a shorter line replaces them; otherwise they are passed on.
 void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type != QtFatalMsg) {
         g_held << text;
         return;
     }
     std::fputs("mpm-monitor: no display can be opened; --headless measures without one\n", stderr);
-    std::_Exit(1);  // nothing has begun that would have to end in order
+    std::_Exit(1);  // nothing has begun that would need an orderly end
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void ProfileWindow::open(const Options& options) {
     m_window->show();
 }
 
-/// One window after the other: both may need the same camera.
+/// Closes a window before the next opens: both may need the same camera.
 void ProfileWindow::switchTo(const QString& profile) {
     Options options;
     options.profile = profile;

@@ -7,14 +7,14 @@
 
 namespace mpm::gui {
 
-/// If there is no display: a line on stderr, and the program ends with status 1. Qt would abort
-/// it, with a page about plugins and a core dump.
+/// Makes the application. Without a display it prints a line to stderr and ends the program with status 1; Qt
+/// would abort, with a page about plugins and a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
 class MainWindow;
 struct Options;
 
-/// The window of the program. Another profile gets another window in its place.
+/// The window of the program. Another profile gets a new window, which replaces the old window.
 class ProfileWindow : public QObject {
 public:
     explicit ProfileWindow(const Options& options);

@@ -48,11 +48,11 @@ void drawSheet(QPainter& painter, const Sheet& sheet) {
 bool drawSvg(const Sheet& sheet, QIODevice& to) {
     QSvgGenerator svg;
     svg.setOutputDevice(&to);
-    svg.setTitle(sheet.title.toHtmlEscaped());  // Qt writes both as they are
+    svg.setTitle(sheet.title.toHtmlEscaped());  // Qt does not escape title and description
     svg.setDescription(sheet.below.toHtmlEscaped());
     svg.setSize(sheet.size());
     svg.setViewBox(QRect({0, 0}, sheet.size()));
-    svg.setResolution(sheet.widget.logicalDpiX());  // points of fonts are those of the screen
+    svg.setResolution(sheet.widget.logicalDpiX());  // fonts have the same points as on the screen
     QPainter painter;
     if (!painter.begin(&svg)) return false;
     drawSheet(painter, sheet);

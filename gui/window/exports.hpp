@@ -15,7 +15,7 @@ public:
     /// The ending of `file` chooses the format: PNG or SVG for images, JSON or CSV for measurements.
     void image(const QString& file);
     void timeline(const QString& file);
-    /// Those of the time span the timeline shows.
+    /// Exports the measurements of the time span that the timeline shows.
     void shownMeasurements(const QString& file);
     void allMeasurements(const QString& file);
 

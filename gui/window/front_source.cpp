@@ -190,7 +190,7 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     m_parts.playback->add(measurement);
 }
 
-/// Day and night over the chosen span of the store; readings that come meanwhile are added.
+/// Compares day and night over the chosen span of the store; readings that come meanwhile are added.
 void FrontSource::compareAgain(const pipeline::Setup& setup) {
     m_parts.models->statistics.begin(setup);
     m_sinceComparison.restart();

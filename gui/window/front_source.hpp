@@ -22,7 +22,7 @@ public:
     void open(const QString& source, const std::optional<QString>& name = {});
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
-    /// The regions of the watch settings changed, or the source did.
+    /// To be called if the regions of the watch settings changed, or the source did.
     void updateRegions();
     /// The span over which day and night are compared; 0: everything that is kept.
     void setComparedHours(int hours);
@@ -30,7 +30,7 @@ public:
     void updateRates();
     /// Shows the stored image nearest to a moment.
     void showPast(qint64 time) { showPastOf(m_engine->sourceName(), time); }
-    /// Likewise of another source, which may not be open any more.
+    /// Shows the past of another source, which may not be open any more.
     void showPastOf(const QString& source, qint64 time);
 
 signals:

@@ -21,9 +21,9 @@ namespace {
 using pipeline::Quantity;
 using Kind = Quantity::Kind;
 
-constexpr int kDays = 14;  // the store keeps single readings as long
+constexpr int kDays = 14;  // the store keeps single readings for the same time
 
-/// In settings, by kind: KIND|CLASS|REGION, without the parts that a kind does not have.
+/// Keys of lanes in settings, by kind: KIND|CLASS|REGION, without the parts that a kind does not have.
 struct KeyForm {
     const char* name;
     bool ofClass, ofRegion;
@@ -62,7 +62,7 @@ QString LaneControl::keyOf(const Quantity& quantity) const {
     return parts.join(QLatin1Char('|'));
 }
 
-/// Absent: not of this model or source.
+/// The quantity of a key; absent: it does not belong to this model or source.
 std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
     QStringList parts = key.split(QLatin1Char('|'));
     const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&parts](const KeyForm& candidate) {
@@ -129,7 +129,7 @@ void LaneControl::apply() {
     m_parts.timeline->setLanes(lanes);
 }
 
-/// A class was renamed: its lanes stay.
+/// Keeps the lanes of a class that was renamed.
 void LaneControl::followNames() {
     QStringList& keys = m_parts.session->state().lanes;
     const std::vector<Lane>& lanes = m_parts.timeline->view()->lanes();
@@ -182,7 +182,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// A day, then the day before: new readings are written between the two. Single readings of the last hour.
+/// Loads a day, then the day before, so that new readings are written in between. Single readings: the last
+/// hour.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

@@ -17,7 +17,7 @@ public:
 
     /// Adds a lane, or removes it.
     void toggle(const pipeline::Quantity& quantity) { toggle(keyOf(quantity)); }
-    /// The classes or regions are other ones.
+    /// To be called if the classes or regions changed.
     void apply();
     QMenu* menu() { return &m_menu; }
 

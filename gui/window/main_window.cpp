@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Enough for an overview, and cheap.
+/// Often enough for an overview, and cheap.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
@@ -173,7 +173,7 @@ void MainWindow::restore() {
     const ProfileState& state = m_session.state();
     showAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
     resize(1440, 900);
-    // A size that was asked for counts even if the window was maximised when it closed.
+    // A size of the command line applies even if the window was maximised when it closed.
     if (!state.geometry.isEmpty() && options.size.isEmpty()) restoreGeometry(state.geometry);
     // The size may have been kept on a larger screen, and Qt accepts a size that is a little too large.
     resize(size().boundedTo(screen()->availableSize()));
@@ -208,7 +208,7 @@ void MainWindow::sendRequest() {
     m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
-    // The built-in street shows reuse before anybody turned it on.
+    // The built-in street shows reuse even before it is turned on.
     request.reuseBeside =
         m_parts.views->shown() == 0 && !request.reuse && engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);
@@ -298,7 +298,7 @@ void MainWindow::save() {
     state.outlines = m_parts.views->controls().outlines();
     state.mapColours = m_parts.views->controls().mapColours();
     state.guideDismissed = m_parts.guide->dismissed();
-    // The view and the size of the command line hold for this start only, unless the user changed them.
+    // The view and the size of the command line apply to this start only, unless the user changed them.
     const Options& options = m_session.options();
     const QString view = QLatin1String(m_parts.views->entry().key);
     if (view != options.view) state.view = view;
@@ -332,7 +332,8 @@ void MainWindow::changeEvent(QEvent* event) {
     if (event->type() == QEvent::WindowStateChange && m_sideSplit != nullptr) showImagesOnly(isFullScreen());
 }
 
-/// Of the full screen. The strip and the playback bar look at the state of the window themselves.
+/// Shows the images only, for the full screen. The strip and the playback bar check the state of the window
+/// themselves.
 void MainWindow::showImagesOnly(bool only) {
     m_parts.views->setImagesOnly(only);
     m_sideSplit->setBare(only);

@@ -27,7 +27,7 @@ public:
 
     Session& session() { return m_session; }
     Models& models() { return m_models; }
-    /// Of the source in front.
+    /// The engine of the source in front.
     Engine& engine() { return m_front->engine(); }
     FrontSource& front() { return *m_front; }
     SourceTabs& sources() { return *m_tabs; }
@@ -49,19 +49,20 @@ public:
     void setSafePalette(bool safe);
     /// Least time between two analysed frames.
     void setInterval(int milliseconds);
-    /// Of a video: pauses, and shows the next frame or the previous one.
+    /// Pauses a video, and shows the next frame or the previous frame.
     void step(int direction);
-    /// Compute only the tokens that changed: for a fixed camera. The schedule is not used meanwhile.
+    /// If `on`, computes only the tokens that changed: for a fixed camera. The schedule is not used
+    /// meanwhile.
     void setReuse(bool on);
     /// Colours of classes fade if the network is not sure.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
-    /// At the lower edge, for a while; `trouble` stays until the next message.
+    /// Shows a message at the lower edge for a while; `trouble`: until the next message.
     void showMessage(const QString& text, bool trouble = false);
 
 signals:
     void reuseChanged(bool on);
-    /// Another profile is to be shown in place of this window.
+    /// Another profile is to replace this window.
     void profileWanted(const QString& name);
 
 protected:

@@ -48,7 +48,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connectConverter();
 }
 
-/// Everywhere: in the panels, in exports and for Prometheus.
+/// The new name appears in the panels, in exports and for Prometheus.
 void ModelControl::renameClass(int id, const QString& name) {
     if (!m_facts || id >= static_cast<int>(m_facts->ownLabels.size())) return;
     auto& all = m_parts.session->state().classNames;
@@ -60,13 +60,13 @@ void ModelControl::renameClass(int id, const QString& name) {
     m_parts.session->network().setClassNames(all);
 }
 
-/// Rules know a class by the model's name, too, so that they hold for other models: it stays.
+/// A rule with the model's own name stays: it also applies to other models.
 void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
     const auto count = [&](const std::vector<std::string>& names) {
         return std::count(names.begin(), names.end(), before);
     };
     if (before == own || count(m_facts->labels) > 1 || count(m_facts->ownLabels) > 0)
-        return;  // others have it
+        return;  // other classes have this name
     WatchSettings watch = m_parts.session->services().settings();
     bool any = false;
     for (pipeline::AlertRule& rule : watch.alerts) {
@@ -110,7 +110,7 @@ void ModelControl::open(const QString& model) {
 
 void ModelControl::onLoaded(const ModelFactsPtr& facts) {
     const bool first = m_facts == nullptr;
-    m_facts.reset();  // changes of the schedule that follow were not chosen by anybody
+    m_facts.reset();  // the user did not choose the schedule changes that follow
     adoptSchedule(*facts);
     m_facts = facts;
     if (!m_wanted.isEmpty()) {
@@ -174,7 +174,7 @@ void ModelControl::showModel(const ModelFacts& facts) {
 
 void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    // What a library reports of an export helps nobody: the file itself is read.
+    // A library's message about an export does not help the user: the file itself is read.
     const bool judged = convertible && QFileInfo(model).isFile() && m_window->isVisible();
     const QString words = judged ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
     if (judged) m_inspector.judge(model);
@@ -189,7 +189,7 @@ void ModelControl::onFailed(const QString& model, const QString& message, bool c
     emit messagePosted(words, true);
 }
 
-/// A raw export is no model yet; a conversion may make it one.
+/// A raw export is not a model yet; a conversion may make it a model.
 void ModelControl::offerConversion(const QString& model, const QString& problem) {
     const QString name = safeText(QFileInfo(model).fileName());
     if (!problem.isEmpty()) return emit messagePosted(tr("%1 cannot be used: %2").arg(name, problem), true);

@@ -13,13 +13,14 @@ public:
     /// `window`: the parent of questions.
     ModelControl(const Parts& parts, QWidget* window);
 
-    /// By hand: it returns at the next start once it runs.
+    /// Opens a model for the user: once it runs, it returns at the next start.
     void open(const QString& model);
     /// Converts a raw export and opens the result.
     void convert(const QString& file);
-    /// The model in use with another method: the classes keep their names, and it merges as it says.
+    /// Opens the model in use with another method: the classes keep their names, and the file's schedule is
+    /// used.
     void openTuned(const QString& made);
-    /// Models that are made here.
+    /// The folder of models that are made here.
     QString folder() const;
     /// Null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
@@ -29,7 +30,7 @@ public:
     /// Colours for colour-blind people.
     void setSafePalette(bool safe);
     bool loaded() const { return m_facts != nullptr; }
-    /// Names of classes of other models stay.
+    /// Updates the hidden classes in `names`; names of classes of other models stay.
     void noteHiddenClasses(QStringList& names) const;
 
 signals:
@@ -51,7 +52,7 @@ private:
     const Parts m_parts;
     QWidget* m_window;
     ModelFactsPtr m_facts;
-    QString m_wanted;  // opened by hand, and not loaded yet
+    QString m_wanted;  // opened by the user, and not loaded yet
     ModelConverter m_converter;
     ModelInspector m_inspector;
 };

@@ -1,4 +1,4 @@
-// Plays a recording: nothing of it is analysed, stored, published or an alert.
+// Plays a recording. Its frames are not analysed, stored or published, and cause no alerts.
 #pragma once
 
 #include <QDialog>

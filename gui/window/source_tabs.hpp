@@ -16,13 +16,13 @@ class SourceTabs : public QTabBar {
 public:
     SourceTabs(const Parts& parts, FrontSource* front);
 
-    /// In the source in front, or in a new tab. They return at the next start.
+    /// Opens a source in place of the source in front, or in a new tab. The source returns at the next start.
     void open(const QString& source, const std::optional<QString>& name = {});
     void add(const QString& source, const std::optional<QString>& name = {});
     void close(int index);
     void closeCurrent() { close(currentIndex()); }
     void select(int index);
-    /// For the name of a source.
+    /// Asks for the name of a source.
     void askForName(int index);
     void nameCurrent() { askForName(currentIndex()); }
 

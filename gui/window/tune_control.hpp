@@ -1,5 +1,5 @@
-// Finds the best speed of the model in use: collects images of the source in front, has them measured, and
-// offers the result.
+// Finds the best speed of the model in use: collects images of the source in front, measures them in a tuner,
+// and offers the result.
 #pragma once
 
 #include <optional>
@@ -39,9 +39,9 @@ private:
     ModelControl* m_model;
     QWidget* m_window;
     QMetaObject::Connection m_frames;  // while images are collected
-    QTimer m_patience;                 // likewise
+    QTimer m_patience;                 // while images are collected
     std::vector<QImage> m_images;
-    std::optional<int> m_generation;  // of the source that they are of
+    std::optional<int> m_generation;  // of the source of the images
     Steady::time_point m_last;
     ModelTuner m_tuner;
 };

@@ -30,7 +30,7 @@ void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QStr
     });
 }
 
-/// Beside a threshold: the present value, and how often the rule would have fired.
+/// Shows next to a threshold the present value, and how often the rule would have fired.
 void showPresentValues(MainWindow& window, AlertPage& page) {
     Engine& engine = window.engine();
     QObject::connect(&engine, &Engine::measured, &page,
@@ -126,7 +126,7 @@ void showRecordings(MainWindow& window) {
     dialog->show();
 }
 
-/// Beside the window, so that images of the past can be looked at.
+/// Opens next to the window, so that images of the past can be looked at.
 void showEvents(MainWindow& window) {
     Services& services = window.session().services();
     const auto image = [&services](const QString& source, qint64 time) {

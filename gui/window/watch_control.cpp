@@ -19,7 +19,7 @@ WatchControl::WatchControl(const Parts& parts, FrontSource* front) : m_parts(par
     });
     connect(&services, &Services::recordingChanged, this, [this] { emit recordingChanged(recording()); });
     connect(m_parts.session, &Session::watchChanged, this, [this] {
-        m_parts.views->find<LiveView>()->endShapes(false);  // of the settings before
+        m_parts.views->find<LiveView>()->endShapes(false);  // a shape of the previous settings
         hideImages();
         m_front->updateRegions();
         sourcesChanged();

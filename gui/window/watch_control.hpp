@@ -1,4 +1,4 @@
-// Regions, masks, alerts and recordings: the menu of watching acts here.
+// Regions, masks, alerts and recordings: the actions of the watch menu.
 #pragma once
 
 #include "gui/window/parts.hpp"
@@ -12,18 +12,18 @@ class WatchControl : public QObject {
 public:
     WatchControl(const Parts& parts, FrontSource* front);
 
-    /// Reads the profile's watch file; without a usable one images stay hidden.
+    /// Reads the profile's watch file; if the file cannot be used, images stay hidden.
     void start();
     void toggleRecording();
     bool recording() const;
-    /// The shape drawn next on the image becomes a region, or a mask.
+    /// The next shape drawn on the image becomes a region, or a mask.
     void drawRegion();
     void drawMask();
-    /// The corners of the regions and masks are moved on the image.
+    /// Lets the user move the corners of the regions and masks on the image.
     void changeShapes();
     /// Follows all objects of the source in front, or none.
     void followObjects(bool on);
-    /// After another source came to the front, or a source was opened or closed.
+    /// To be called if another source came to the front, or a source was opened or closed.
     void sourcesChanged();
     /// Sources that are neither visible nor recorded are not drawn.
     void updateDrawn();
