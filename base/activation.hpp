@@ -1,4 +1,4 @@
-// The activations of MLPs and convolutions: what attributes call them, and their formulas.
+// The activations of MLPs and convolutions: their names in attributes, and their formulas.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// CUDA's library gets these numbers.
+/// The CUDA library receives these numbers.
 enum class Activation : int { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 struct ActivationEntry {

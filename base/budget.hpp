@@ -18,11 +18,10 @@ public:
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// The limits of a job, which passes a Budget along by reference. Several threads may take and release bytes
-/// at a time.
+/// The limits of a job, passed by reference. Several threads may take and give bytes at the same time.
 class Budget {
 public:
-    /// At most `maxBytes` at a time and `maxSeconds` from now on; 0 or less: no limit.
+    /// Allows `maxBytes` at a time, and `maxSeconds` from now. 0 or less: no limit.
     explicit Budget(std::int64_t maxBytes = 0, double maxSeconds = 0)
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 

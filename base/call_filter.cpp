@@ -16,7 +16,7 @@ namespace mpm::detail {
 
 namespace {
 
-/// Skips names that the processor or the installed libseccomp does not have.
+/// Names that the processor or the installed libseccomp lacks are skipped.
 constexpr const char* kAllowed[] = {
     // Open files, and the files that Landlock allows.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",
@@ -27,18 +27,18 @@ constexpr const char* kAllowed[] = {
     // Memory.
     "brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "mincore", "membarrier", "map_shadow_stack",
     "mseal",
-    // Threads; a new thread has a condition. Tiles of matrices are switched on by arch_prctl.
+    // Threads; addConditions() allows new threads. arch_prctl enables the processor's matrix tiles.
     "futex", "futex_waitv", "futex_wake", "futex_wait", "futex_requeue", "set_robust_list", "get_robust_list",
     "rseq", "set_tid_address", "gettid", "getpid", "getppid", "sched_yield", "sched_getaffinity",
     "sched_getparam", "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min", "getcpu",
     "exit", "exit_group", "arch_prctl",
-    // Signals to the process itself, time, and properties of the machine.
+    // Handlers of signals, time, and properties of the machine.
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "nanosleep",
     "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrlimit",
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
 
-/// These calls fail with "not permitted". Any other call fails as if missing in the kernel (ENOSYS), so that
-/// libraries use an older call.
+/// These calls fail with "not permitted". Any other call fails as if the kernel did not have it (ENOSYS), so
+/// that libraries use an older call.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",
                                       "connect",
@@ -104,7 +104,7 @@ private:
 };
 
 void addConditions(Filter& filter) {
-    // A thread, but no process.
+    // Allows new threads, but no new processes.
     filter.answer("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.answer("clone", kDenied, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
     // The process may read limits, but not set them.
@@ -123,7 +123,7 @@ void addConditions(Filter& filter) {
 }  // namespace
 
 bool hasCallFilter() {
-    return seccomp_api_get() >= 2;  // the filter reaches running threads
+    return seccomp_api_get() >= 2;  // from this level, the filter also covers running threads
 }
 
 std::string enterCallFilter() {

@@ -28,7 +28,7 @@ template <class... Numbers>
 
 }  // namespace detail
 
-/// `value` as a T; throws cv::Exception if it does not fit.
+/// Converts `value` to T; throws cv::Exception if it does not fit.
 template <class T, class Number>
 T checkedCast(Number value) {
     static_assert(std::is_integral_v<T> && std::is_integral_v<Number>, "sizes are integers");
@@ -37,12 +37,12 @@ T checkedCast(Number value) {
     return result;
 }
 
-/// The product as a T, computed without wrapping around. False if it does not fit.
+/// Computes the product of all numbers as a T. Returns false if it does not fit.
 template <class T, class... Numbers>
 bool productFits(T& product, Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
     product = 1;
-    // A factor of 0 makes the product 0, however large the others are.
+    // A factor of 0 makes the product 0, even if the other factors overflow.
     if (((numbers == 0) || ...)) {
         product = 0;
         return true;
@@ -50,7 +50,7 @@ bool productFits(T& product, Numbers... numbers) {
     return (!__builtin_mul_overflow(product, numbers, &product) && ...);
 }
 
-/// The product of all numbers; throws cv::Exception if it does not fit a T. A negative number fits no
+/// The product of all numbers; throws cv::Exception if it does not fit a T. A negative number does not fit an
 /// unsigned T.
 template <class T, class... Numbers>
 T checkedProduct(Numbers... numbers) {
@@ -76,8 +76,8 @@ T checkedDifference(First first, Second second) {
     return difference;
 }
 
-/// The product of a whole shape, 1 for an empty shape; throws cv::Exception if it does not fit a T or a size
-/// is negative.
+/// The product of all sizes of a shape, 1 for an empty shape; throws cv::Exception if it does not fit a T or
+/// a size is negative.
 template <class T, class Shape>
 T checkedTotal(const Shape& shape) {
     T total = 1;

@@ -28,11 +28,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
-/// In the child, between fork and exec: only calls that a signal handler may use.
+/// Runs in the child, between fork and exec: uses only calls that are allowed in a signal handler.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          bool withErrors, pid_t parent) {
     setsid();
-    // If the parent has ended already, no signal comes.
+    // If the parent has already ended, the kernel does not send this signal.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -43,7 +43,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     for (int number = 1; number < NSIG; ++number)
-        sigaction(number, &usual, nullptr);  // those that cannot be changed are as they should be
+        sigaction(number, &usual, nullptr);  // fails for signals that never change
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -51,7 +51,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     _exit(kNotStarted);
 }
 
-/// False at the end of the output.
+/// Appends new output, up to `most` bytes in total. Returns false at the end of the output.
 bool drain(int descriptor, std::string& output, std::size_t most) {
     char part[4096];
     const ssize_t count = read(descriptor, part, sizeof part);
@@ -78,7 +78,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
         m_startError = errno;
         return;
     }
-    // The child's standard streams would replace a low number.
+    // A number above 2: dup2() would replace a lower one with a standard stream.
     const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const pid_t parent = getpid();
     {
@@ -99,18 +99,18 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// Signals the group, too, unless the child has not made it yet.
+/// Signals the child and its process group, which does not exist before the child has called setsid().
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);
     kill(m_id, number);
 }
 
-/// Whether the child has ended: then its number may belong to another process.
+/// Returns whether the child has ended; then drops its number, which may belong to another process.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;
-    // The child stays as a zombie until its group has been ended, too.
+    // The child stays a zombie until its group has been killed: its number remains reserved.
     siginfo_t about{};
     if (waitid(P_PID, static_cast<id_t>(m_id), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0)
         return false;
@@ -138,7 +138,7 @@ ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         signal(SIGKILL);
     }
-    // The last output is still in the pipe.
+    // The last output may still be in the pipe.
     for (pollfd rest{m_output, POLLIN, 0}; open && poll(&rest, 1, 0) > 0;)
         open = drain(m_output, end.output, most);
     if (m_stopped)

@@ -1,4 +1,4 @@
-// A program started for a single task. It inherits nothing and can be ended at any moment.
+// A program started for a single task. The program inherits nothing and can be stopped at any time.
 #pragma once
 
 #include <atomic>
@@ -27,20 +27,20 @@ struct ChildEnd {
 class ChildProcess {
 public:
     ChildProcess() = default;
-    /// Stops it.
+    /// Stops the child.
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Starts `program` in a new session with the given environment and nothing else: no descriptors but
-    /// /dev/null and the pipe for the output, no blocked or ignored signals. It ends with the thread that
-    /// starts it. `withErrors`: the standard error is kept with the output. Call it once.
+    /// Starts `program` in a new session with the given environment and nothing else: no descriptors except
+    /// /dev/null and the pipe for the output, no blocked or ignored signals. The child ends with the thread
+    /// that starts it. `withErrors`: also keeps standard error. Call start() once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, bool withErrors = false);
     /// Waits at most `seconds`, on the thread that started the child. Keeps the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
-    /// Ends the child and all its processes at once; wait() returns soon. May be called from any thread;
-    /// before start() it prevents the start.
+    /// Kills the child and its process group; wait() then returns soon. Any thread may call stop(); a call
+    /// before start() prevents the start.
     void stop();
 
 private:

@@ -1,5 +1,4 @@
-// Descriptors with a single owner; a program started by this process inherits the three standard streams
-// only.
+// Descriptors with a single owner. A program that this process starts inherits only the standard streams.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +9,7 @@
 
 namespace mpm {
 
-/// Closes the descriptor in the destructor; negative: none.
+/// Owns a descriptor and closes it in the destructor; a negative number means none.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -29,14 +28,14 @@ private:
     int m_file = -1;
 };
 
-/// Marks every descriptor but the standard streams so that exec() closes it: libraries open sockets without
-/// the mark. Safe between fork() and exec() too.
+/// Marks every descriptor except the standard streams, so that exec() closes it: libraries open sockets
+/// without this mark. Safe between fork() and exec() too.
 inline void closeDescriptorsOnExec() noexcept {
     constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, kFirst, ~0U, kCloexecFlag) == 0) return;
 #endif
-    // A kernel before 5.11.
+    // Kernels before 5.11 lack the flag.
     const long most = sysconf(_SC_OPEN_MAX);
     for (int file = static_cast<int>(kFirst); file < (most > 0 && most < 65536 ? most : 65536); ++file)
         fcntl(file, F_SETFD, FD_CLOEXEC);

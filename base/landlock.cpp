@@ -1,4 +1,5 @@
-// Landlock without a header: Debian 12's is older than many kernels, and other systems have none.
+// Landlock without the system's header: Debian 12's header is older than many kernels, and some systems have
+// no header.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@ namespace mpm::detail {
 
 namespace {
 
-// These numbers are the same on every processor.
+// System calls; the numbers are the same on every processor.
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr unsigned kAskVersion = 1;
 constexpr int kPathBeneath = 1;
@@ -38,7 +39,7 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// All rights that the kernel's version can restrict; those without a rule are lost.
+/// All rights that this version can restrict; the process loses the rights without a rule.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,
@@ -50,7 +51,7 @@ size_t sizeOf(int version) {
     return sizeof(std::uint64_t) * (version >= 6 ? 3 : version >= 4 ? 2 : 1);
 }
 
-/// A missing path needs no rule.
+/// Adds a rule for `path`; a missing path needs no rule.
 bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
     const int file = open(path.c_str(), O_PATH | O_CLOEXEC);
     if (file < 0) return true;

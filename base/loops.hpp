@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// The pool synchronises a loop's parts, but ThreadSanitizer does not see it. This counter repeats the
+/// The pool synchronises the parts of a loop, but ThreadSanitizer does not see how. This counter repeats the
 /// synchronisation in instrumented code.
 inline std::atomic<unsigned> g_loopOrder{0};
 
@@ -28,8 +28,8 @@ private:
     const Body& m_body;
 };
 
-/// Calls body(range) on OpenCV's threads, in any order, for ranges that cover 0..count. Ranges have
-/// about `grain` entries, if given.
+/// Calls body(range) on OpenCV's threads, in any order, for ranges that cover 0..count. If `grain` is given,
+/// a range has about `grain` entries.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);
@@ -38,7 +38,7 @@ void parallelRanges(int count, const Body& body, int grain = 0) {
     g_loopOrder.load(std::memory_order_acquire);
 }
 
-/// body(0) ... body(count - 1), in any order, on OpenCV's threads.
+/// Calls body(0) ... body(count - 1) on OpenCV's threads, in any order.
 template <class Body>
 void parallelFor(int count, const Body& body, int grain = 0) {
     const auto each = [&](const cv::Range& range) {

@@ -1,4 +1,4 @@
-// How a row is normalised, apart from the weights. The kinds and their names are listed once, for attributes
+// The rule that normalises a row, without the weights. Lists the kinds and their names once, for attributes
 // of operators, nodes of exports and descriptions.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace mpm {
 /// The numbers are part of the interface to the GPU's library.
 enum class NormKind : std::int32_t {
     Layer = 0,
-    Rms = 1  ///< divided by the root mean square, the mean stays
+    Rms = 1  ///< divides by the root mean square, keeps the mean
 };
 
 struct NormRule {
@@ -33,7 +33,7 @@ struct NormNames {
     const char* onnx;  ///< the standard operator
 };
 
-/// In the order of the kinds' numbers.
+/// In the order of NormKind's numbers.
 inline const std::vector<NormNames>& normNames() {
     static const std::vector<NormNames> kAll{{NormKind::Layer, "layer", "LayerNorm", "LayerNormalization"},
                                              {NormKind::Rms, "rms", "RMSNorm", "RMSNormalization"}};

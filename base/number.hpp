@@ -1,5 +1,5 @@
-// Numbers as text for files and images, with a decimal point whatever the locale: a window sets the user's
-// locale, and printf and strtod then write and expect 0,5.
+// Numbers as text for files and images, with a decimal point in every locale: a window sets the user's
+// locale, and then printf writes 0,5 and strtod expects it.
 #pragma once
 
 #include <charconv>
@@ -7,13 +7,13 @@
 
 namespace mpm {
 
-/// Six digits, as "%.6g".
+/// Six significant digits, like "%.6g".
 inline std::string numberText(double value) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
 }
 
-/// As many digits after the point, as "%.*f".
+/// `digits` digits after the point, like "%.*f".
 inline std::string fixedText(double value, int digits) {
     char text[400];  // the largest double has 309 digits before the point
     const auto [end, error] =
@@ -21,7 +21,7 @@ inline std::string fixedText(double value, int digits) {
     return error == std::errc() ? std::string(text, end) : numberText(value);
 }
 
-/// The number at `begin`, and its end; the end is `begin` if there is none.
+/// A number and the end of its text; the end equals the beginning if there is no number.
 struct NumberRead {
     double value;
     const char* end;

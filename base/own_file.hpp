@@ -14,8 +14,8 @@ struct OwnFile {
     bool isProgram = false;
 };
 
-/// `code`: the address of any function in the file. The path of a program is read from /proc: the name that
-/// started it may be relative to another current folder.
+/// `code`: the address of any function in the file. The path of a program comes from /proc, because its name
+/// in the command may be relative to an earlier current folder.
 inline OwnFile ownFile(const void* code) {
     Dl_info info{};
     link_map* object = nullptr;

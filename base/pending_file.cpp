@@ -33,18 +33,19 @@ std::string advice(int reason) {
     }
 }
 
-/// The target of a chain of links, existing or not.
+/// The target of a chain of links, whether it exists or not.
 fs::path destination(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
         const fs::path next = fs::read_symlink(path, error);
         if (error) break;
-        path = path.parent_path() / next;  // an absolute path replaces the first
+        path = path.parent_path() / next;  // an absolute path replaces the folder
     }
     return path;
 }
 
-/// Opening /dev/stdout again would start at the beginning of a file that already has half of the output.
+/// The standard stream that writes to `file`, or -1. Opening /dev/stdout again would start at the beginning
+/// of a file that already has half of the output.
 int streamOf(const struct stat& file) {
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
         struct stat other {};
@@ -80,7 +81,7 @@ PendingFile::PendingFile(const std::string& target, Access access) : m_name(targ
     m_folder = m_through ? temporaryFolder().string() : fs::path(m_target).parent_path().string();
     m_scratch.emplace(m_folder, exists ? Access::Owner : access);
     if (!m_scratch->isOpen()) refuse(errno);
-    // Different rights are better than no file.
+    // If the mode cannot be copied, the file is still written.
     if (exists && !m_through) static_cast<void>(m_scratch->setMode(there.st_mode & 07777));
 }
 
@@ -92,7 +93,7 @@ void PendingFile::write(std::string_view bytes) {
     if (!m_scratch->write(bytes)) refuse(errno);
 }
 
-/// The bytes reach the disk before the name: after a power failure the old file is there, or the new file.
+/// The bytes reach the disk before the rename: after a power failure either the old or the new file is there.
 void PendingFile::keep(Sync sync) {
     if (m_through) return copyThrough();
     const bool always = sync == Sync::Always;

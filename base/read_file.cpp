@@ -20,7 +20,7 @@ namespace {
     CV_Error(cv::Error::StsError, printable(path) + " " + reason);
 }
 
-/// A file may shrink while it is read: only the present bytes count.
+/// Reads `size` bytes, or fewer if the file shrinks meanwhile.
 std::string readAll(int file, std::size_t size, const std::string& path) {
     std::string bytes(size, '\0');
     std::size_t at = 0;
@@ -35,7 +35,7 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
-/// A descriptor, which the caller closes, and the file system's report on the file.
+/// Returns a descriptor, which the caller closes, and the result of fstat() in `there`.
 int openRegular(const std::string& path, struct stat& there) {
     // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
     const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

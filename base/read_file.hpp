@@ -1,4 +1,4 @@
-// Reads a whole file that is not trusted.
+// Reads untrusted files, whole or by lines.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace mpm {
 
-/// The bytes of a regular file of at most `limit` bytes. A pipe or a device is rejected without waiting for
-/// it. Throws cv::Exception that names the path and the reason.
+/// Reads a regular file of at most `limit` bytes. Rejects a pipe or a device without waiting for it. Throws
+/// cv::Exception that names the path and the reason.
 std::string readRegularFile(const std::string& path, std::uint64_t limit);
 
-/// The lines of a regular file, line by line: a file may be longer than the memory, a line may not.
+/// Reads a regular file line by line: the file may be larger than the memory, a line may not.
 class LineReader {
 public:
-    /// Throws cv::Exception as readRegularFile(). `longest`: bytes of a line.
+    /// `longest`: limit of a line, in bytes. Throws cv::Exception like readRegularFile().
     LineReader(const std::string& path, std::size_t longest);
 
-    /// The next line without the line break. False at the end of the file, or if it cannot be read. Throws
-    /// cv::Exception if the line is too long.
+    /// Reads the next line, without the line break. False at the end of the file, or if the file cannot be
+    /// read. Throws cv::Exception if the line is too long.
     bool next(std::string& line);
     bool failed() const { return std::ferror(m_file.get()) != 0; }
     /// Whether the last line ended with a line break.

@@ -11,7 +11,7 @@
 namespace mpm {
 namespace {
 
-/// Only a regular file can be truncated.
+/// Truncates a regular file; leaves other files alone.
 bool cut(int file, std::uintmax_t length) {
     struct stat there {};
     if (fstat(file, &there) != 0) return false;
@@ -52,7 +52,7 @@ void RowFile::refuse(int reason) const {
 void RowFile::add(std::string_view row) {
     if (!writeAll(m_file, row)) {
         const int reason = errno;
-        cut(m_file, m_length);  // half a row would be read as a row; this works on a full disk too
+        cut(m_file, m_length);  // half a row would be read as a row; truncating works on a full disk too
         refuse(reason);
     }
     m_length += row.size();

@@ -15,9 +15,9 @@ namespace mpm {
 /// reason.
 class RowFile {
 public:
-    /// Begins a new file with these rows; an existing file is replaced only when they are written.
+    /// Begins a new file with these rows; an existing file is replaced only after the rows are written.
     RowFile(const std::string& path, std::string_view rows, Access access = Access::Owner);
-    /// Continues a file, whose first `length` bytes are kept.
+    /// Continues a file after its first `length` bytes; drops the rest.
     RowFile(const std::string& path, std::uintmax_t length);
     ~RowFile();
     RowFile(const RowFile&) = delete;
@@ -34,9 +34,9 @@ private:
     std::uintmax_t m_length = 0;
 };
 
-/// `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets take text
-/// that begins with = + - @ as a formula and run it: such text gets a ' in front, which spreadsheets do not
-/// show. Numbers need no quotes.
+/// `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets run text
+/// that begins with = + - @ as a formula: such text gets a ' in front, which spreadsheets do not show.
+/// Numbers need no quotes.
 inline std::string csvField(std::string_view text) {
     std::string field = printable(text);
     const std::size_t first = field.find_first_not_of(' ');

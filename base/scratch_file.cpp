@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write: a file being replaced is unlocked
+constexpr std::time_t kAbandoned = 600;  // seconds without a write: a file replaced by path has no lock
 
 /// An unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -60,7 +60,8 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Once per folder and process: it may hold thousands of images. Files that cannot be examined stay.
+/// Runs once per folder and process: a folder may hold thousands of images. Files that cannot be examined
+/// stay.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;
@@ -108,7 +109,7 @@ ScratchFile::ScratchFile(const std::string& folder, Access access) {
     }
 }
 
-/// False if it was removed before it was locked.
+/// False if another process removed the file before it was locked.
 bool ScratchFile::create(const std::string& folder, Access access) {
     const std::string name = hiddenName();
     if (name.empty()) return true;
@@ -144,7 +145,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// By path: another file may have replaced it.
+/// Opens the file by path: another file may have replaced it.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

@@ -1,4 +1,4 @@
-// Elapsed time, by a clock that is never set.
+// Elapsed time, from a clock that is never set.
 #pragma once
 
 #include <chrono>

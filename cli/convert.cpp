@@ -55,7 +55,7 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-// Sets both values, after all options were read.
+// Sets mean and deviation, after all options were read.
 void applyNormalise(ConvertOptions& o) {
     if (o.normalise.empty()) return;
     const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
@@ -73,7 +73,7 @@ void applyNormalise(ConvertOptions& o) {
     o.convert.deviation = found->second.second;
 }
 
-// After all options were read, as blocks may follow the method.
+// Runs after all options were read, because blocks may follow the method.
 void applyMethod(ConvertOptions& o) {
     if (o.method.empty()) return;
     const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);
@@ -97,7 +97,7 @@ void checkTune(const ConvertOptions& o) {
     if (o.sandbox) throw Error(kWrongUse, "--tune: reads files, which --sandbox forbids; tune afterwards");
 }
 
-/// Of the model that was just written.
+/// Tunes the model that was just written.
 int tuneOutput(const ConvertOptions& o) {
     TuneRequest request;
     request.common = o.common;
@@ -107,7 +107,7 @@ int tuneOutput(const ConvertOptions& o) {
     return tuneAndReport(request);
 }
 
-/// `value`: the first of two for the first of two words.
+/// Returns `value` if the text is the first word, `other` if it is the second.
 template <typename Value>
 Value choose(const std::string& option, const std::string& text, const char* first, const char* second,
              Value value, Value other) {
@@ -218,7 +218,7 @@ std::string listOf(const std::vector<int>& values) {
     return text;
 }
 
-/// The choice that was made, and the other one.
+/// Prints the choice; if it was made by default, also the alternative.
 void printMerging(const models::Conversion& c) {
     std::cout << "merging    " << (c.method == "mpm" ? "" : printable(c.method, 200) + " ")
               << "before blocks " << (c.schedule.empty() ? "none" : listOf(c.schedule)) << '\n';
@@ -240,8 +240,8 @@ void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     std::cout << "written    " << printable(o.output) << std::endl;
 }
 
-// The proof of a large model allocates and frees thousands of tensors of tens of megabytes. Kept in the heap,
-// their pages are requested from the system and cleared once, not every time.
+// The proof of a large model allocates and frees thousands of tensors of tens of megabytes. If the heap keeps
+// this memory, the system provides and clears the pages only once.
 void keepFreedMemory() {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -249,8 +249,8 @@ void keepFreedMemory() {
 #endif
 }
 
-/// For models from untrusted sources. Output that is not a file is first written to the folder for temporary
-/// files.
+/// For models from untrusted sources. If the output is not a regular file, it is first written to the folder
+/// for temporary files.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -51,7 +51,7 @@ json encoderJson(const models::Conversion& c) {
             {"taps", taps}};
 }
 
-// As the metadata mpm.detections has it, with what it leaves out.
+// The metadata mpm.detections, including values that the metadata leave out.
 json detectionsJson(const DetectionOutputs& d) {
     static const char* const kActivations[] = {"none", "sigmoid", "softmax"};
     json all{{"boxes", d.boxes},
@@ -157,7 +157,7 @@ int infoVerb(const InfoOptions& o) {
         if (o.json) {
             json root = toJson(o, inspection, info);
             if (precision) root["kept_in_f32"] = kept;
-            // Other bytes than UTF-8 become the replacement character.
+            // Bytes that are not UTF-8 become the replacement character.
             std::cout << root.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
             return kDone;
         }

@@ -26,7 +26,7 @@ namespace mpm::cli {
 namespace {
 
 /// The value of `--night` is optional: the next word is the value if it begins like a number and names no
-/// file. A single number may be a camera or a value without the two others, so it is read as a value and
+/// file. A single number may be a camera, or a value without the other two: it is read as a value and
 /// rejected.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
@@ -62,7 +62,8 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
-/// Not for users: the build writes manual pages and completions with it. The empty group hides it.
+/// Adds a verb for the build, which writes manual pages and completions. The empty group hides the verb from
+/// users.
 void addDocuments(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
     auto folder = std::make_shared<std::string>();
@@ -141,13 +142,13 @@ int guarded(int argc, char** argv) {
     }
 }
 
-/// The reader of the results closed the pipe, as `head` does: no error.
+/// Whether the reader of the results closed the pipe, as `head` does; this is not an error.
 bool readerIsGone() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-/// A result that could not be written is a failure of any verb.
+/// Every verb fails if its result could not be written.
 int delivered(int status) {
     errno = 0;
     std::cout.flush();

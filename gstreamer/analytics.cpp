@@ -7,7 +7,7 @@
 
 namespace mpm::gst {
 
-/// In whole pixels, as this metadata has them.
+/// Adds objects in whole pixels, as this metadata requires.
 static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     for (const FrameObject& one : figures.objects) {
         const cv::Rect2f& box = one.found.box;
@@ -53,7 +53,7 @@ GstBuffer* maskOf(const cv::Mat& labels) {
 
 }  // namespace
 
-/// A mask with the class ids, and the names of its regions.
+/// Adds a mask with the class ids, and the names of its regions.
 static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     std::vector<guint> regions;
     std::vector<GQuark> names;
@@ -84,7 +84,7 @@ static void addSegmentation(GstAnalyticsRelationMeta*, const FrameFigures&) {}
 
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
     if (figures.objects.empty() && figures.labels.empty()) return;
-    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);  // of an element before
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);  // of an earlier element
     if (meta == nullptr) meta = gst_buffer_add_analytics_relation_meta(buffer);
     addObjects(meta, figures);
     addSegmentation(meta, figures);

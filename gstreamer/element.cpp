@@ -47,9 +47,9 @@ enum Property : guint {
     kObjects,
 };
 
-/// The C++ part of an element: GObject allocates and clears the C part only.
+/// The C++ part of an element: GObject allocates and clears only the C part.
 struct State {
-    std::mutex guard;  ///< of settings and changed; any thread sets properties
+    std::mutex guard;  ///< for settings and changed: any thread may set properties
     Settings settings;
     bool changed = false;
     std::unique_ptr<Engine> engine;  ///< of the streaming thread
@@ -82,14 +82,14 @@ static GstStaticPadTemplate s_sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SIN
 static GstStaticPadTemplate s_src = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ BGR, GRAY8 }")));
 
-/// A property of one type, which is a member of the settings.
+/// A property with values of one type, which is a member of the settings.
 template <class Value>
 struct SettingProperty {
     Property id;
     Value Settings::*member;
     const char *name, *title, *text;
     int when = GST_PARAM_MUTABLE_PLAYING;
-    double least = 0;  ///< of numbers, which are at most 1
+    double least = 0;  ///< lower limit of numbers; the upper limit is 1
 };
 
 static const std::vector<SettingProperty<std::string>>& textProperties() {
@@ -121,7 +121,7 @@ static const std::vector<SettingProperty<double>>& numberProperties() {
     return all;
 }
 
-/// Null for properties of other types.
+/// The setting of a property; null if the property has another type.
 template <class Value>
 static Value* settingOf(const std::vector<SettingProperty<Value>>& properties, Settings& settings, guint id) {
     for (const SettingProperty<Value>& one : properties)
@@ -170,7 +170,7 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 }
 
-/// Errors of the engine as messages of the bus. Returns false after an error.
+/// Runs `body` and posts errors of the engine as messages of the bus. Returns false after an error.
 template <class Body>
 static bool guarded(MpmSegment* self, const Body& body) {
     try {
@@ -228,7 +228,7 @@ static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direc
     return both;
 }
 
-/// Announces the time of a frame as latency if it differs much from the last announced.
+/// Announces the time of a frame as latency if it differs much from the last announced time.
 static void updateLatency(MpmSegment* self, double milliseconds) {
     const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
     const GstClockTime before = self->state->latency;
@@ -237,8 +237,7 @@ static void updateLatency(MpmSegment* self, double milliseconds) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-/// Frames are timed: QoS, alerts and latency need a segment in time. The error is posted once for each
-/// segment.
+/// QoS, alerts and latency need a segment in time. Posts an error once for each segment in another format.
 static gboolean sinkEvent(GstBaseTransform* transform, GstEvent* event) {
     const GstSegment* segment = nullptr;
     if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_parse_segment(event, &segment);
@@ -279,7 +278,7 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
 }
 
 static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in, GstBuffer* out) {
-    if (transform->segment.format != GST_FORMAT_TIME) return GST_FLOW_ERROR;  // sinkEvent posted why
+    if (transform->segment.format != GST_FORMAT_TIME) return GST_FLOW_ERROR;  // see sinkEvent()
     const GstFlowReturn flow =
         GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->transform(transform, in, out);
     if (flow != GST_FLOW_OK) return flow;

@@ -96,7 +96,7 @@ void Engine::applyEncoder(const Settings& settings) {
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
 }
 
-/// Tracks begin anew.
+/// Sets classes and thresholds of objects; all tracks start again.
 void Engine::applyObjects(const Settings& settings) {
     std::vector<std::string> names;
     std::istringstream parts(settings.objects);
@@ -135,7 +135,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    // Buffers without times: as long ago as they came.
+    // If buffers have no times, the time since the last buffer counts.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
     if (seconds < m_lastSeconds) {  // a seek
         m_tracker.emplace(pipeline::trackRules(m_threshold));
@@ -209,7 +209,7 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    // Time of the stream: a film runs faster or slower than a camera.
+    // The time of the stream, because a file may run faster or slower than a camera.
     const std::chrono::duration<double> time(m_lastSeconds);
     using Clock = pipeline::AlertWatch::Clock;
     figures.alerts =

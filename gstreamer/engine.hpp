@@ -26,8 +26,8 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = -1;  ///< of objects' scores; below 0: usualThreshold
-    std::string objects;    ///< classes, "car,person"; of a detector none is all
+    double threshold = -1;  ///< for objects' scores; below 0: usualThreshold
+    std::string objects;    ///< classes, "car,person"; empty: all of a detector
     unsigned alertHoldMs = 0;
 };
 
@@ -37,12 +37,12 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// An object of a frame. Without an identity it is not followed, or not yet.
+/// An object of a frame. An object without an identity is not tracked, or not yet.
 struct FrameObject {
     Detection found;
     std::string name;
     std::int64_t id = 0;  ///< 0: none
-    double since = 0;     ///< seconds of the stream at which it was first seen
+    double since = 0;     ///< time in the stream when first seen, in seconds
 };
 
 /// Figures of a frame.
@@ -62,11 +62,12 @@ public:
     /// Reads the model. Throws pipeline::ModelError or SettingsError.
     explicit Engine(const Settings& settings);
 
-    /// All but the model may change between frames. Throws SettingsError and keeps the settings before.
+    /// Everything except the model may change between frames. If a setting is invalid, throws SettingsError
+    /// and keeps the earlier settings.
     void apply(const Settings& settings);
 
-    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 takes labels, CV_8UC3 the overlay or the
-    /// merge map. `seconds`: of the stream; no number if they are unknown. Throws.
+    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 receives labels, CV_8UC3 the overlay or the
+    /// merge map. `seconds`: time in the stream; NaN if unknown. Throws.
     FrameFigures process(const cv::Mat& image, double seconds, cv::Mat& out);
 
 private:

@@ -42,7 +42,7 @@ void registerMeta() {
 }
 
 void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
-    // Of another such element before this one: readers find the first.
+    // Removes the meta of an earlier mpmsegment: readers find the first meta.
     if (GstCustomMeta* before = gst_buffer_get_custom_meta(buffer, kMetaName))
         gst_buffer_remove_meta(buffer, &before->meta);
     GstCustomMeta* meta = gst_buffer_add_custom_meta(buffer, kMetaName);

@@ -9,10 +9,10 @@
 namespace mpm::street {
 namespace {
 
-/// Inverse of a Poisson distribution's cumulative sum, so that a sample costs a random number and a short
-/// search.
+/// The cumulative sum of a Poisson distribution; draw() inverts it, so that a sample costs a random number
+/// and a short search.
 struct PoissonTable {
-    int first = 0;  ///< events of cumulative[0]
+    int first = 0;  ///< number of events at cumulative[0]
     std::vector<double> cumulative;
 
     explicit PoissonTable(double mean) {

@@ -10,13 +10,13 @@
 namespace mpm::street {
 namespace {
 
-/// Objects that pass again in each period, each time along another path.
+/// An object that passes once in each period, each time along a different path.
 struct Passage {
-    double share = 0;  ///< of its way, 0..1
+    double share = 0;  ///< of its path, 0..1
     Random random;
 };
 
-/// The passage at this second; share below 0 if there is none at the moment.
+/// The passage at this second; `share` is below 0 if nothing passes at the moment.
 Passage passageAt(double seconds, double period, double lasts, uint64_t seed) {
     const double number = std::floor(seconds / period);
     Random random(mixSeed(seed, static_cast<uint64_t>(static_cast<int64_t>(number))));
@@ -24,7 +24,7 @@ Passage passageAt(double seconds, double period, double lasts, uint64_t seed) {
     return {since >= 0 && since < lasts ? since / lasts : -1, random};
 }
 
-/// Moves each pixel's colour towards `colour` by the mask (CV_8U).
+/// Moves each pixel's colour towards `colour` in proportion to the mask (CV_8U).
 void blend(const cv::Mat& mask, const cv::Vec3b& colour, cv::Mat& image) {
     for (int y = 0; y < image.rows; ++y)
         for (int x = 0; x < image.cols; ++x)
@@ -35,7 +35,7 @@ void blend(const cv::Mat& mask, const cv::Vec3b& colour, cv::Mat& image) {
                 }
 }
 
-/// Multiplies by 1 + (gain - 1) * mask, on the ground only if `labels` is not empty.
+/// Multiplies pixels by 1 + (gain - 1) * mask; if `labels` is not empty, only pixels of the ground.
 void scale(const cv::Mat& mask, float gain, const cv::Mat& labels, cv::Mat& image) {
     for (int y = 0; y < image.rows; ++y)
         for (int x = 0; x < image.cols; ++x) {
@@ -95,7 +95,7 @@ void paintShadows(double seconds, uint64_t seed, const cv::Mat& labels, cv::Mat&
                     {.9 * image.cols, .6 * image.rows}, 0, 255, .08 * image.cols);
         scale(mask, .6F, {}, image);
     }
-    for (uint64_t i = 0; i < 2; ++i) {  // of two who pass outside the frame
+    for (uint64_t i = 0; i < 2; ++i) {  // of two people who pass outside the frame
         Passage one = passageAt(seconds, 6, 3, mixSeed(seed, 2 + i));
         if (one.share < 0) continue;
         cv::Mat mask = cv::Mat::zeros(image.size(), CV_8U);

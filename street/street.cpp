@@ -43,8 +43,8 @@ class Owners {
 public:
     explicit Owners(cv::Size frame) : m_owner(frame, CV_32S, cv::Scalar(-1)) {}
 
-    /// Actors from far to near. A pixel is the actor's if it covers half of it, as in the labels.
-    /// inBackdrop: the depth of the backdrop is the actor's own.
+    /// Call it for actors from far to near. A pixel belongs to an actor that covers half of the pixel, as in
+    /// the labels. inBackdrop: the depth of the backdrop is the actor's own.
     void add(const Sprite& sprite, const Backdrop& backdrop, const Actor& actor, bool inBackdrop) {
         const int n = backdrop.samples, index = static_cast<int>(m_objects.size());
         StreetObject object{actor.id, actor.label, {}, 0};
@@ -95,7 +95,7 @@ public:
 private:
     cv::Mat m_owner;  ///< CV_32S: an index of m_objects, -1 for the backdrop
     std::vector<StreetObject> m_objects;
-    std::vector<int> m_pixels;  ///< of each object, hidden ones included
+    std::vector<int> m_pixels;  ///< of each object, hidden pixels included
 };
 
 struct Street::State {
@@ -120,7 +120,7 @@ struct Street::State {
         const Stage stage{layout, *now, occluders, buffer.camera()};
         backdrop = lightStreet(stage, buffer, sky, lamps, samples, parked);
         paintGroundEffects(stage, backdrop, parked, backdrop.image);
-        if (litStep < 0) {  // parked cars stand where they stand at any hour
+        if (litStep < 0) {  // parked cars do not move from hour to hour
             for (const auto& car : parked)
                 standing.add(renderSprite(stage, car, buffer.size(), samples), backdrop, car, true);
         }

@@ -12,23 +12,23 @@ namespace mpm::street {
 
 /// A car, a person on foot or a person on a bicycle.
 struct StreetObject {
-    std::int64_t id = 0;  ///< 1 or more; the same in all frames as long as the object is in the street
+    std::int64_t id = 0;  ///< 1 or more; the same in all frames while the object is in the street
     int label = 0;        ///< CamVid's id
     cv::Rect box;         ///< of the whole object as far as it is in the frame, hidden parts included
-    double visible = 1;   ///< share of its pixels in the frame that nothing hides
+    double visible = 1;   ///< share of the object's pixels in the frame that nothing hides
 };
 
 struct StreetFrame {
     cv::Mat image;   ///< CV_8UC3, BGR
     cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has a label
     double hour = 12;
-    std::vector<StreetObject> objects;  ///< of at least one pixel, hidden ones included; by identity
+    std::vector<StreetObject> objects;  ///< of at least one pixel, hidden or not; sorted by id
 };
 
 /// The same size, seed, hour and second always give the same frame. Not thread-safe.
 class Street {
 public:
-    /// `samples` rays a side in each pixel: 2 smooths edges, 1 is faster.
+    /// `samples` x `samples` rays in each pixel: 2 smooths edges, 1 is faster.
     Street(cv::Size size, uint64_t seed, int samples = 2);
     ~Street();
     Street(Street&&) noexcept;
@@ -45,7 +45,7 @@ private:
 };
 
 struct NightParameters {
-    double luminance = 0.35;  ///< values of 0..1 are multiplied by it
+    double luminance = 0.35;  ///< factor of values from 0 to 1
     double photons = 250;     ///< photons counted at the value 1
     double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
 };
@@ -53,13 +53,14 @@ struct NightParameters {
 /// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
-/// Rain, insects, lights and shadows that no object of the street makes: scenes that raise false alarms.
+/// Rain, insects, lights and shadows that do not come from objects of the street: scenes that raise false
+/// alarms.
 enum class Script {
     None,
     Rain,        ///< streaks over the whole frame
-    Headlights,  ///< of cars outside the frame, that sweep over it
-    Shadows,     ///< of clouds, and of passers-by outside the frame on the ground
-    Insects      ///< that fly close to the lens, in the light of the camera
+    Headlights,  ///< of cars outside the frame; the light sweeps over it
+    Shadows,     ///< of clouds; on the ground, of passers-by outside the frame
+    Insects      ///< close to the lens, in the light of the camera
 };
 
 /// Paints on the frame's image; labels and objects stay. The same seed and seconds always give the same
@@ -74,14 +75,14 @@ struct ClipLight {
 };
 
 /// "day", "dusk", "night"; by day "rain" and "shadows", by night "headlights" and "insects". Throws
-/// cv::Exception on another name.
+/// cv::Exception for other names.
 ClipLight clipLight(const std::string& name);
 std::vector<std::string> clipLights();
 
 /// The same arguments always give the same frames, in any order. Not thread-safe.
 class Clip {
 public:
-    /// `rate`: frames a second; 0: nothing moves.
+    /// `rate`: frames per second; 0: nothing moves.
     Clip(cv::Size size, const ClipLight& light, double rate, int seed);
 
     StreetFrame frame(int number);

@@ -43,7 +43,7 @@ struct BenchOptions {
     std::optional<double> loss;  ///< of mIoU, 0 to 1
 };
 
-/// At most as many images as the rounds can use.
+/// Reads at most `enough` images.
 std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = 16;
@@ -105,7 +105,7 @@ int bench(const BenchOptions& options) {
     const pipeline::Watcher watcher = watchOnTerminal("round");
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
-    // A clip is read to the last frame that is measured.
+    // A clip is read up to the last measured frame.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
     rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds, watcher);

@@ -1,4 +1,4 @@
-// How a verb fails: an exit status and a line that names the fault, the place and the remedy.
+// The failure of a verb: an exit status, and a line that names the fault, the place and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ private:
     Exit m_status;
 };
 
-/// The result of `work`. An exception of type E becomes an Error: its message with `prefix` in front.
+/// Returns the result of `work`. An exception of type E becomes an Error with the same message after
+/// `prefix`.
 template <class E, class Work>
 auto orError(Exit status, const std::string& prefix, const Work& work) {
     try {
@@ -39,8 +40,8 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
     }
 }
 
-/// From here on larger images are rejected before they are decoded, and the process can grow by little more
-/// than that. 0: the default for images, no other limit.
+/// From now on, images of more than `bytes` are rejected before they are decoded, and the process can grow by
+/// little more than `bytes`. 0: the default limit for images, no other limit.
 void limitMemory(std::int64_t bytes);
 
 /// The message if memory ran out; names the limit if there is one.

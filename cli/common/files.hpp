@@ -15,10 +15,10 @@ namespace mpm::cli {
 /// measurement, not after.
 void checkWritable(const std::string& path);
 
-/// Links are followed, devices and pipes written through. Throws Error as checkWritable.
+/// Follows links, and writes to devices and pipes directly. Throws Error like checkWritable().
 void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Sync::Always);
 
-/// In the format of the path's extension. Throws Error(kFailed).
+/// Writes the format of the path's extension. Throws Error(kFailed).
 void writeImage(const std::string& path, const cv::Mat& image);
 
 /// Creates the folder if it is missing. Throws Error(kFailed).
@@ -26,10 +26,10 @@ void makeFolder(const std::string& path);
 
 using pipeline::Json;
 
-/// Indented, each list of plain values on a single line.
+/// JSON with indentation, each list of plain values on a single line.
 std::string reportText(const Json& report);
 
-/// Throws Error as writeBytes.
+/// Throws Error like writeBytes().
 void writeJson(const std::string& path, const Json& report);
 
 }  // namespace mpm::cli

@@ -11,12 +11,12 @@ namespace mpm::cli {
 
 namespace {
 
-/// For libraries and threads: the limit is meant for data from files.
+/// Added for libraries and threads: the limit is for data from files.
 constexpr std::int64_t kOwnBytes = 256 << 20;
 
 std::int64_t g_most = 0;
 
-/// Bytes of data this process has now, in the same count that RLIMIT_DATA limits.
+/// Bytes of data that this process has now, counted like RLIMIT_DATA.
 std::int64_t dataBytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {

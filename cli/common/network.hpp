@@ -1,4 +1,4 @@
-// The network that MODEL and the common options describe, and the methods of --compare.
+// Opens the network that MODEL and the common options describe; reads the methods of --compare.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@ namespace mpm::cli {
 
 /// Loads MODEL and sets device, precision and blocks if they are given. Throws Error. MODEL `random` is a
 /// ViT-Tiny/16 with random weights, for measuring without a model. `mayBeRandom`: if MODEL is `default` and
-/// none is shipped, a network with random weights replaces it.
+/// no default model is installed, the network has random weights.
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 
-/// Methods of --compare, not checked yet. Throws Error(kWrongUse).
+/// Reads methods of --compare without checking them. Throws Error(kWrongUse).
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
 
-/// --reuse of bench and eval: adds reuse to the methods, with these values.
+/// Adds reuse to the methods if bench or eval has --reuse, with the values of --reuse.
 void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods);
 
-/// Throws Error(kWrongUse) on a method or parameter that does not exist.
+/// Throws Error(kWrongUse) if a method or parameter does not exist.
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods);
 
 /// The methods and their parameters, for --help.
 std::string methodsHelp();
 
-/// Read from the network's file. Throws Error(kBadInput).
+/// The cost according to the network's file. Throws Error(kBadInput).
 pipeline::ModelCost modelCost(const pipeline::Network& network);
 
 }  // namespace mpm::cli

@@ -17,15 +17,16 @@ namespace mpm::cli {
 
 struct DeviceChoice {
     Device device = Device::Auto;
-    int index = 0;  ///< which GPU
+    int index = 0;  ///< number of the GPU
 };
 
 /// The parsers throw Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
-/// Of a forward without --precision: MPM_PRECISION, else f32. The forward itself rejects an invalid value.
+/// The precision of a forward without --precision: MPM_PRECISION, else f32. The forward itself rejects an
+/// invalid value.
 Precision usualPrecision();
-/// "f32|tf32|...", for help. @param onProcessor without those of a GPU only
+/// "f32|tf32|...", for help. `onProcessor`: without precisions that only a GPU has.
 std::string precisionForm(bool onProcessor);
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
@@ -43,16 +44,16 @@ std::vector<std::string> splitList(const std::string& text, char separator = ','
 struct CommonOptions {
     std::optional<DeviceChoice> device;      ///< absent: MPM_DEVICE, else auto
     std::optional<Precision> precision;      ///< absent: MPM_PRECISION, else f32
-    bool batchIndependent = false;           ///< on a GPU as on a CPU
+    bool batchIndependent = false;           ///< an image's bits do not depend on its batch, on a GPU too
     std::optional<std::vector<int>> blocks;  ///< absent: the model's schedule
     std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
-    std::optional<Reuse> reuse;              ///< absent: every frame is computed from nothing
-    std::string reuseText;                   ///< the same as it was written; empty if it was not
+    std::optional<Reuse> reuse;              ///< absent: every frame is computed in full
+    std::string reuseText;                   ///< the text of --reuse; empty if not given
 };
 
-/// `--device`, `--batch-independent`, `--threads`, `--max-memory`, `--blocks` if `withBlocks`, and
-/// `--precision` if `withPrecision`.
+/// Adds `--device`, `--batch-independent`, `--threads`, `--blocks` if `withBlocks`, and `--precision` if
+/// `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
 void addSizeOption(CLI::App& verb, cv::Size& size);            ///< --size of run, bench, eval and tune
@@ -61,14 +62,14 @@ void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory
 /// --reuse and --reuse=VALUES of run, bench and eval.
 void addReuseOption(CLI::App& verb, CommonOptions& options);
 
-/// An option whose text `parse` reads; `parse` may throw Error.
+/// Adds an option; `parse` reads its text and may throw Error.
 template <typename Parse>
 CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
                        const std::string& form, Parse parse) {
     return verb.add_option_function<std::string>(name, parse, help)->type_name(form);
 }
 
-/// An option whose value is parse(name, text, further...).
+/// Adds an option whose value is parse(name, text, further...).
 template <typename Value, typename Parse, typename... Further>
 CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
                        const std::string& form, Value& value, Parse parse, Further... further) {
@@ -82,12 +83,12 @@ std::string blocksText(const std::vector<int>& blocks);  ///< "2,5" or "none"
 
 using NightOption = std::optional<street::NightParameters>;
 
-/// Throws Error(kWrongUse). "default" is the default.
+/// "default" means the default values. Throws Error(kWrongUse).
 street::NightParameters parseNight(const std::string& option, const std::string& text);
 
 void addNightOption(CLI::App& verb, NightOption& night);
 
-/// May be given several times.
+/// The option may be given several times.
 void addNightOptions(CLI::App& verb, std::vector<street::NightParameters>& nights);
 
 }  // namespace mpm::cli

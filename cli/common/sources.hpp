@@ -1,4 +1,4 @@
-// The words for sources, and how they are read.
+// Reads the sources of the command line.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace mpm::cli {
 
-/// `--source-from FILE`.
+/// Adds `--source-from FILE`.
 void addSourceFrom(CLI::App& verb, std::string& file);
 
-/// The sources of the command line, then those of the file, line by line ("-": standard input); # begins a
-/// comment. env: and secret: are resolved. Throws Error.
+/// The sources of the command line, then the lines of the file ("-": standard input); # begins a comment.
+/// Resolves env: and secret:. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
-/// The source, not opened yet. A read ends when the user stops the program, and after `longest` seconds if
-/// that is more than 0.
+/// Makes a source and does not open it. A read ends if the user stops the program, or after `longest` seconds
+/// if `longest` is above 0.
 std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address,
                                                 const pipeline::SourceOptions& options, double longest = 0);
 

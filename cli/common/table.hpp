@@ -13,10 +13,10 @@ using Cells = std::vector<std::vector<std::string>>;
 /// The first row is the head. Columns are padded so that the table reads well as plain text too.
 std::string markdownTable(Cells rows);
 
-/// With `digits` digits after the point; "-" if it is not finite.
+/// With `digits` digits after the point; "-" if `value` is not finite.
 std::string fixedCell(double value, int digits);
 
-/// Blocks of a schedule; "all" if they would fill the line.
+/// Blocks of a schedule; "all" if there are more than 6.
 std::string scheduleCell(const std::vector<int>& schedule);
 
 struct ReuseFigures {
@@ -24,7 +24,7 @@ struct ReuseFigures {
     double ms = 0, msOfAllTokens = 0, gflops = 0, gflopsOfAllTokens = 0;
 };
 
-/// A sentence or two.
+/// One or two sentences about the effect of reuse.
 std::string reuseText(const ReuseFigures& figures, const pipeline::ReuseCounts& reuse,
                       const std::vector<double>& agreement);
 

@@ -1,4 +1,4 @@
-// The terminal beside results: messages, progress, and Ctrl-C.
+// Messages and progress on the terminal, and Ctrl-C.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@ namespace mpm::cli {
 /// `text` on a single line, without OpenCV's decorations.
 std::string oneLine(const std::string& text);
 
-/// "mpm: ..." on standard error, for text that quotes files and other programs: a line of moderate length,
-/// without control characters and without secrets.
+/// Prints "mpm: ..." to standard error, for text that quotes files and other programs: on a single line of
+/// limited length, without control characters and without secrets.
 void printError(const std::string& text);
 
-/// "mpm: warning: ...", likewise.
+/// Prints "mpm: warning: ..." in the same way.
 void warn(const std::string& text);
 
-/// From here on Ctrl-C and SIGTERM only set a flag, so that files stay whole; a second signal ends the
-/// program, and so does a minute after the first.
+/// From now on, Ctrl-C and SIGTERM only set a flag, so that files stay complete. The program ends at a second
+/// signal, or a minute after the first.
 void catchStopSignals();
 bool stopRequested();
 
@@ -36,7 +36,7 @@ public:
 
     /// unit: "frame"; total: number of units, negative if unknown.
     Progress(std::string unit, std::int64_t total);
-    /// For tests: writes to `out`, which is a terminal or not, at the times of `now`.
+    /// For tests: writes to `out`, as to a terminal if `terminal`, with the times of `now`.
     Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,
              std::function<Clock::time_point()> now);
     ~Progress();

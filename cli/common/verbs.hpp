@@ -1,4 +1,4 @@
-// The verbs of `mpm`. Each adds a subcommand, which sets the action if it is chosen.
+// The verbs of `mpm`. Each function adds a subcommand; the chosen subcommand sets the action.
 #pragma once
 
 #include <functional>

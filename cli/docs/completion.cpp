@@ -26,7 +26,7 @@ std::vector<std::string> optionNames(const DeclaredVerb& verb) {
     return names;
 }
 
-/// Words with a meaning in place of a model or a source.
+/// Words that may stand in place of a model or a source.
 std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     std::vector<std::string> words;
     for (const DeclaredOption& position : verb.positions) {
@@ -36,7 +36,7 @@ std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     return words;
 }
 
-/// Escaped for single quotes in any shell; `also`: further characters to escape.
+/// Escapes text for single quotes in any shell; `also`: further characters to escape.
 std::string quoted(const std::string& text, const std::string& also = "") {
     std::string result;
     for (char c : text) {

@@ -35,7 +35,7 @@ std::string bashCompletion(const std::vector<DeclaredVerb>& verbs);
 std::string zshCompletion(const std::vector<DeclaredVerb>& verbs);
 std::string fishCompletion(const std::vector<DeclaredVerb>& verbs);
 
-/// All of them into a folder: mpm.1, mpm-VERB.1, mpm.bash, _mpm, mpm.fish. Throws Error(kFailed).
+/// Writes all of them to a folder: mpm.1, mpm-VERB.1, mpm.bash, _mpm, mpm.fish. Throws Error(kFailed).
 void writeDocuments(const std::string& folder, const CLI::App& app);
 
 }  // namespace mpm::cli

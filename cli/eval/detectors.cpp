@@ -18,14 +18,14 @@ namespace mpm::cli {
 
 namespace {
 
-/// A JSON list that grows by entries.
+/// A JSON list of detections, as text.
 class ResultList {
 public:
     void add(const pipeline::CocoObject& found) {
         const cv::Rect2d& box = found.box;
         const cv::Size& size = found.mask.size;
         Json json = {{"image_id", found.image}, {"category_id", found.category}, {"score", found.score}};
-        // Beside a box, COCO's code would take the area of the box for that of the mask.
+        // If there were a box too, COCO's code would use its area as the area of the mask.
         if (found.mask.runs.empty())
             json["bbox"] = {box.x, box.y, box.width, box.height};
         else

@@ -42,11 +42,11 @@ ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
 Exit status 1 if images could not be used: they are named and left out.)";
 
-/// The folder of a setting's labels; a folder for each setting if there are several.
+/// The folder of a setting's labels; if there are several settings, each has its own folder.
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;
-    // As the user wrote it: not the parameters of the model's own method.
+    // The name as the user wrote it, without the parameters of the model's own method.
     const bool own = setting.method.isOwn() && !setting.method.reuses();
     std::string name = own ? setting.method.shortName() : setting.method.text;
     if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);
@@ -90,7 +90,7 @@ pipeline::EvalCounts measure(const EvalOptions& options) {
     return options.join.empty() ? evaluate(options) : pipeline::joinCounts(options.join);
 }
 
-/// A data set has one root, which a file may name as it may name a source.
+/// Reads the root of the data set from the file of --source-from, if there is one.
 void readRoot(EvalOptions& options) {
     if (options.sourceFrom.empty()) return;
     const std::vector<pipeline::Address> sources = sourcesFrom({}, options.sourceFrom);
@@ -109,7 +109,7 @@ void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
     if (!options.plots.empty()) writePlots(options.plots, summary);
 }
 
-/// Names the first few of the images that could not be used.
+/// Prints the number of images that could not be used, and the first few names.
 void printLeftOut(const std::vector<std::string>& names) {
     constexpr size_t kNamed = 10;
     std::string line = std::to_string(names.size()) + " images could not be used and were left out: ";

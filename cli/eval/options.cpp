@@ -25,7 +25,7 @@ void checkJoin(const EvalOptions& options) {
                     "--save-detections");
 }
 
-/// Without a model: files of results against files of the truth.
+/// Checks options without a model, which compare files of results with files of the truth.
 void checkFiles(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     require(!request.dataset.empty(), "--dataset");
@@ -47,7 +47,7 @@ void checkFiles(const EvalOptions& options) {
             "--limit or --night; --json has all figures");
 }
 
-/// A sweep becomes methods once the model is open.
+/// Checks all methods except sweeps, which become methods after the model is opened.
 void checkCompared(const EvalOptions& options) {
     std::vector<pipeline::Method> methods;
     for (const pipeline::Method& method : options.request.methods)
@@ -55,7 +55,7 @@ void checkCompared(const EvalOptions& options) {
     checkMethods("--compare", methods);
 }
 
-/// A detector on images of COCO's format.
+/// Checks options for a detector on images with annotations in COCO's format.
 void checkDetector(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     require(!options.annotations.empty(), "--annotations");

@@ -17,25 +17,26 @@ struct EvalOptions {
     cv::Size size;
     std::vector<std::string> join;
     std::string json, csv, plots, saveLabels;
-    std::string sourceFrom;   ///< a file that holds the root
+    std::string sourceFrom;   ///< a file that names the root
     std::string annotations;  ///< in COCO's format
     std::string results;      ///< a file of results, scored without a model
     std::string saveDetections;
     std::string iou = "bbox";
-    std::string truth;          ///< tracks: a file or a folder
+    std::string truth;          ///< true tracks: a file or a folder
     std::optional<int> frames;  ///< length of a sequence; absent: the last frame of both files
 };
 
-/// i/n. Throws Error(kWrongUse).
+/// Reads i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
 
 /// Whether files of results are scored, without a model.
 bool scoresFiles(const EvalOptions& options);
 
-/// Checks all that needs no file. Throws Error(kWrongUse).
+/// Checks everything that can be checked without a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
-/// Throws Error. Without --precision the environment decides, as `precision` then does.
+/// Opens the network with this precision. Without --precision the environment decides, and `precision` is the
+/// same. Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);
 
 /// Measures, or joins the counts of shards. @return the exit status. @throws Error, pipeline::MeasureError

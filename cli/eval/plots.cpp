@@ -22,9 +22,9 @@ using pipeline::PlotPoint;
 using pipeline::PlotSeries;
 using Rows = std::vector<const EvalRow*>;
 
-constexpr size_t kMostCurves = 8;  ///< as many colours as stay apart
+constexpr size_t kMostCurves = 8;  ///< more colours would be too similar
 
-/// Rows of one light: by day, or where there is no day the first night.
+/// Rows of one light: day, or the first night if there is no day.
 Rows firstLight(const EvalSummary& summary) {
     Rows rows;
     for (const EvalRow& row : summary.rows)
@@ -40,7 +40,7 @@ std::string shortText(const EvalRow& row) {
                                       : row.text.substr(colon + 1);
 }
 
-/// One series a method, its settings joined by a line in the order of `x`.
+/// A series for each method; a line joins its settings in the order of `x`.
 std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), bool errors) {
     std::vector<PlotSeries> series;
     for (const EvalRow* row : rows) {
@@ -49,7 +49,7 @@ std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), 
         if (at == series.end()) {
             at = series.insert(series.end(), PlotSeries{});
             at->name = row->method;
-            at->colourOf = row->text;  // of its first setting
+            at->colourOf = row->text;  // the colour of the first setting
         }
         const double error = errors ? row->imagesPerSecond().standardError : 0;
         at->points.push_back(
@@ -87,7 +87,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Shares by distance, in percent, as far as a panel reaches.
+/// Shares by distance, in percent, up to the largest distance of a panel.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;
@@ -115,7 +115,7 @@ Figure distanceFigure(const EvalSummary& summary) {
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
-                const bool known = stage < row->schedule.size();  // not if the last frame ran all tokens
+                const bool known = stage < row->schedule.size();  // false if the last frame ran all tokens
                 panel.series.push_back(
                     shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),
                                 sharesOf(row->joins[stage])));
@@ -161,7 +161,7 @@ Figure regionFigure(const EvalSummary& summary) {
     return {"Where accuracy goes", {scores, objects}};
 }
 
-/// Insertions of mutual pairs at `count` blocks.
+/// Rows in which mutual pairs merge before `count` blocks.
 Rows insertions(const EvalSummary& summary, size_t count) {
     Rows rows;
     for (const EvalRow* row : firstLight(summary))
@@ -182,7 +182,7 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Only pairs that no other pair beats in both are labelled.
+    // Labels the published pair, and pairs that no other pair beats in both operations and mIoU.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -218,7 +218,7 @@ Figure nightFigure(const EvalSummary& summary) {
     PlotPanel change{"Tokens merged away, night against day", "night: luminance, photons, deviation",
                      "change, %"};
     change.categories = lights;
-    std::vector<std::string> all = {"day"};  // the left panel has the rest of each night
+    std::vector<std::string> all = {"day"};  // the left panel shows all values of a night
     for (const std::string& light : lights)
         all.push_back("night " + light.substr(0, light.find(',')));
     PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all};
@@ -244,7 +244,7 @@ Figure nightFigure(const EvalSummary& summary) {
     return {"Day and night, the same images", {change, scores}};
 }
 
-/// Of the series of this name.
+/// The colour of the series with this name.
 std::string colourIn(const std::vector<PlotSeries>& all, const std::string& name) {
     for (const PlotSeries& series : all)
         if (series.name == name) return series.colourOf;
@@ -287,7 +287,7 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
         return summary.baseOf(*row) != nullptr && summary.baseOf(*row) != row;
     });
     const bool sweep = insertions(summary, 1).size() > 2;
-    // A sweep has more rows than curves stay apart: it is drawn over depth alone.
+    // A sweep has too many rows for curves with distinct colours: only its figure over depth is drawn.
     if (rows.size() > 1 && !sweep) figures.emplace_back("accuracy", accuracyFigure(summary));
     if (!sweep) figures.emplace_back("tokens", tokensFigure(summary));
     if (merges && !sweep) figures.emplace_back("distance", distanceFigure(summary));

@@ -14,21 +14,21 @@ namespace mpm::cli {
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
-    const pipeline::EvalSummary& summary);  ///< along boundaries and inside, by size of object
+    const pipeline::EvalSummary& summary);  ///< at boundaries and inside, and by size of object
 std::string pairTable(
-    const pipeline::EvalSummary& summary);  ///< day against night; empty if not both were measured
-/// Methods tuned by day; empty if none has several settings by day and by night.
+    const pipeline::EvalSummary& summary);  ///< day against night; empty unless both were measured
+/// Methods tuned by day; empty if no method has several settings by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
-/// A sentence a row that reuses, against all tokens; empty if none does.
+/// A sentence for each row with reuse, compared with all tokens; empty if no row has reuse.
 std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
-/// File stems and figures.
+/// The figures, each with the stem of its file.
 std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
 
-/// DIR/STEM.svg and DIR/STEM.png of each. Throws Error(kFailed).
+/// Writes FOLDER/STEM.svg and FOLDER/STEM.png for each figure. Throws Error(kFailed).
 void writePlots(const std::string& folder, const pipeline::EvalSummary& summary);
 
 }  // namespace mpm::cli

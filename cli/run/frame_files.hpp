@@ -33,13 +33,13 @@ struct FrameResult {
     pipeline::Segmentation segmentation;
     std::vector<Detection> objects;  ///< above the threshold, of a detector or of regions of classes
     std::vector<pipeline::TrackedObject> tracks;
-    std::vector<pipeline::LineCounts> crossings;  ///< so far, of each line
+    std::vector<pipeline::LineCounts> crossings;  ///< counts so far, for each line
     pipeline::Measurement measurement;
     cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
     std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty
 };
 
-/// The same for all frames of a run.
+/// Values that are the same for all frames of a run.
 struct RunDescription {
     std::vector<std::string> labels;
     pipeline::Palette palette;
@@ -48,17 +48,17 @@ struct RunDescription {
     std::string notice;  ///< written on every image: "random weights"
     double opacity = 0.55;
     pipeline::MergeMapStyle map;
-    bool tracks = false;  ///< overlays show identities
+    bool tracks = false;  ///< whether overlays show identities
 };
 
-/// The classes or features of a frame over its image.
+/// Draws the classes or features of a frame over its image.
 cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 
 /// Draws and writes the chosen images of a frame, each atomically. Throws Error(kFailed).
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
                  const SaveChoice& save);
 
-/// tokens.csv or tokens.jsonl, a line a frame, every line on the disk before the next frame.
+/// Writes tokens.csv or tokens.jsonl with a line per frame; each line is in the file before the next frame.
 class TokenTable {
 public:
     enum class Form { Csv, JsonLines };

@@ -118,7 +118,7 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
 ObjectFiles::ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save)
     : m_options(options), m_info(info), m_boxes(save.boxes), m_tracks(save.tracks) {}
 
-/// A file begins with its first rows: an empty result never replaces an earlier file.
+/// Creates a file with its first rows: an empty result never replaces an earlier file.
 void ObjectFiles::addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows) {
     if (file)
         file->add(rows);

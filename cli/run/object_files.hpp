@@ -17,19 +17,18 @@ struct RunDescription;
 struct RunOptions;
 struct SaveChoice;
 
-/// Which objects of a frame count, and which are the same as before.
+/// Chooses the objects of a frame that count, and tracks them.
 class ObjectFinder {
 public:
-    /// @throws Error(kWrongUse) if --classes names no class of the model, or nothing says which of a
-    /// segmentation
-    ///     model's classes are objects
+    /// Throws Error(kWrongUse) if --classes names a class that the model does not have, or if it is unknown
+    /// which classes of a segmentation model are objects.
     ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks);
 
-    /// Tracking uses weaker boxes too.
+    /// The detections to ask for: tracking uses weaker boxes too.
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
-    void forget();  ///< another source
-    /// A line of text for each line, how often objects crossed it.
+    void forget();  ///< for another source
+    /// A line of text for each counting line: how often objects crossed it.
     std::string crossingText() const;
 
 private:
@@ -43,8 +42,8 @@ private:
 /// The boxes of a frame as an overlay shows them.
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run);
 
-/// detections.jsonl; tracks.jsonl and tracks.txt (MOTChallenge's format). A line a frame or a box, on the
-/// disk before the next frame.
+/// Writes detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format), with a line per frame or
+/// box; each line is in the file before the next frame.
 class ObjectFiles {
 public:
     ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save);

@@ -117,9 +117,9 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.footer(kRunExamples);
 }
 
-/// Sources are checked before the model is loaded, so that a misspelt one is reported at once.
+/// Checks sources before the model is loaded, so that a misspelt source is reported at once.
 void readSources(RunOptions& options) {
-    // A model of this name would be a strange one: the first words that somebody tries.
+    // `mpm run demo` may be the first command that somebody tries, and no model should have this name.
     if (options.model == "demo" && options.words.empty() && options.sourceFrom.empty())
         options.model = "default", options.words = {"demo"};
     options.sources = sourcesFrom(options.words, options.sourceFrom);
@@ -130,7 +130,7 @@ void readSources(RunOptions& options) {
 }
 
 int runVerb(RunOptions options) {
-    createFilesPrivately();  // images of a camera, and what is read off them
+    createFilesPrivately();  // for images of a camera, and measurements of them
     if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
         throw Error(kWrongUse, "--save reuse: needs --reuse, and frames that are seen as a whole");
     if (options.save && options.save->stages && !options.window.empty())

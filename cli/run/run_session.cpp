@@ -33,7 +33,7 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Time within the film, not the time of reading: a clip that is read faster still has its evening.
+/// The time within the clip, not the time of reading: a clip that is read faster still has its evening.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -46,7 +46,7 @@ SaveChoice defaultSave(bool scene, bool detects) {
     return SaveChoice::parse(content + (scene ? ",overlay,map,csv,panels,timeline" : ",overlay,map,csv"));
 }
 
-/// How long one read may take, in seconds. A large image may take longer than a short --duration.
+/// The limit of a single read, in seconds; 0: none. A large image may take longer than a short --duration.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
@@ -106,7 +106,7 @@ void RunSession::runSource(const pipeline::Address& address) {
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
         m_live = source->live();
-        m_segmenter.encoder().forget();  // another scene
+        m_segmenter.encoder().forget();  // a new source shows another scene
         if (m_objects) m_objects->forget();
         if (!m_live) return runEveryFrame(*source);
         source.reset();  // the reader opens it again, and some cameras serve one client at a time
@@ -124,7 +124,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// Several sources continue past one that cannot be read, as a folder continues past an image.
+/// With several sources, the run continues after an unreadable source, as it does after an unreadable image.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
@@ -157,7 +157,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopRequested() && !m_closed && reader.running();) {
         const Stopwatch watch;
-        // A stalled stream sends no frames, so their times cannot end the run.
+        // A stalled stream sends no frames, so the times of frames cannot end the run.
         if (over(run.seconds())) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;
@@ -176,7 +176,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
                                     "check that the stream runs, or raise --duration");
 }
 
-/// Negative if it is not known.
+/// The number of frames; negative if unknown.
 std::int64_t RunSession::framesToRead(const pipeline::Source& source) const {
     if (m_options.duration <= 0) return source.length();
     if (source.rate() <= 0) return -1;
@@ -232,7 +232,7 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
-/// Before anything is written: only the first forward shows that a model has no classes.
+/// Checks --save before anything is written: only the first forward shows whether a model has classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
     const std::string& name = m_segmenter.network().name();
     if (first.detector && m_options.save && m_options.save->labels)
@@ -249,7 +249,7 @@ void RunSession::checkSave(const pipeline::Segmentation& first) const {
                                "first three principal components)");
 }
 
-/// Tables are opened with the first result: the number of stages is not known before.
+/// Opens tables with the first result, because the number of stages is not known earlier.
 void RunSession::start(const FrameResult& first) {
     checkSave(first.segmentation);
     if (m_segmenter.network().hasQueries())
@@ -257,7 +257,7 @@ void RunSession::start(const FrameResult& first) {
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;
-        // Names without shares would be columns without values; a detector's are those of its boxes.
+        // Without shares, the names would be columns without values; a detector needs them for its boxes.
         if (!first.segmentation.detector) m_description.labels.clear();
     }
     m_description.tracks = m_save.tracks;
@@ -299,7 +299,7 @@ void RunSession::deliver(FrameResult& result) {
     ++m_frames;
 }
 
-/// Weeks of a camera keep some of their frames.
+/// Adds a point; a run of weeks keeps only some of its frames.
 void RunSession::addToTimeline(pipeline::TimelinePoint point) {
     constexpr std::size_t kMostPoints = std::size_t{1} << 18;
     if (m_frames % m_timelineStep != 0) return;

@@ -21,7 +21,7 @@ struct RunOptions {
     CommonOptions common;
     std::string model;
     std::vector<std::string> words;  ///< sources on the command line
-    std::string sourceFrom;          ///< a file of more
+    std::string sourceFrom;          ///< a file of more sources
     std::vector<pipeline::Address> sources;
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
@@ -29,27 +29,27 @@ struct RunOptions {
     cv::Size window;      ///< steps of a window over the full-size image; empty: the image is shrunk to the
                           ///< model's size
     int stride = 1;       ///< analyse every Nth frame
-    double every = 0;     ///< between analysed frames, in seconds
+    double every = 0;     ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
-    std::optional<double> threshold;   ///< of objects' scores; default: usualThreshold
-    double nms = 1;                    ///< 1: boxes that overlap stay
-    std::vector<std::string> classes;  ///< objects of these only; empty: all
+    std::optional<double> threshold;   ///< for objects' scores; default: usualThreshold
+    double nms = 1;                    ///< 1: overlapping boxes stay
+    std::vector<std::string> classes;  ///< objects of these classes only; empty: all
     std::vector<pipeline::CountingLine> lines;
 };
 
-/// Shows an image; false once the user closed the window.
+/// Shows an image; returns false if the user has closed the window.
 using Show = std::function<bool(const cv::Mat& image)>;
 
 class RunSession {
 public:
     RunSession(const RunOptions& options, pipeline::Network network, Show show);
 
-    /// All sources, one after the other. Returns the exit status.
+    /// Runs all sources, one after the other. Returns the exit status.
     int run();
 
 private:
@@ -71,7 +71,7 @@ private:
 
     const RunOptions& m_options;
     pipeline::Segmenter m_segmenter;
-    std::optional<pipeline::WindowSegmenter> m_windows;  ///< where --window is given
+    std::optional<pipeline::WindowSegmenter> m_windows;  ///< if --window is given
     Show m_show;
     SaveChoice m_save;
     RunDescription m_description;
@@ -81,23 +81,23 @@ private:
     std::optional<ObjectFinder> m_objects;
     std::optional<ObjectFiles> m_objectFiles;
     pipeline::DayNightSums m_sums;
-    std::vector<pipeline::TimelinePoint> m_timeline;  ///< every frame, or of a long run every m_timelineStep
+    std::vector<pipeline::TimelinePoint> m_timeline;  ///< every frame, or every m_timelineStep-th
     std::int64_t m_timelineStep = 1;
     std::vector<std::string> m_stageNames;
-    std::set<std::string> m_names;  ///< already used: no frame overwrites the files of another
-    pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the present source
+    std::set<std::string> m_names;  ///< names in use: no frame overwrites the files of another
+    pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the current source
     double m_nextDue = 0, m_networkMs = 0;
     std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
-    bool m_live = false;   ///< the present source: names of frames do not end
-    bool m_scene = false;  ///< the built-in street alone: time is the hour of its day
+    bool m_live = false;   ///< the current source is live: frame names never end
+    bool m_scene = false;  ///< only the built-in street: time is the hour of its day
 };
 
 /// Throws Error(kFailed) if there is no display.
 void checkDisplay();
 
-/// False once the user pressed q or Escape, or closed the window.
+/// Returns false if the user has pressed q or Escape, or closed the window.
 bool showImage(const cv::Mat& image);
 
 }  // namespace mpm::cli

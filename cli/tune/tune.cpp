@@ -47,7 +47,7 @@ void checkRequest(const TuneRequest& request) {
         throw Error(kWrongUse, "--write: the network with random weights is no file; name a model");
 }
 
-/// Before a minute of measuring rather than after it.
+/// Checks before minutes of measuring, not after them.
 void checkStorable(const std::string& path) {
     if (!models::canStoreMerging(path))
         throw Error(kWrongUse,
@@ -65,7 +65,7 @@ void checkStorable(const std::string& path) {
                              : "has " + seen + "; name a folder, a longer video, or more sources"));
 }
 
-/// Reading ends after a sixth of the time in all.
+/// Reads for at most a sixth of the total time.
 std::vector<cv::Mat> readImages(const TuneRequest& request) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = pipeline::kTuneImages;

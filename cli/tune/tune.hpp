@@ -18,23 +18,23 @@ struct TuneRequest {
     std::vector<std::string> sources;
     std::string sourceFrom;
     cv::Size size;
-    pipeline::TuneGoal goal;  ///< neither: an agreement of 0.99
+    pipeline::TuneGoal goal;  ///< empty: an agreement of 0.99
     double minutes = 2;
     bool write = false;
     std::string json, plot;
 };
 
-/// Prints the result and stores it. Returns an exit status; throws Error, also if no candidate reaches the
-/// goal.
+/// Prints the result, and stores it if requested. Returns an exit status; throws Error, also if no candidate
+/// reaches the goal.
 int tuneAndReport(const TuneRequest& request);
 
-/// The candidates that no other beats in both.
+/// The candidates that no other candidate beats in both speed and agreement.
 std::string tuneTable(const pipeline::ModelTuning& tuning);
 
 /// "gentle before blocks 1, 3, 5: 1.32 times as fast as all tokens, agreement 0.9912".
 std::string choiceText(const pipeline::TuneRow& row);
 
-/// Agreement over speed.
+/// Plots agreement over speed.
 pipeline::Figure tuneFigure(const pipeline::ModelTuning& tuning, const std::string& model);
 
 }  // namespace mpm::cli

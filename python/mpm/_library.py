@@ -14,7 +14,7 @@ class Error(RuntimeError):
 
 
 class Stopped(Exception):
-    """The callback of a long call ended it."""
+    """The callback ended a long call."""
 
 
 class Array(ctypes.Structure):
@@ -31,7 +31,7 @@ Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
 _HANDLE, _TEXT, _INT, _ARRAYS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(Array)
 _OUT, _INTS, _ERROR = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_void_p)
 
-# What each function takes; those without an entry in _RETURNS return a status.
+# Types of the arguments of each function. Functions without an entry in _RETURNS return a status.
 _TAKES = {
     "mpm_version": [], "mpm_last_error": [], "mpm_operator_type": [_INT], "mpm_free": [_HANDLE],
     "mpm_set_blocks": [_TEXT], "mpm_set_device": [_TEXT], "mpm_set_precision": [_TEXT], "mpm_set_reuse": [_TEXT],
@@ -91,17 +91,17 @@ library = _load()
 
 
 def last_error() -> str:
-    """Why the last operator failed in this thread; cv2 reports only that it failed."""
+    """The reason why an operator last failed in this thread; cv2 reports only the failure."""
     return str(library.mpm_last_error().decode("utf-8", "replace"))
 
 
 def fail() -> NoReturn:
-    """Raises the reason of a failed function of <mpm/mpm.h>."""
+    """Raises an Error with the reason why a function of <mpm/mpm.h> failed."""
     raise Error(last_error())
 
 
 def taken(text: Optional[int]) -> str:
-    """A text of the library, which is then released."""
+    """Copies a text of the library, then releases it."""
     if not text:
         raise MemoryError
     try:
@@ -111,7 +111,7 @@ def taken(text: Optional[int]) -> str:
 
 
 def call(function: Callable[..., int], *arguments: Any) -> None:
-    """Calls a function of mpm_model.h. Its failures are exceptions."""
+    """Calls a function of mpm_model.h. Failures become exceptions."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if status == 0:
@@ -130,7 +130,7 @@ def reported(function: Callable[..., int], *arguments: Any) -> Any:
 
 
 class Handle:
-    """An object of the library, released with this one."""
+    """Owns an object of the library."""
 
     __slots__ = ("address", "_free")
 
@@ -167,14 +167,14 @@ def array_over(array: Array, owner: object) -> NDArray[Any]:
 
 
 def array_of_buffer(address: Optional[int]) -> NDArray[Any]:
-    """Owns the buffer."""
+    """A NumPy array that owns the library's buffer."""
     buffer, array = Handle(address, library.mpm_buffer_free), Array()
     library.mpm_buffer_array(address, ctypes.byref(array))
     return array_over(array, buffer)
 
 
 def view_of(array: NDArray[Any], name: str = "array") -> Array:
-    """The array for C. The caller keeps `array`, which has no gaps, alive."""
+    """The array for C. `array` has no gaps, and the caller keeps it alive."""
     if not 1 <= array.ndim <= 8:
         raise ValueError("%s: expected 1 to 8 dimensions" % name)
     if array.size > _MOST or any(side > _MOST for side in array.shape):
@@ -184,7 +184,7 @@ def view_of(array: NDArray[Any], name: str = "array") -> Array:
 
 
 def checked(value: Any, name: str, types: Tuple[str, ...], dims: int = 0) -> NDArray[Any]:
-    """An aligned array without gaps: `value`, or a copy of a view with gaps or in another order."""
+    """Checks `value` and returns it as an aligned array without gaps: a copy if it has gaps or another order."""
     expected = "a NumPy array of " + " or ".join(types)
     if not isinstance(value, numpy.ndarray):
         raise TypeError("%s: expected %s, got %s" % (name, expected, type(value)))

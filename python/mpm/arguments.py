@@ -1,4 +1,4 @@
-"""Arguments and properties: errors name them and the value that was expected."""
+"""Checks arguments and properties; errors name them and the expected value."""
 
 import operator
 import os
@@ -14,7 +14,7 @@ def wrong_type(name: str, expected: str, got: object) -> TypeError:
 
 
 def path_of(value: Path, name: str) -> bytes:
-    """Text or a pathlib.Path, as the system has it."""
+    """Converts text or a pathlib.Path to the system's bytes."""
     try:
         path = os.fsencode(value)
     except TypeError:
@@ -77,7 +77,7 @@ def blocks_text(value: Any) -> str:
 
 
 def blocks_of(value: Any) -> List[int]:
-    """Block numbers from a sequence, or from text as the command line takes it: "2,5" or "none"."""
+    """Block numbers from a sequence, or from text as on the command line: "2,5" or "none"."""
     if not isinstance(value, str):
         return whole_numbers(value, "blocks", _BLOCKS)
     if value == "none":
@@ -89,7 +89,7 @@ def blocks_of(value: Any) -> List[int]:
 
 
 class Initialised:
-    """The attribute of an object whose __init__ has not run, as after Model.__new__(Model), is an error."""
+    """Raises a clear error if __init__() of an object has not run, as after Model.__new__(Model)."""
 
     __slots__ = ()
 

@@ -7,8 +7,8 @@ from typing import Any, Union
 import numpy
 from numpy.typing import NDArray
 
-Image = NDArray[numpy.uint8]  #: rows x columns x 3, BGR, as cv2.imread() gives it
-AnyImage = Union[NDArray[Any], str, PurePath, Any]  #: what a Model takes
+Image = NDArray[numpy.uint8]  #: rows x columns x 3, BGR, as from cv2.imread()
+AnyImage = Union[NDArray[Any], str, PurePath, Any]  #: an input of a Model
 Labels = Union[NDArray[numpy.uint8], NDArray[numpy.uint16]]
 Floats = NDArray[numpy.float32]
 Ids = NDArray[numpy.int32]

@@ -63,23 +63,23 @@ class ModelInfo(Initialised):
 
     @property
     def palette(self) -> List[List[int]]:
-        """RGB by id."""
+        """RGB colours by class id."""
         return [list(colour) for colour in self._facts["palette"]]
 
     @property
     def size(self) -> Tuple[int, int]:
-        """Of the input, (rows, columns)."""
+        """The size of the input, (rows, columns)."""
         rows, columns = self._facts["size"]
         return rows, columns
 
     @property
     def mean(self) -> List[float]:
-        """RGB, for values of 0 to 1."""
+        """The mean of RGB, for values from 0 to 1."""
         return list(self._facts["mean"])
 
     @property
     def std(self) -> List[float]:
-        """RGB, for values of 0 to 1."""
+        """The deviation of RGB, for values from 0 to 1."""
         return list(self._facts["std"])
 
     @property

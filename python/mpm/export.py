@@ -1,4 +1,4 @@
-"""mpm.from_timm, mpm.from_torch and mpm.from_transformers: a model of PyTorch as an mpm.Model, in one call."""
+"""mpm.from_timm, mpm.from_torch and mpm.from_transformers: make an mpm.Model from a PyTorch model in one call."""
 
 import importlib
 import inspect
@@ -22,7 +22,7 @@ def _write(module: Any, example: Any, path: str) -> None:
     module.eval()
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about values of Python that an export fixes; the conversion is proved
+            warnings.simplefilter("ignore")  # about Python values that become constants; the conversion is proved
             torch.onnx.export(module, (example,), path, **options)
     finally:
         for part, trains in training:
@@ -40,9 +40,9 @@ def from_torch(
 ) -> Model:
     """Exports a vision transformer, converts it and loads it.
 
-    example: an input, such as torch.zeros(1, 3, 224, 224). output: where the converted model is written; without it the
-    model is in memory only. mean and std are the normalisation of the training, RGB, for values of 0 to 1. The options are
-    those of mpm.convert().
+    example: an input, such as torch.zeros(1, 3, 224, 224). output: the file for the converted model; without it the
+    model is only in memory. mean and std are the normalisation of the training, RGB, for values from 0 to 1. The options
+    are those of mpm.convert().
     """
     with tempfile.TemporaryDirectory() as folder:
         export = os.path.join(folder, "export.onnx")
@@ -69,7 +69,7 @@ def from_timm(vit: Any, output: Path = "", **options: Any) -> Model:
 
 
 def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
-    """Of the network's input, (rows, columns)."""
+    """The size of the network's input, (rows, columns)."""
     config = model.config
     size: Any = getattr(config, "image_size", None)
     if size is None:
@@ -87,11 +87,11 @@ def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
 
 
 def from_transformers(model: Any, processor: Any, output: Path = "", **options: Any) -> Model:
-    """from_torch() for a vision model of transformers and its image processor, which has size and normalisation."""
+    """from_torch() for a vision model of transformers and its image processor, which supplies size and normalisation."""
     torch: Any = importlib.import_module("torch")
 
     class Output(torch.nn.Module):  # type: ignore
-        """The model with one tensor as its output: the logits, else the last hidden state."""
+        """The model with one tensor as its output: the logits, or else the last hidden state."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""What a user may call an image: a file, an array in some order of channels, a PIL image, a tensor."""
+"""Inputs that count as images: a file, an array in some order of channels, a PIL image, a tensor."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ def is_path(value: Any) -> bool:
 
 
 def several_of(value: Any) -> Optional[List[Any]]:
-    """The images if `value` is a list, a folder or a pattern such as "street/*.jpg"; None if it is one image."""
+    """The images if `value` is a list, a folder or a pattern such as "street/*.jpg"; None if it is a single image."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if not is_path(value):
@@ -43,7 +43,7 @@ def several_of(value: Any) -> Optional[List[Any]]:
 
 
 def read(path: Any, name: str = "image") -> Image:
-    """An image file as uint8 BGR."""
+    """Reads an image file as uint8 BGR."""
     text = path_of(path, name)
     if not os.path.exists(text):
         raise FileNotFoundError("%s: no such file: %r" % (name, os.fspath(path)))
@@ -53,7 +53,7 @@ def read(path: Any, name: str = "image") -> Image:
 
 
 def write(path: Any, image: NDArray[Any]) -> None:
-    """Writes uint8 or uint16, grey or BGR, in the format of the path's ending."""
+    """Writes a uint8 or uint16 image, grey or BGR, in the format of the path's extension."""
     array = checked(image, "image", ("uint8", "uint16"))
     call(library.mpm_image_write, path_of(path, "path"), view_of(array, "image"))
 
@@ -64,7 +64,7 @@ def _is_pil(value: Any) -> bool:
 
 
 def _array_of(value: Any, name: str) -> Optional[NDArray[Any]]:
-    """The array of a tensor; None if it has none."""
+    """The array of a tensor; None if `value` has no array."""
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         kind = int(value.__dlpack_device__()[0])
         if kind not in (1, 3):  # the processor's memory, plain or pinned
@@ -79,7 +79,7 @@ def _array_of(value: Any, name: str) -> Optional[NDArray[Any]]:
 
 
 def _channels(image: NDArray[Any], name: str, rgb: bool) -> Image:
-    """Grey, grey with an axis, three channels or four, as BGR without gaps."""
+    """Converts grey, grey with an axis, three channels or four channels to BGR without gaps."""
     if image.ndim == 2:
         image = image[:, :, None]
     if image.ndim != 3 or image.shape[2] not in (1, 3, 4) or image.size == 0:
@@ -104,7 +104,7 @@ def _order(color: Optional[str], default: str) -> bool:
 
 
 def load(value: Any, name: str, color: Optional[str] = None) -> Tuple[Image, Optional[str]]:
-    """The image as uint8 BGR without gaps, and the path if it is a file."""
+    """Returns the image as uint8 BGR without gaps, and the path if `value` is a file."""
     if is_path(value):
         return read(value, name), os.fspath(value)
     if value is None:
@@ -121,5 +121,5 @@ def load(value: Any, name: str, color: Optional[str] = None) -> Tuple[Image, Opt
         if color is None:
             raise ValueError("%s: say color='rgb' or color='bgr' for a %s" % (name, type(value).__name__))
         if array.ndim == 3 and array.shape[0] in (1, 3, 4) and array.shape[2] not in (1, 3, 4):
-            array = array.transpose(1, 2, 0)  # tensors have the channels in front
+            array = array.transpose(1, 2, 0)  # tensors have the channels first
     return _channels(array, name, _order(color, "bgr")), None

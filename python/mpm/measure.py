@@ -39,7 +39,7 @@ class _Bar:
 
 
 def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
-    """Calls a long function of the library. Without `progress` it shows a bar."""
+    """Calls a long function of the library. Without `progress`, shows a bar."""
     bar = _Bar(wanted=progress is None)
     try:
         report: Dict[str, Any] = watched(progress or bar.show, functools.partial(reported, function, *arguments))
@@ -95,7 +95,7 @@ def evaluate(
     """Measures accuracy and cost on a labelled data set, as `mpm eval` does.
 
     dataset: camvid, ade20k, cityscapes, pascal-context or folder. limit: number of images; 0: all. shard:
-    (part, parts), from 1. counts: a file that an interrupted call continues from, and that join() reads.
+    (part, parts), from 1. counts: a file from which an interrupted call continues, and which join() reads.
     Returns the report of `mpm eval --json`.
     """
     precisions = [precision] if isinstance(precision, str) else list(precision)
@@ -107,13 +107,13 @@ def evaluate(
 
 
 def _to_tune_on(images: Any) -> Tuple[str, List[Image]]:
-    """The address of a source, or images."""
+    """Returns the address of a source, or images."""
     if type(images) is int:
         return str(images), []
     if image_files.is_path(images):
         return _path_text(images, "images"), []
     several = list(images)
-    most = 4 * 16  # some may be of one colour
+    most = 4 * 16  # more than needed: some may be of one colour
     chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
     return "", [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
 
@@ -132,9 +132,9 @@ def tune(
     """Chooses method and blocks on images like those that the model will see, without labels, as `mpm tune` does.
 
     images: a list of images as a model takes them, a folder, a video, an address or a camera's number; 16 are used.
-    keep: the fastest with at least this agreement with all tokens (0.99 without `faster`). faster: the most agreement of
-    those that are so many times as fast. write: store the choice in the model's file. Returns the report of
-    `mpm tune --json`; its entry "reached" says whether a candidate reaches the goal.
+    keep: choose the fastest with at least this agreement with all tokens (0.99 without `faster`). faster: choose the most
+    agreement among candidates that are this many times as fast. write: store the choice in the model's file. Returns the
+    report of `mpm tune --json`; its entry "reached" is true if a candidate reaches the goal.
     """
     source, given = _to_tune_on(images)
     options = {"source": source, "keep": keep, "faster": faster, "minutes": minutes, "write": bool(write),
@@ -146,7 +146,7 @@ def tune(
 
 
 def join(counts: Sequence[Path]) -> Dict[str, Any]:
-    """Joins the counts files of all shards of one evaluation. Returns the report of the whole."""
+    """Joins the counts files of all shards of one evaluation. Returns the report of the whole evaluation."""
     paths = json.dumps([_path_text(path, "counts") for path in counts])
     result: Dict[str, Any] = reported(library.mpm_join, paths.encode())
     return result

@@ -27,7 +27,7 @@ _SETTINGS = ("blocks", "method", "precision", "device", "reuse", "threshold", "n
 
 
 def checked_image(value: Any, name: str) -> Image:
-    """uint8 BGR without gaps."""
+    """Checks that an image is uint8 BGR without gaps."""
     image = checked(value, name, ("uint8",))
     if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
         raise ValueError("%s: expected the shape (rows, columns, 3), not empty, got %s" % (name, image.shape))
@@ -35,13 +35,13 @@ def checked_image(value: Any, name: str) -> Image:
 
 
 def views_of(images: Sequence[Image]) -> Any:
-    """The images for C; the caller keeps them."""
+    """The images for C; the caller keeps them alive."""
     return (Array * len(images))(*[view_of(image, "image") for image in images])
 
 
 def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], settings: Dict[str, Any],
               kind: Optional[Type["Model"]] = None) -> "Model":
-    """A pickled model, or one of a subclass, whose own __init__ may need something else."""
+    """Restores a pickled model, or one of a subclass, whose own __init__ may need other arguments."""
     of = kind or Model
     restored = of.__new__(of)
     Model.__init__(restored, model, size, **settings)
@@ -54,7 +54,7 @@ def _patiently(function: Callable[..., int], *arguments: Any) -> None:
 
 
 def _stream_key(value: Any) -> bytes:
-    """Text and numbers are different streams."""
+    """The key of a stream; text and numbers are different streams."""
     if isinstance(value, str):
         return b"text " + value.encode("utf-8", "surrogatepass").replace(b"\0", b"\\0")
     if isinstance(value, int) and not isinstance(value, bool):
@@ -71,7 +71,7 @@ def _time(seconds: Optional[float]) -> float:
 
 
 def _mean(features: Floats) -> Floats:
-    """Over the image: of tokens (rows, values) or of a map (values, rows, columns)."""
+    """The mean over the image, of tokens (rows, values) or of a map (values, rows, columns)."""
     if features.ndim == 3:
         features = features.reshape(features.shape[0], -1).T
     mean: Floats = features.astype(numpy.float32).reshape(-1, features.shape[-1]).mean(axis=0)
@@ -79,7 +79,7 @@ def _mean(features: Floats) -> Floats:
 
 
 def _stream_keys(given: Any, several: bool, images: int) -> Any:
-    """One stream for each image; None for None."""
+    """The keys of a stream for each image; None for None."""
     if given is None:
         return None
     if not several:
@@ -114,8 +114,8 @@ class Model(Initialised):
         nms: Optional[float] = None,
         objects: Optional[Sequence[str]] = None,
     ) -> None:
-        """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), where the file
-        leaves them open. threads: of the whole process; 0: one for each processor. The others are the properties."""
+        """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), if the file
+        leaves them open. threads: for the whole process; 0: one for each processor. The others set the properties."""
         sides = size_of(size) or (0, 0)
         self._content, self._size = model if isinstance(model, bytes) else None, size
         self._file: Any = None
@@ -155,7 +155,7 @@ class Model(Initialised):
         return _restored, (self._content or facts["path"], self._size, settings, type(self)), getattr(self, "__dict__", None)
 
     def _open(self) -> Handle:
-        """Calls hold it, so that close() in another thread waits for them."""
+        """The handle. Calls hold it, so that close() in another thread waits for these calls."""
         handle = self._handle
         if handle is None:
             raise Error("the model is closed")
@@ -168,11 +168,11 @@ class Model(Initialised):
     def __call__(self, image: AnyImage, stream: Optional[Stream] = ..., color: Optional[str] = ...,
                  seconds: Optional[float] = ...) -> Result: ...
     def __call__(self, image: Any, stream: Any = None, color: Optional[str] = None, seconds: Optional[float] = None) -> Any:
-        """Runs the model on an image or several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
+        """Runs the model on one image or several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
 
-        An image is a file, an array of uint8 (BGR as cv2 has it, grey, or with a fourth channel), a PIL image, or a
-        tensor, with color="rgb" or "bgr". stream: the camera that the image is from, text or a number, for reuse over
-        time and for tracks; for a list of images a list. seconds: when the images were taken; None: now.
+        An image is a file, an array of uint8 (BGR as in cv2, grey, or with a fourth channel), a PIL image, or a tensor
+        with color="rgb" or "bgr". stream: the camera of the image, as text or a number, for reuse over time and for
+        tracks; for a list of images, a list of streams. seconds: the time of the images; None: now.
         """
         handle, found = self._open(), images.several_of(image)
         given = [image] if found is None else found
@@ -185,7 +185,7 @@ class Model(Initialised):
         for result, (_, path), one in zip(results, loaded, given):
             result._path = path
             if isinstance(one, numpy.ndarray) and one.shape == result._image.shape and color != "rgb":
-                result._image = one  # the overlay is drawn over the image as it is then
+                result._image = one  # the overlay is drawn later, over the pixels that the image then has
         return results[0] if found is None else results
 
     def _run(self, handle: Handle, loaded: List[Image], keys: Any, trackers: List[Handle], seconds: float) -> List[Result]:
@@ -201,8 +201,8 @@ class Model(Initialised):
 
     def stream(self, source: Union[Path, int], stream: Optional[Stream] = None) -> Iterator[Result]:
         """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an image,
-        or "demo", the built-in street, which does not end. stream: as in a call. Its objects are followed from its first frame
-        on, also without a stream. Ctrl-C ends a wait for a frame; a source without a first frame in a minute is an Error."""
+        or "demo", the built-in street, which does not end. stream: as in a call. Objects are tracked from the first frame, also
+        without `stream`. Ctrl-C ends a wait for a frame. Raises an Error if no first frame comes within a minute."""
         if not isinstance(source, (str, PurePath, int)) or isinstance(source, bool):
             raise wrong_type("source", "a path, an address or a camera's number", source)
         address = b"%d" % source if isinstance(source, int) else path_of(source, "source")
@@ -231,7 +231,7 @@ class Model(Initialised):
             yield result
 
     def embed(self, image: Any, color: Optional[str] = None) -> Floats:
-        """A vector of each image: the mean of its features. For models that have no classes."""
+        """A vector for each image: the mean of the image's features. For models without classes."""
         facts = self._facts()
         if facts["classes"] or facts["detector"]:
             raise Error("embed: the model gives %s, not features" % ("boxes" if facts["detector"] else "classes"))
@@ -256,8 +256,8 @@ class Model(Initialised):
 
     @property
     def blocks(self) -> Union[Sequence[int], str]:
-        """The blocks before which tokens merge, counted from 0; () runs all tokens. '2,5' and 'none' are understood
-        too."""
+        """The blocks before which tokens merge, counted from 0; () runs all tokens. Text such as '2,5' or 'none' is
+        accepted too."""
         return tuple(self._facts()["blocks"])
 
     @blocks.setter
@@ -306,7 +306,7 @@ class Model(Initialised):
 
     @property
     def threshold(self) -> float:
-        """Objects have larger scores. 0 to 1; 0.5 for boxes of a detector and 0.6 for regions, unless set."""
+        """Only objects with larger scores count. 0 to 1; by default 0.5 for boxes of a detector and 0.6 for regions."""
         return float(self._facts()["threshold"])
 
     @threshold.setter
@@ -316,7 +316,7 @@ class Model(Initialised):
 
     @property
     def nms(self) -> float:
-        """Of a detector: of a class's boxes that overlap by more, only the best counts. 1: all count."""
+        """For detectors: if boxes of a class overlap by more than this, only the best counts. 1: all boxes count."""
         return float(self._facts()["nms"])
 
     @nms.setter
@@ -325,8 +325,8 @@ class Model(Initialised):
 
     @property
     def objects(self) -> List[str]:
-        """The classes whose objects are followed in streams, by name. Of a detector none means all. Of a model that
-        segments, the connected regions of these classes are objects. A change begins new tracks."""
+        """The names of the classes whose objects are tracked in streams. For a detector, an empty list means all. For a
+        model that segments, the connected regions of these classes are objects. A change begins new tracks."""
         return list(self._facts()["objects"])
 
     @objects.setter
@@ -337,14 +337,14 @@ class Model(Initialised):
         self._trackers.forget()
 
     def forget(self, stream: Optional[Stream] = None) -> None:
-        """With reuse, the next call computes all tokens, and tracks begin anew: of all streams, or of this one."""
+        """Forgets all streams, or this one: with reuse, the next call computes all tokens; tracks start again."""
         key, handle = None if stream is None else _stream_key(stream), self._open()
         self._trackers.forget(key)
         call(library.mpm_model_forget, handle.address, key)
 
     @property
     def size(self) -> Tuple[int, int]:
-        """Of the network's input, (rows, columns)."""
+        """The size of the network's input, (rows, columns)."""
         rows, columns = self._facts()["size"]
         return rows, columns
 

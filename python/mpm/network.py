@@ -21,7 +21,7 @@ class Net(Initialised):
         self._handle, self._lock = Handle(handle.value, library.mpm_network_free), threading.Lock()
 
     def setInput(self, blob: Floats, name: str = "") -> None:
-        """blob: float32, as cv2.dnn.blobFromImage() gives it."""
+        """Sets an input. blob: float32, as from cv2.dnn.blobFromImage()."""
         given = checked(blob, "blob", ("float32", "int64", "int32"))
         with self._lock:
             call(library.mpm_network_set_input, self._handle.address, name.encode(), view_of(given, "blob"))
@@ -37,7 +37,7 @@ class Net(Initialised):
     @overload
     def forward(self, outputName: Union[List[str], Tuple[str, ...]]) -> List[Floats]: ...
     def forward(self, outputName: Union[str, List[str], Tuple[str, ...], None] = None) -> Any:
-        """The output of this name, or of the last layer; a list of names gives a list."""
+        """Returns the output with this name, or of the last layer; for a list of names, a list."""
         single = outputName is None or isinstance(outputName, str)
         names: Sequence[str] = [outputName or ""] if isinstance(outputName, str) or outputName is None else outputName
         texts = (ctypes.c_char_p * len(names))(*[name.encode() for name in names])

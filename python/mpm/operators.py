@@ -1,4 +1,4 @@
-"""The operators one by one, settings of the process, and reports: <mpm/mpm.h> for the layers of register()."""
+"""Single operators, settings of the process, and reports: <mpm/mpm.h> for the layers of register()."""
 
 import ctypes
 import operator
@@ -23,7 +23,7 @@ def _views(arrays: Sequence[NDArray[Any]]) -> Any:
 
 
 class Operator(Initialised):
-    """An operator of ours, for one thread at a time."""
+    """One of our operators, for one thread at a time."""
 
     __slots__ = ("_handle", "_constants", "_kept")
 
@@ -88,12 +88,12 @@ class Operator(Initialised):
         return results
 
     def _memory(self, index: int, shape: Any) -> Floats:
-        """The last forward's array if nobody else holds it: fresh memory costs a page fault every 4 KiB."""
+        """The last forward's array if no other code holds it: new memory costs a page fault for every 4 KiB."""
         import sys
 
         while len(self._kept) <= index:
             self._kept.append(numpy.empty((0,), numpy.float32))
-        # Held by the list and by the argument of getrefcount().
+        # The list and the argument of getrefcount() are two references.
         if self._kept[index].shape != shape or sys.getrefcount(self._kept[index]) > 2:
             self._kept[index] = numpy.empty(shape, numpy.float32)
         return self._kept[index]
@@ -124,7 +124,7 @@ def report() -> List[Dict[str, Any]]:
 
 
 def set_default(setting: str, value: Optional[str]) -> None:
-    """A setting of the process: blocks, method, device, precision or reuse; None removes it."""
+    """Sets blocks, method, device, precision or reuse for the process; None removes the setting."""
     text = None if value is None else value.encode()
     if getattr(library, "mpm_set_" + setting)(text) < 0:
         raise ValueError(library.mpm_last_error().decode("utf-8", "replace"))

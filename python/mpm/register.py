@@ -1,4 +1,4 @@
-"""The operators of ours in any cv2, and the reading of networks that contain them."""
+"""Registers our operators in any cv2, and reads networks that contain them."""
 
 import logging
 import os
@@ -15,14 +15,14 @@ from .network import Net
 from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
-# Registered, by the name that OpenCV looks for. cv2 does not hold these classes: without this it would call freed ones.
+# Registered classes, by the name that OpenCV looks for. cv2 keeps no reference: without ours it would call freed classes.
 _layers: Dict[str, type] = {}
-_configured: Dict[str, Optional[str]] = {}  # by configure()
+_configured: Dict[str, Optional[str]] = {}  # set by configure()
 _configuring = threading.Lock()
 
 
 class _OwnMat(numpy.ndarray[Any, numpy.dtype[Any]]):
-    """An array whose last axis is not channels, where cv2 is installed without its class Mat."""
+    """An array whose last axis is not channels, for a cv2 without the class Mat."""
 
     wrap_channels = False
 
@@ -31,19 +31,19 @@ def _mat_type(cv2: Any) -> Any:
     """Returns a function that marks an array: without the mark, cv2 takes the last of three axes for channels."""
     if hasattr(cv2, "Mat"):
         return cv2.Mat
-    if hasattr(cv2, "_registerMatType"):  # Debian's python3-opencv has the extension module only
+    if hasattr(cv2, "_registerMatType"):  # Debian's python3-opencv has only the extension module
         cv2._registerMatType(_OwnMat)
     return lambda array: array.view(_OwnMat)
 
 
 def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[Any]]:
-    """An exception that leaves a layer's method blocks the process: cv2 throws without releasing the
-    interpreter's lock. After too few results it throws cv2.error as it should; the reason is logged."""
+    """Logs an exception of a layer's method and returns no results: after too few results cv2 throws cv2.error. If the
+    exception left the method, it would block the process: cv2 then throws without releasing the interpreter's lock."""
 
     def guarded(*arguments: Any) -> List[Any]:
         try:
             return method(*arguments)
-        except BaseException as error:  # KeyboardInterrupt, too
+        except BaseException as error:  # also KeyboardInterrupt
             logging.getLogger("mpm").error("%s", str(error) or type(error).__name__)
             return []
 
@@ -55,7 +55,7 @@ def _layer_class(operator: str, mat: Any) -> Type[Any]:
 
     class Layer:
         def __init__(self, params: Dict[str, Any], blobs: Sequence[Floats]) -> None:
-            # The weights arrive once, here; the operator keeps the arrays.
+            # cv2 passes the weights only here; the operator keeps the arrays.
             self._operator = Operator(operator, dict(params), [_plain(blob) for blob in blobs])
 
         @_without_exceptions
@@ -71,14 +71,14 @@ def _layer_class(operator: str, mat: Any) -> Type[Any]:
 
 
 def _plain(array: Optional[Floats]) -> Floats:
-    """cv2 gives None for a matrix without elements."""
+    """The array without gaps; cv2 passes None for a matrix without elements."""
     if array is None:
         return numpy.zeros((0,), numpy.float32)
     return numpy.ascontiguousarray(array)
 
 
 def _cv2() -> Any:
-    """The cv2 that is installed; None without one."""
+    """The installed cv2, or None."""
     try:
         import cv2  # type: ignore  # in newer versions of mypy the code has another name
     except ImportError:
@@ -87,12 +87,12 @@ def _cv2() -> Any:
 
 
 def _takes_classes(cv2: Any) -> bool:
-    """In 5.x a Python class is never asked for the shapes of its outputs."""
+    """Whether cv2 supports layers in Python; 5.x never asks a Python class for the shapes of its outputs."""
     return cv2 is not None and int(cv2.__version__.split(".")[0]) < 5
 
 
 def _shares_libraries() -> bool:
-    """Whether cv2 and this package share OpenCV's libraries, as Debian's do: pip's cv2 and our wheel have them inside."""
+    """Whether cv2 and this package share OpenCV's libraries, as Debian's do; pip's cv2 and our wheel contain their own."""
     if hasattr(library, "mpm_command"):  # the wheel
         return False
     with open("/proc/self/maps") as maps:
@@ -102,10 +102,10 @@ def _shares_libraries() -> bool:
 def register(native: bool = False) -> None:
     """Registers every operator of ours in cv2, so that cv2.dnn.readNetFromONNX() reads converted models.
 
-    By default each is a Python class over the C interface: this works in every cv2 4.x, with OpenCV's libraries
-    linked into it or not. native: the C++ layers instead, for a cv2 that uses the same OpenCV libraries as
-    this package, as Debian's does. May be called often. A program that runs for days uses mpm.Model: cv2 loses 64
-    bytes at each call of a Python class.
+    By default each operator is a Python class over the C interface: this works in every cv2 4.x, whether or not
+    OpenCV's libraries are linked into cv2. native: use the C++ layers instead, for a cv2 that uses the same OpenCV
+    libraries as this package, as Debian's does. Repeated calls are allowed. A program that runs for days should use
+    mpm.Model: cv2 leaks 64 bytes at each call of a Python class.
     """
     cv2 = _cv2()
     if cv2 is None:
@@ -124,7 +124,7 @@ def register(native: bool = False) -> None:
             return
         mat = _mat_type(cv2)
         for operator in operators():
-            # OpenCV 4.x looks for the name with the domain, the engine of 5.x for the one without.
+            # OpenCV 4.x looks for the name with the domain, the engine of 5.x for the name without it.
             _layers["mpm." + operator] = _layers[operator] = _layer_class(operator, mat)
         _add(cv2)
 
@@ -141,9 +141,9 @@ def _remove(cv2: Any) -> None:
 
 @contextmanager
 def layers_removed() -> Iterator[None]:
-    """Removes the classes of register() in every thread, while a network of ours is read.
+    """Removes the classes of register() in every thread, while one of our networks is read.
 
-    Debian's cv2 uses the same OpenCV libraries as this package. There OpenCV would take these classes, not the C++ layers.
+    Debian's cv2 uses the same OpenCV libraries as this package: OpenCV would use these classes, not the C++ layers.
     """
     with _guard:
         cv2 = _cv2() if _layers else None
@@ -160,8 +160,8 @@ def layers_removed() -> Iterator[None]:
 def readNet(path: Path) -> Any:
     """Registers the operators and reads an ONNX file as a cv2.dnn.Net, without OpenCV's warnings.
 
-    Without cv2, or with its version 5, it is a Net of this package, with setInput(), forward() and
-    getUnconnectedOutLayersNames(). The network's settings are those of configure() and the environment.
+    Without cv2, or with cv2 5, returns a Net of this package, with setInput(), forward() and
+    getUnconnectedOutLayersNames(). The network's settings come from configure() and the environment.
     """
     cv2 = _cv2()
     if not _takes_classes(cv2):
@@ -190,10 +190,10 @@ def configure(
     precision: Optional[str] = None,
     reuse: Union[bool, str, None] = None,
 ) -> None:
-    """Settings of networks read by cv2, for their next forward; None: those of the environment or the file.
+    """Sets the settings of networks read by cv2, for their next forward; None: from the environment or the file.
 
-    blocks: before which tokens merge, or "none". method: "mpm", "gentle", ... A Model follows these until it is set itself.
-    A value that is rejected leaves all settings as they were.
+    blocks: the blocks before which tokens merge, or "none". method: "mpm", "gentle", ... A Model uses these settings until
+    its own are set. If a value is rejected, all settings stay as they were.
     """
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"

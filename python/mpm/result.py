@@ -16,7 +16,7 @@ from .track import Track, track_of
 
 
 class Times(Initialised):
-    """Milliseconds; of the whole batch, except labels."""
+    """Milliseconds, for the whole batch; only `labels` is for a single image."""
 
     __slots__ = ("_times",)
 
@@ -85,13 +85,13 @@ class Result(Initialised):
 
     @property
     def _detector(self) -> Any:
-        """What a detector says of its objects; None for other models."""
+        """A detector's description of its objects; None for other models."""
         self._fact("tokens")
         return self._facts.get("detector")
 
     @property
     def labels(self) -> Union[Labels, Ids, None]:
-        """Class ids of the image's size, uint8 or uint16; of a detector one for each object, int32. None if the model
+        """Class ids in the image's size, uint8 or uint16; for a detector an int32 id for each object. None if the model
         has no classes."""
         labels: Union[Labels, Ids, None] = self._array("labels")
         return labels if labels is None or not self._detector else labels.reshape(-1)
@@ -104,8 +104,8 @@ class Result(Initialised):
 
     @property
     def overlay(self) -> Image:
-        """The image with the classes' colours or the boxes of tracks or objects, uint8 BGR; without them the merge map.
-        Drawn at the first use, over the image as it is then."""
+        """The image with the colours of classes or the boxes of tracks or objects, uint8 BGR; if there are none of these,
+        the merge map. Drawn at the first use, over the pixels that the image then has."""
         if self._drawn is None:
             drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))
@@ -141,12 +141,12 @@ class Result(Initialised):
 
     @property
     def device(self) -> str:
-        """The device that ran."""
+        """The device that was used."""
         return str(self._fact("device"))
 
     @property
     def precision(self) -> str:
-        """The precision that ran."""
+        """The precision that was used."""
         return str(self._fact("precision"))
 
     @property
@@ -161,26 +161,26 @@ class Result(Initialised):
 
     @property
     def names(self) -> Optional[List[str]]:
-        """Of a detector: the class name of each object. None for other models; `classes` has their names."""
+        """For a detector: the class name of each object. None for other models, whose names are in `classes`."""
         return list(self._detector["names"]) if self._detector else None
 
     @property
     def boxes(self) -> Optional[Floats]:
-        """Of a detector: float32, left, top, right and bottom of each object in pixels, the best first. None for other
-        models."""
+        """For a detector: left, top, right and bottom of each object in pixels, float32, the best object first. None for
+        other models."""
         boxes: Optional[Floats] = self._array("boxes")
         return boxes
 
     @property
     def scores(self) -> Optional[Floats]:
-        """Of a detector: float32, 0 to 1, of each object. None for other models."""
+        """For a detector: the score of each object, 0 to 1, float32. None for other models."""
         scores: Optional[Floats] = self._array("scores")
         return scores if scores is None else scores.reshape(-1)
 
     @property
     def masks(self) -> Optional[List[Image]]:
-        """Of a detector with masks: uint8 of the size of each object's box in whole pixels, 1 inside. None for other
-        models."""
+        """For a detector with masks: a mask for each object, uint8, in the size of its box in whole pixels, 1 inside.
+        None for other models."""
         if not self._detector or not self._detector["masks"]:
             return None
         if "masks" not in self._arrays:
@@ -188,7 +188,7 @@ class Result(Initialised):
             for number in range(len(self._detector["names"])):
                 array = Array()
                 library.mpm_result_mask(self._handle.address, number, ctypes.byref(array))
-                masks.append(array_over(array, self._handle).copy())  # objects of one box share the memory
+                masks.append(array_over(array, self._handle).copy())  # objects with the same box share the memory
             self._arrays["masks"] = masks
         return list(self._arrays["masks"])
 
@@ -200,8 +200,8 @@ class Result(Initialised):
 
     @property
     def tracks(self) -> Optional[List[Track]]:
-        """Of a frame of a stream: the objects that are followed, by identity; those without a box in this frame too. None
-        without a stream, and if the model has no objects."""
+        """For a frame of a stream: the tracked objects, by identity, also objects without a box in this frame. None without
+        a stream, or if the model has no objects."""
         facts = self._track_facts()
         return None if facts is None else [track_of(one) for one in facts]
 
@@ -231,7 +231,7 @@ class Result(Initialised):
         pillow.fromarray(self.overlay[..., ::-1].copy()).show()
 
     def _shares(self) -> Iterator[Tuple[int, str, float]]:
-        """Id, name and share of the classes in the image, the largest first."""
+        """Id, name and share of the classes in the image, the largest share first."""
         if self.labels is None or self._detector:
             return
         counts, names = numpy.bincount(self.labels.ravel()), self.classes
@@ -239,7 +239,7 @@ class Result(Initialised):
             yield int(label), names[label] if label < len(names) else "", counts[label] / self.labels.size
 
     def to_json(self) -> str:
-        """Path, size, shares of the classes or boxes of the objects, tracks, tokens and milliseconds."""
+        """JSON with path, size, shares of the classes or boxes of the objects, tracks, tokens and milliseconds."""
         found = {"boxes": list(self._objects())} if self._detector else {}
         if self._track_facts() is not None:
             found["tracks"] = self._track_facts()
@@ -250,7 +250,7 @@ class Result(Initialised):
             "precision": self.precision})
 
     def _objects(self) -> Iterator[Dict[str, Any]]:
-        """As `mpm run --save boxes` writes them."""
+        """The objects in the form of `mpm run --save boxes`."""
         boxes, labels, scores, names = self.boxes, self.labels, self.scores, self.names
         if boxes is None or labels is None or scores is None or names is None:
             return
@@ -269,8 +269,8 @@ class Result(Initialised):
         return whole
 
     def to_supervision(self) -> Any:
-        """supervision.Detections: the objects of a detector, else one mask for each class in the image. Needs the package
-        supervision."""
+        """Returns supervision.Detections: the objects of a detector, or else a mask for each class in the image. Needs the
+        package supervision."""
         if self.labels is None:
             raise TypeError("to_supervision: the model gives neither classes nor boxes")
         supervision = importlib.import_module("supervision")

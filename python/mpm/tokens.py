@@ -12,7 +12,7 @@ from .arrays import Floats, Ids
 
 
 class Merged(Initialised):
-    """Tokens after one merge, and their map."""
+    """Tokens after one merge, and the map of the merge."""
 
     __slots__ = ("_tokens", "_map")
 
@@ -41,7 +41,7 @@ def _tokens(value: Any) -> Floats:
 
 
 def _special(value: Any, most: int) -> int:
-    """C takes 32 bits of it."""
+    """Checks the number of special tokens; C has only 32 bits for it."""
     try:
         special = index(value)
     except TypeError:

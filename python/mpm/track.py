@@ -18,23 +18,23 @@ class Track(NamedTuple):
     name: str
     """The class name."""
     box: Tuple[float, float, float, float]
-    """Left, top, right and bottom of its last box."""
+    """Left, top, right and bottom of the object's last box."""
     score: float
-    """Of this box."""
+    """The score of this box."""
     state: str
-    """arrived, moves, stays; once left, when it is gone."""
+    """arrived, moves or stays; left, a single time, when the object is gone."""
     seen: bool
-    """Whether it has a box in this frame."""
+    """Whether the object has a box in this frame."""
     since: float
-    """When it was first seen."""
+    """When the object was first seen."""
     dwell: float
-    """From then to when it was last seen."""
+    """The time from `since` until the object was last seen."""
     path: List[Tuple[float, float]]
-    """Middles of its boxes."""
+    """The centres of the object's boxes."""
 
 
 def track_of(facts: Dict[str, Any]) -> Track:
-    """A track of the library's JSON."""
+    """Makes a track from the library's JSON."""
     values: Dict[str, Any] = {**facts, "box": tuple(facts["xyxy"]), "path": [(x, y) for x, y in facts["path"]]}
     return Track(**{name: values[name] for name in Track._fields})
 
@@ -65,7 +65,7 @@ class Trackers:
             return tracker
 
     def forget(self, stream: Any = None) -> None:
-        """Of one stream, or of all."""
+        """Removes the tracker of one stream, or all trackers."""
         with self._guard:
             if stream is None:
                 self._by_stream.clear()

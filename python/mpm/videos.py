@@ -1,4 +1,4 @@
-"""Videos for a library without OpenCV's module for them, as in pip's package: they come from the cv2 that is installed."""
+"""Videos from the installed cv2, for a library without OpenCV's video module, as in pip's package."""
 
 import ctypes
 import importlib
@@ -60,7 +60,7 @@ class _Videos:
 
 
 def _quiet(method: Callable[..., Any]) -> Callable[..., Any]:
-    """An exception cannot pass the library: the video fails instead."""
+    """Makes the video fail instead of raising an exception, which cannot pass the library."""
 
     def guarded(*arguments: Any) -> Any:
         try:
@@ -71,11 +71,11 @@ def _quiet(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-_kept: List[Any] = []  # the library calls them as long as the process lives
+_kept: List[Any] = []  # the library calls these until the process ends
 
 
 def connect() -> None:
-    """Gives the library its videos. Does nothing if it has its own."""
+    """Connects cv2's videos to the library. Does nothing if the library has its own."""
     if _kept or not hasattr(library, "mpm_set_video"):
         return
     videos = _Videos()

@@ -1,4 +1,4 @@
-// Arrays of the C interface as matrices and back; buffers; images in files.
+// Converts arrays of the C interface to matrices and back; buffers; image files.
 #include <opencv2/imgcodecs.hpp>
 
 #include "mpm_layer/dnn/opencv.hpp"

@@ -20,7 +20,7 @@ namespace mpm::python {
 
 using Json = nlohmann::json;
 
-/// A value that is never possible: ValueError in Python.
+/// A value that is never valid: ValueError in Python.
 class WrongValue : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -29,12 +29,12 @@ public:
 /// The callback ended the work.
 class Stopped : public std::exception {};
 
-/// For mpm_free(). Null only without memory.
+/// A copy of the text for mpm_free(); null only if memory runs out.
 inline char* textOf(const std::string& text) noexcept {
     return strdup(text.c_str());
 }
 
-/// Bytes that are no UTF-8 are replaced. A report keeps the order of its keys.
+/// JSON as text; bytes that are not UTF-8 are replaced. A report keeps the order of its keys.
 template <class AnyJson = Json>
 char* jsonText(const AnyJson& json) {
     return textOf(json.dump(-1, ' ', false, AnyJson::error_handler_t::replace));
@@ -64,13 +64,13 @@ int guarded(char** error, const Body& body) noexcept {
     }
 }
 
-/// A matrix over the array's memory. The last of `channels` axes becomes the channels.
+/// A matrix over the array's memory. If `channels`, the last of three axes becomes the channels.
 cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 
 /// The matrix must be continuous.
 mpm_array arrayOf(const cv::Mat& matrix);
 
-/// A continuous matrix that nobody else changes.
+/// A buffer with the matrix, which no other code may change; a copy if the matrix is not continuous.
 mpm_buffer* bufferOf(const cv::Mat& matrix);
 
 /// 8-bit BGR images; throws if one has another type or shape.

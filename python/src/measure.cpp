@@ -23,7 +23,7 @@ Precision precisionOf(const std::string& name) {
     throw WrongValue("precision: '" + name + "' is not known");
 }
 
-/// Sizes that the operations follow from, read from the model's file.
+/// The sizes that determine the number of operations, read from the model's file.
 pipeline::ModelCost costOf(const Network& network) {
     return pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
 }
@@ -48,7 +48,7 @@ std::vector<cv::Mat> streetImages() {
     return images;
 }
 
-/// Runs `body` with a watcher. What the callback ended is Stopped.
+/// Runs `body` with a watcher; throws Stopped if the callback ended the work.
 template <class Body>
 void watched(mpm_progress progress, const Body& body) {
     bool stopped = false;
@@ -103,7 +103,7 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
-/// Images of a source, read for at most `seconds`, or those given.
+/// Images of a source, read for at most `seconds`, or the given images.
 std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
                           const pipeline::Watcher& watcher) {
     pipeline::ImagePicker picker(pipeline::kTuneImages);

@@ -18,7 +18,7 @@ using pipeline::OutputKind;
 
 namespace {
 
-/// Image `index` of a batch, without the axis of the batch. A copy: the network writes over its output at the
+/// Copies image `index` of a batch, without the axis of the batch: the network overwrites its output at the
 /// next forward.
 cv::Mat featuresOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> one(output.dims, cv::Range::all());
@@ -128,7 +128,7 @@ std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
                                    const std::vector<std::string>& streams,
                                    const std::vector<Follow>& follow) {
     return with([&](pipeline::Network& network) {
-        constexpr int kPadding = 1 << 19;  // the streams of images that fill up a batch
+        constexpr int kPadding = 1 << 19;  // streams of images that fill up a batch
         std::vector<int> ids;
         for (size_t i = 0; i < images.size(); ++i)
             ids.push_back(streams.empty() ? static_cast<int>(i) : idOf(streams[i]));

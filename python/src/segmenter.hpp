@@ -13,12 +13,12 @@
 
 namespace mpm::python {
 
-/// Milliseconds. Those of the network and the encoder are of the whole batch.
+/// Milliseconds, for the whole batch; only `labels` is for a single image.
 struct ResultTimes {
     double prepare = 0, network = 0, labels = 0, encoder = 0, merge = 0, restore = 0;
 };
 
-/// What a detector found, the largest score first.
+/// The objects that a detector found, the largest score first.
 struct Objects {
     explicit Objects(std::vector<Detection> sorted);
 
@@ -39,14 +39,14 @@ struct Result {
     std::vector<std::string> classes;
     std::vector<cv::Vec3b> palette;                              ///< of all classes
     std::optional<Objects> objects;                              ///< of a detector
-    std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< of a stream that is followed
+    std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< for a stream with tracking
 
-    /// The tracks' or the objects' boxes over the image, or the colours of the classes; if the model has
-    /// neither, the clusters.
+    /// Draws the boxes of tracks or objects and the colours of the classes over the image; if there are none
+    /// of these, the merge map.
     cv::Mat overlay(const cv::Mat& image) const;
 };
 
-/// The next frame of a stream whose objects are followed.
+/// The next frame of a stream whose objects are tracked.
 struct Follow {
     std::optional<pipeline::ObjectTracker>* tracker = nullptr;
     double seconds = 0;
@@ -57,16 +57,16 @@ public:
     /// Throws pipeline::ModelError.
     Segmenter(const std::string& model, cv::Size size);
 
-    /// Each image at its index of `streams` belongs to that stream; without streams to that of its index. If
-    /// the model's batch is fixed, the images go through it in groups of that size. follow: empty, or one for
-    /// each image.
+    /// Image i belongs to streams[i], or to stream i if there are no streams. If the model's batch is fixed,
+    /// the images run in groups of that size. `follow`: empty, or an entry for each image.
     std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
                             const std::vector<Follow>& follow = {});
 
-    /// With reuse, the next image of this stream is computed completely. Nothing happens if there was none.
+    /// With reuse, the next image of this stream is computed completely. Does nothing if the stream had no
+    /// image.
     void forget(const std::string& stream);
 
-    /// Calls `body` with the network, when no other thread uses it.
+    /// Calls `body` with the network, while no other thread uses the network.
     template <class Body>
     auto with(const Body& body) {
         const std::lock_guard<std::mutex> lock(m_guard);
@@ -77,8 +77,8 @@ public:
     int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
-    double threshold = 0, nms = 1;     ///< of objects' scores; of boxes that overlap
-    std::vector<std::string> objects;  ///< classes that are followed; of a detector none is all
+    double threshold = 0, nms = 1;     ///< limits of scores, and of the overlap of boxes
+    std::vector<std::string> objects;  ///< tracked classes; of a detector, empty: all
 
 private:
     std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images,
@@ -86,15 +86,16 @@ private:
     void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, const Follow& follow,
                     Result& result);
     void addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow, Result& result) const;
-    /// scores: if not null, the probabilities of coarse pixels, of the image's size; empty if unknown.
+    /// `scores`: if not null, receives the probabilities of coarse pixels, enlarged to the image's size;
+    /// empty if unknown.
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
                     cv::Mat* scores);
     int idOf(const std::string& stream);
 
     std::mutex m_guard;
-    /// The named streams, the last used first. The encoder keeps the state of as many.
+    /// The named streams, the last used first. The encoder keeps the state of the same number of streams.
     std::list<std::pair<std::string, int>> m_streams;
-    int m_lastStream = 1 << 20;  ///< smaller ids are those of images without a name
+    int m_lastStream = 1 << 20;  ///< smaller ids belong to images without a named stream
     pipeline::Network m_network;
 };
 

@@ -11,11 +11,11 @@ struct mpm_source {
                  [this](double) { return progress(0, 0) != 0; }) {}
 
     pipeline::PatientSource source;
-    mpm_progress progress = nullptr;  ///< of the present call
+    mpm_progress progress = nullptr;  ///< of the current call
     double seconds = 0;
 };
 
-/// A read that the callback ended is Stopped.
+/// Runs `read`; throws Stopped if the callback ended it.
 template <class Read>
 static void readWith(mpm_source& source, mpm_progress progress, const Read& read) {
     source.progress = progress;

@@ -1,4 +1,4 @@
-// The part of Highway that is a library: which of the compiled instruction sets the processor has.
+// Replaces Highway's library, which finds the compiled instruction sets that the processor has.
 #include <cstdint>
 
 #include <hwy/highway.h>
@@ -9,7 +9,7 @@ namespace {
 
 std::int64_t disabled = 0;
 
-/// GCC asks the processor, and whether the system keeps the registers.
+/// GCC checks the processor, and whether the system saves the registers.
 std::int64_t ofProcessor() {
     __builtin_cpu_init();
     std::int64_t targets = HWY_EMU128 | HWY_SCALAR;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""licences.py TREE PARTS OPENCV PROTOBUF: licences and a bill of materials of the libraries inside the wheel, in PARTS/licenses
-and PARTS/sboms. OPENCV and PROTOBUF: the folders of their sources."""
+"""licences.py TREE PARTS OPENCV PROTOBUF: writes licences and a bill of materials of the libraries inside the wheel to
+PARTS/licenses and PARTS/sboms. OPENCV and PROTOBUF: the folders of their sources."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ THIRD_PARTIES = [("libjpeg-turbo", "CMakeLists.txt", r"set\(VERSION (\S+)\)", "I
 
 
 def licences(opencv, protobuf):
-    """Texts by library."""
+    """Texts of licences by library."""
     texts = {"OpenCV": (opencv / "LICENSE").read_bytes(), "protobuf": licence_of(protobuf)}
     for name, _, _, _, files in THIRD_PARTIES:
         texts[name] = b"\n".join((opencv / "3rdparty" / name / file).read_bytes() for file in files)
@@ -30,13 +30,13 @@ def licences(opencv, protobuf):
 
 
 def licence_of(protobuf):
-    """The text at the top of every file: the source package has no file with it."""
+    """The licence from the top of a source file; the source package has no licence file."""
     text = (protobuf / "google/protobuf/message.cc").read_text()
     return "".join(line[2:].lstrip(" ") + "\n" for line in text.split("\n\n")[0].splitlines()).encode()
 
 
 def debian_version(package):
-    """Without what Debian adds."""
+    """The version without Debian's additions."""
     shown = ["dpkg-query", "--show", "--showformat=${source:Upstream-Version}", package]
     return re.sub(r"[+~]ds.*", "", subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
 

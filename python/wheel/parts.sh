@@ -1,6 +1,6 @@
 #!/bin/sh
-# parts.sh TREE PARTS: what the wheel's library has inside: OpenCV and protobuf, built once from the source packages of PyPI that
-# requirements.txt pins, and the licences. CMake calls it (wheel.cmake).
+# parts.sh TREE PARTS: builds OpenCV and protobuf for the wheel's library, once, from the source packages of PyPI that
+# requirements.txt pins, and collects the licences. CMake calls this script (wheel.cmake).
 set -eu
 unset PYTHONPATH  # that of pip's build environment
 tree=$1 parts=$2
@@ -17,7 +17,7 @@ fetch() {
     touch "$parts/src/fetched"
 }
 
-# Paths of this machine are in no file. They may have blanks.
+# Keeps paths of this machine out of all files. Paths may have blanks.
 flags="\"-ffile-prefix-map=$tree=.\" -g0"
 
 build_protobuf() {
@@ -43,7 +43,7 @@ build_opencv() {
         -DBUILD_LIST=core,imgproc,imgcodecs,dnn -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=17 \
         -DOPENCV_GENERATE_PKGCONFIG=OFF -DPROTOBUF_UPDATE_FILES=ON -DProtobuf_INCLUDE_DIR="$protobuf" \
         -DProtobuf_LIBRARY="$parts/protobuf/libprotobuf.a" -DProtobuf_PROTOC_EXECUTABLE=/usr/bin/protoc $off
-    # What cv::getBuildInformation() says: paths of this machine otherwise.
+    # The text of cv::getBuildInformation(), which would otherwise have paths of this machine.
     printf '%s\n' '"OpenCV inside the Python package mpm\n"' >"$parts/opencv/modules/core/version_string.inc"
     cmake --build "$parts/opencv"
     cmake --install "$parts/opencv" >/dev/null

@@ -1,4 +1,5 @@
-// Moving actors: cars, people on foot and on bicycles, as facets in the world, ordered from far to near.
+// Moving actors: cars, people on foot and on bicycles. Their facets are in the world, ordered from far to
+// near.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Facet {
 
 struct Actor {
     uchar label = 0;
-    std::int64_t id = 0;         ///< 1 or more; the same as long as the actor is in the street
+    std::int64_t id = 0;         ///< 1 or more; the same while the actor is in the street
     cv::Vec3f centre;            ///< on the ground
     cv::Vec3f forward{0, 0, 1};  ///< unit, along the ground
     float length = 1, width = 1, height = 1;

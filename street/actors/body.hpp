@@ -15,7 +15,7 @@ struct Frame3 {
     }
 };
 
-/// Rounded limb between two points.
+/// Adds a rounded limb between two points.
 void addLimb(Actor& actor, const cv::Vec3f& a, const cv::Vec3f& b, float radiusA, float radiusB,
              const cv::Vec3f& colour, const cv::Vec3f& eye);
 

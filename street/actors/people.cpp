@@ -39,7 +39,7 @@ struct Limb {
     cv::Vec3f colour;
 };
 
-/// Limbs far from the eye first.
+/// Adds limbs from far to near.
 void addSorted(Actor& actor, std::vector<Limb> limbs, const cv::Vec3f& eye) {
     const auto distance = [&](const Limb& limb) {
         const cv::Vec3f to = (limb.a + limb.b) * 0.5f - eye;

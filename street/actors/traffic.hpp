@@ -28,7 +28,7 @@ private:
 
     void addCars(double seconds, std::vector<Actor>& actors) const;
     void addWalkers(double seconds, std::vector<Actor>& actors) const;
-    /// Above the identities of parked cars, which are 1, 2, ...
+    /// Identities start after those of the parked cars, which are 1, 2, ...
     std::int64_t idOf(size_t actor, std::int64_t round) const;
 
     Layout m_layout;

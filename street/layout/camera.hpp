@@ -13,7 +13,7 @@ struct Camera {
     cv::Point2f centre{320, 240};
     float yaw = 0, pitch = 0;  ///< to the right, down; radians
 
-    /// Into the camera's frame: x right, y up, z along the view.
+    /// Converts to the camera's frame: x right, y up, z along the view.
     cv::Vec3f toView(const cv::Vec3f& world) const {
         const cv::Vec3f d = world - position;
         const float cy = std::cos(yaw), sy = std::sin(yaw), cp = std::cos(pitch), sp = std::sin(pitch);
@@ -25,7 +25,7 @@ struct Camera {
         return {centre.x + focal * view[0] / view[2], centre.y - focal * view[1] / view[2]};
     }
 
-    /// Direction in the world of the ray through a pixel; the part along the view is 1.
+    /// Direction in the world of the ray through a pixel; its component along the view is 1.
     cv::Vec3f ray(float u, float v) const {
         const float x = (u - centre.x) / focal, y = (centre.y - v) / focal;
         const float cy = std::cos(yaw), sy = std::sin(yaw), cp = std::cos(pitch), sp = std::sin(pitch);

@@ -1,4 +1,4 @@
-// The objects of a street: chosen at random from a seed, before rendering.
+// The objects of a street, chosen at random from a seed before rendering.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ struct SignPost {
 struct Fence {
     cv::Vec3f from, to;  ///< along the ground
     float height = 1.1f;
-    int style = 0;  ///< 0 boards, 1 railing, 2 brick wall with railing, 3 hedge (a tree to the labels)
+    int style = 0;  ///< 0 boards, 1 railing, 2 brick wall with railing, 3 hedge (labelled as a tree)
     cv::Vec3f colour;
 };
 
@@ -77,7 +77,7 @@ struct Layout {
     float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses across
     bool centreLine = true, crossing = false;
     float crossingZ = 16;
-    float sunTurn = 0;  ///< radians the street is turned against north
+    float sunTurn = 0;  ///< radians between the street and north
     float clouds = 0.4f;
     float warmth = 0;  ///< of the lamps, -1 white .. 1 sodium
     std::vector<House> houses;

@@ -1,4 +1,4 @@
-// The lit street at some hour, and actors painted into it.
+// The lit street at an hour of the day, and actors painted into it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace mpm::street {
 
-/// RGB of 8-bit colours as linear light.
+/// Converts an 8-bit value of a colour to linear light.
 float linearOf(uchar value);
 
 struct Light {
@@ -31,10 +31,10 @@ struct Light {
     /// Ambient light on a surface, without shadow.
     cv::Vec3f ambient(const cv::Vec3f& normal) const;
 
-    /// Linear light to an 8-bit BGR pixel.
+    /// Converts linear light to an 8-bit BGR pixel.
     cv::Vec3b toPixel(const cv::Vec3f& linear) const;
 
-    /// Light of a surface that carries a Glow.
+    /// Light from a surface with this Glow.
     cv::Vec3f glow(uchar kind) const;
 };
 
@@ -57,7 +57,7 @@ private:
     std::vector<Ball> m_balls;
 };
 
-/// Light of all lamps on a surface, 0..about 1.5.
+/// Light of all lamps on a surface, from 0 to about 1.5.
 float lampLight(const Layout& layout, const cv::Vec3f& point, const cv::Vec3f& normal);
 
 class Sky {
@@ -73,8 +73,7 @@ private:
     cv::Mat m_clouds;  ///< CV_32F, cover 0..1
 };
 
-/// The street without moving actors. Fine maps have `samples` pixels a side in each pixel of a
-/// frame.
+/// The street without moving actors. Fine maps have `samples` x `samples` pixels for each pixel of a frame.
 struct Backdrop {
     cv::Mat image;   ///< CV_8UC3 BGR, size of a frame
     cv::Mat labels;  ///< CV_8U, size of a frame
@@ -93,15 +92,16 @@ struct Stage {
 /// Lamp light that falls on each fine pixel.
 cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 
-/// All static objects, lit; with parked cars.
+/// Lights all static objects and adds parked cars.
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Shadows under actors and the light of their lamps on the road, before the actors themselves.
+/// Paints shadows under actors and the light of their lamps on the road; called before the actors are
+/// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
 
-/// Glare of lamps, after everything else.
+/// Paints the glare of lamps; called after everything else.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                 cv::Mat& image);
 
@@ -111,13 +111,13 @@ struct Sprite {
     cv::Mat depth;   ///< CV_32F, infinite outside of the actor
 };
 
-/// The actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.
+/// Renders the actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.
 Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
 
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints into fine maps and their depth: for actors that never move.
+/// Paints an actor that never moves into fine maps and their depth.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

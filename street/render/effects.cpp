@@ -16,7 +16,7 @@ bool isGround(uchar label) {
     return label == kRoad || label == kPavement;
 }
 
-/// Projects to pixels of a frame; false if a point is behind the eye.
+/// Projects to pixels of a frame; returns false if a point is behind the eye.
 bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int samples,
              std::vector<cv::Point>& pixels) {
     for (const auto& point : points) {
@@ -29,8 +29,8 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// A soft mask (CV_8U) of the points' hull in a frame, and the mask's place. Empty if it is out of sight.
-/// `metres`: of the soft edge.
+/// A soft mask (CV_8U) of the points' hull in a frame, and the mask's place in `area`. Empty if the hull is
+/// out of sight. `metres`: width of the soft edge.
 cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
                  const std::vector<cv::Vec3f>& points, float metres, cv::Rect& area) {
     std::vector<cv::Point> pixels, hull;
@@ -52,8 +52,8 @@ cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& acto
     return mask;
 }
 
-/// Multiplies ground pixels by `rest` as far as the mask covers them; `sunOnly` weighs by the sun that
-/// arrived.
+/// Darkens ground pixels by the mask, down to the factor `rest`; `sunOnly` also weighs by the sun that
+/// reaches a pixel.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {
@@ -100,7 +100,7 @@ void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
     darken(backdrop, mask, area, std::pow(left, 0.62f), true, image);
 }
 
-/// Light of the head lamps on the road, as a bright pool that fades ahead.
+/// Paints the light of the head lamps on the road, as a bright pool that fades ahead.
 void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
     for (int ring = 0; ring < 3; ++ring) {
         const float from = 2.4f + 0.4f * static_cast<float>(ring),

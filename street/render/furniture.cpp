@@ -17,7 +17,7 @@ cv::Vec3f onSphere(Random& random) {
     return {r * std::cos(angle), y, r * std::sin(angle)};
 }
 
-/// A few leaves as a ragged polygon turned to the eye.
+/// Draws a few leaves as a ragged polygon that faces the eye.
 void leafClump(Gbuffer& buffer, const cv::Vec3f& centre, float radius, const Surface& surface,
                Random& random) {
     std::vector<cv::Vec3f> rim;

@@ -12,8 +12,8 @@
 
 namespace mpm::street {
 
-/// Light sources and when they shine. From kWindow on: a window; the number is the random value of the
-/// household.
+/// Kinds of light sources, which shine at different times. Values from kWindow up are windows; the number is
+/// the random value of a household.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
@@ -23,7 +23,7 @@ struct Surface {
     uchar glow = kDark;
 };
 
-/// Half-space n.p <= d; `face` tells the shader which side was hit.
+/// Half-space n.p <= d; `face` names the side for the shader.
 struct Plane {
     cv::Vec3f normal;
     float offset = 0;
@@ -44,11 +44,11 @@ public:
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 
-    /// Convex body. shade(face, point, metresPerPixel) gives the surface.
+    /// Convex body. shade(face, point, metresPerPixel) returns the surface.
     template <typename Shade>
     void solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high, Shade shade);
 
-    /// Every pixel whose ray meets the ground; shade(ray, metresPerPixel, t) gives surface and distance.
+    /// Every pixel whose ray meets the ground; shade(ray, t) returns the surface and sets the distance `t`.
     template <typename Shade>
     void ground(Shade shade);
 
@@ -76,7 +76,7 @@ template <typename Shade>
 void Gbuffer::solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high,
                     Shade shade) {
     const cv::Rect area = bounds(low, high);
-    std::vector<float> gap;  // of the eye to each plane: negative outside
+    std::vector<float> gap;  // from the eye to each plane; negative outside
     for (const auto& plane : planes)
         gap.push_back(plane.offset - plane.normal.dot(m_camera.position));
     for (int y = area.y; y < area.y + area.height; ++y) {

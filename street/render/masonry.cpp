@@ -62,7 +62,7 @@ Surface glass(const House& house, const Cell& cell) {
     return surface;
 }
 
-/// Glass, frame, sill and surround of a window; false if the wall shows.
+/// Sets the glass, frame, sill or surround of a window; returns false if the wall shows.
 bool windowAt(const House& house, const Cell& cell, float footprint, Surface& surface) {
     const float dx = std::abs(cell.x - 0.5f) * cell.width, dy = (cell.y - 0.54f) * cell.height;
     const float halfWidth = 0.5f * house.windowWidth * cell.width,
@@ -152,7 +152,7 @@ Surface roofAt(const House& house, float along, float up, float footprint) {
     return surface;
 }
 
-/// Planes of a house whose long axis runs along the street; for side 0 the axes change places.
+/// Planes of a house whose long axis runs along the street; for side 0 the axes are exchanged.
 std::vector<Plane> planesOf(const House& house) {
     const float sign = house.side == 0 ? 1.0f : house.side;
     const auto across = [&](float v, float up) {

@@ -1,4 +1,4 @@
-// Hulls and bounding boxes: OpenCV 5 took them out of imgproc.
+// Includes hulls and bounding boxes, which OpenCV 5 moved out of imgproc.
 #pragma once
 
 #include <opencv2/imgproc.hpp>

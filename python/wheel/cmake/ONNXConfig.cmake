@@ -1,4 +1,4 @@
-# Debian has ONNX's classes as a shared library only: they are made from its description, with its protoc.
+# Debian has ONNX's classes only as a shared library, so they are built from Debian's onnx.proto with Debian's protoc.
 if(NOT TARGET ONNX::onnx_proto)
   set(folder "${CMAKE_BINARY_DIR}/onnx_proto")
   set(base "${folder}/onnx/onnx-ml")

@@ -1,4 +1,4 @@
-# The wheel's library finds what python/wheel/parts.sh builds, in place of Debian's shared libraries.
+# The wheel's library uses the libraries that python/wheel/parts.sh builds, instead of Debian's shared libraries.
 set(MPM_WHEEL_FILES "${PROJECT_SOURCE_DIR}/python/wheel")
 set(MPM_WHEEL_PARTS "${PROJECT_SOURCE_DIR}/build/wheel" CACHE PATH "The folder of what parts.sh builds")
 execute_process(COMMAND sh "${MPM_WHEEL_FILES}/parts.sh" "${PROJECT_SOURCE_DIR}" "${MPM_WHEEL_PARTS}" COMMAND_ERROR_IS_FATAL ANY)
@@ -11,7 +11,8 @@ set(Protobuf_INCLUDE_DIR "${Protobuf_INCLUDE_DIR}" CACHE PATH "" FORCE)
 set(Protobuf_LIBRARY "${MPM_WHEEL_PARTS}/protobuf/libprotobuf.a" CACHE FILEPATH "" FORCE)
 find_package(Protobuf REQUIRED)
 file(GLOB JPEG_LIBRARY "${MPM_WHEEL_PARTS}/installed/lib/opencv4/3rdparty/liblibjpeg-turbo.a")
-set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers are of the same interface, 6.2
-# The archive, of which the linker takes nothing: a shared library would stay among those that are needed.
+set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers have the same interface, 6.2
+# The static library, from which the linker takes nothing: a shared library would remain in the list of needed
+# libraries.
 find_library(MPM_WHEEL_SQLITE NAMES libsqlite3.a REQUIRED)
 set(SQLite3_LIBRARY "${MPM_WHEEL_SQLITE}" CACHE FILEPATH "" FORCE)

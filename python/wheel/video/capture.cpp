@@ -1,4 +1,4 @@
-// cv::VideoCapture of this folder's headers, over the functions of mpm_set_video().
+// Implements cv::VideoCapture of this folder's headers with the functions of mpm_set_video().
 
 #include <opencv2/videoio.hpp>
 

@@ -1,4 +1,4 @@
-// Instead of OpenCV's module of this name, which the wheel does not have.
+// Replaces OpenCV's module of this name, which the wheel does not have.
 #pragma once
 
 #include <opencv2/core.hpp>

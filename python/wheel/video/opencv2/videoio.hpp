@@ -1,5 +1,5 @@
-// Instead of OpenCV's module of this name, which the wheel does not have: cv::VideoCapture over the cv2 of
-// the user, as far as pipeline/source and cli use it.
+// Replaces OpenCV's module of this name, which the wheel does not have: cv::VideoCapture with the user's cv2,
+// as far as pipeline/source and cli use it.
 #pragma once
 
 #include <memory>

@@ -1,18 +1,18 @@
-// Instead of OpenCV's header of this name: see ../videoio.hpp.
+// Replaces OpenCV's header of this name: see ../videoio.hpp.
 #pragma once
 
 #include <opencv2/videoio.hpp>
 
 namespace cv::videoio_registry {
 
-/// None of this library; those of the user's cv2 are its own affair.
+/// Empty: this library has no backends, and the user's cv2 chooses among its own.
 inline std::vector<VideoCaptureAPIs> getBackends() {
     return {};
 }
 inline std::string getBackendName(VideoCaptureAPIs) {
     return {};
 }
-/// So that an address which FFmpeg did not open is not given to others too.
+/// Always true: an address that FFmpeg cannot open is then not passed to other backends.
 inline bool hasBackend(VideoCaptureAPIs) {
     return true;
 }
