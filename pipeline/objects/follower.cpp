@@ -146,7 +146,6 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     m_generation = frame.generation;
     m_seconds = frame.seconds;
     m_steady = frame.steady;
-    m_image = frame.size;
     auto all = std::make_shared<FollowedObjects>();
     m_tracker->setRegions(wish.regions);
     all->objects = m_tracker->update(boxesOf(found, frame), frame.seconds, frame.size);

@@ -69,7 +69,6 @@ private:
     std::vector<std::string> m_regions;  // names of the regions counted in m_last
     int m_generation = -1;
     double m_seconds = 0, m_steady = 0;
-    cv::Size m_image;
 };
 
 /// Adds departures of an earlier frame that nobody read (`missed`) to the objects of `now`.

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
+#include <utility>
 
 #include "pipeline/metric/tracks.hpp"
+#include "pipeline/objects/track.hpp"
 
 namespace mpm::pipeline {
 
@@ -107,21 +108,6 @@ const char* stateName(ObjectState state) {
     constexpr const char* kNames[] = {"arrived", "moves", "stays", "left"};
     return kNames[static_cast<int>(state)];
 }
-
-struct ObjectTracker::Track {
-    TrackedObject object;
-    bool counts = false;               ///< the object is confirmed
-    double unseen = 0;                 ///< seconds without a box, by the clock
-    double unwatched = 0;              ///< the same without pauses of the source
-    cv::Point2f anchor;                ///< middle of the box when the object last moved
-    double anchored = 0;               ///< time of the anchor
-    std::optional<double> lastBefore;  ///< when a restored object was last seen in the earlier run
-    cv::Point2f step;                  ///< movement of the middle in a second
-    struct Visit {
-        double since, last;
-    };
-    std::map<std::string, Visit> visits;  ///< by region; "": the image
-};
 
 ObjectTracker::ObjectTracker(const TrackRules& rules) : m_rules(rules) {}
 ObjectTracker::~ObjectTracker() = default;
@@ -330,6 +316,14 @@ ObjectState ObjectTracker::stateOf(const Track& track) const {
     return ObjectState::Moves;
 }
 
+/// Tracks are in pixels, and a camera may return with images of another size.
+void ObjectTracker::setImage(cv::Size image) {
+    const cv::Size before = std::exchange(m_image, image);
+    if (before == image || before.empty() || image.empty()) return;
+    for (Track& track : m_tracks)
+        track.scale(float(image.width) / float(before.width), float(image.height) / float(before.height));
+}
+
 std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& found, double seconds,
                                                  cv::Size image) {
     double passed = m_first ? 0 : seconds - m_clock;
@@ -339,7 +333,7 @@ std::vector<TrackedObject> ObjectTracker::update(const std::vector<Detection>& f
     m_now += passed;
     m_paused = m_step > 0 && passed > kPause * m_step;
     if (passed > 0) m_step = passed;
-    m_image = image;
+    setImage(image);
     for (Track& track : m_tracks) {
         track.object.seen = false;
         track.unseen += passed;

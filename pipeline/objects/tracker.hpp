@@ -64,7 +64,8 @@ public:
 
     /// @param found in any order; boxes that are not finite or have no area are left out
     /// @param seconds of the source's clock; no time passes if this is not a number or is before the last
-    /// value
+    ///     value
+    /// @param image size of the image; if it changes, the image shows the same scene, larger or smaller
     /// @return all objects by identity, with or without a box; an object that left is returned once
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
@@ -100,6 +101,7 @@ private:
     void begin(const Detection& box);
     void measureStays(Track& track, bool left) const;
     void countLines(const Track& track, cv::Point2f from, cv::Point2f to);
+    void setImage(cv::Size image);
     bool isOver(const Track& track) const;
     ObjectState stateOf(const Track& track) const;
 

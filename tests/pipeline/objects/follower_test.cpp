@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include <opencv2/imgproc.hpp>
+
 #include "pipeline/objects/follower.hpp"
 
 namespace mpm {
@@ -29,7 +31,7 @@ Segmentation street(int x = 120, bool car = true) {
 
 struct Follower {
     FollowedObjectsPtr step(const Segmentation& found, double seconds) {
-        return follower.update(found, {generation, kBegin + seconds, seconds + steady, kImage, &masks}, wish,
+        return follower.update(found, {generation, kBegin + seconds, seconds + steady, image, &masks}, wish,
                                names, names);
     }
     ObjectFollower follower;
@@ -37,6 +39,7 @@ struct Follower {
     std::vector<std::string> names = kNames;
     std::vector<Polygon> masks;
     int generation = 1;
+    cv::Size image = kImage;
     double steady = 0;  ///< of the clock that nobody sets, against the other
 };
 
@@ -199,6 +202,28 @@ TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
         EXPECT_NEAR(ofClass(all, 1)->stays.at(""), 12, .1);
         EXPECT_NEAR(ofClass(all, 1)->last - car.last, 3 + set, .1) << "times are those of the clock";
     }
+}
+
+/// Somebody walks away from a car; after ten seconds the camera comes back with half the size.
+TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
+    Follower is;
+    FollowedObjectsPtr all;
+    for (int i = 0; i < 40; ++i) {
+        Segmentation found = street(60 + 3 * i);
+        if (i >= 20) {
+            is.image = {100, 50};
+            cv::resize(found.labels, found.labels, is.image, 0, 0, cv::INTER_NEAREST);
+        }
+        all = is.step(found, i * .5);
+        ASSERT_EQ(all->objects.size(), 2U) << i;
+        EXPECT_EQ(all->counts, (std::map<int, int>{{1, 1}, {2, 1}})) << i;
+    }
+    EXPECT_EQ(all->nextId, 3) << "nobody is new";
+    EXPECT_EQ(ofClass(all, 1)->state, ObjectState::Stays);
+    EXPECT_NEAR(ofClass(all, 1)->still, 19.5, .01);
+    EXPECT_EQ(ofClass(all, 1)->box, cv::Rect2f(5, 25, 20, 10));
+    EXPECT_EQ(ofClass(all, 2)->state, ObjectState::Moves);
+    EXPECT_NEAR(ofClass(all, 2)->stays.at(""), 19.5, .01);
 }
 
 /// A frame a minute: a car that has left is soon gone.
