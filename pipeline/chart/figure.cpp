@@ -111,11 +111,11 @@ private:
         for (const PlotSeries& series : m_panel.series)
             for (const PlotPoint& point : series.points)
                 range.add(point.y, point.yError);
-        const bool bars = !m_panel.categories.empty();
+        const bool bars = !m_panel.categories.empty(), below = range.low < 0;
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // The axis includes zero; with `fromZero`, it starts there.
-            range.low = bars ? std::min(0.0, range.low) : 0;
+            // The axis includes zero. It starts there with `fromZero`, or if no bar reaches below zero.
+            if (!bars || !below) range.low = 0;
             range.high = std::max(0.0, range.high);
         }
         return {range.low, range.high, m_area.br().y, m_area.y};

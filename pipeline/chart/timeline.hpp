@@ -33,8 +33,11 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< points
 
-    /// Night minus day, in percent of the day's tokens; 0 if day or night has no point.
-    double difference() const { return days > 0 && nights > 0 ? 100 * (nightMean - dayMean) / dayMean : 0; }
+    /// Night minus day, in percent of the day's tokens; 0 if day or night has no point, or the day has no
+    /// tokens.
+    double difference() const {
+        return days > 0 && nights > 0 && dayMean != 0 ? 100 * (nightMean - dayMean) / dayMean : 0;
+    }
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);
 

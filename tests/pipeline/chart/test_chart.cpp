@@ -133,6 +133,23 @@ TEST(Plot, SeriesOfOneNameShareAColour) {
     EXPECT_GT(cv::countNonZero(right), 1000) << "a bar";
 }
 
+// However small the least of positive bars is, the axis starts at 0.
+TEST(Plot, BarsStandOnTheirAxis) {
+    const auto bottom = [](double least) {
+        PlotSeries series;
+        series.points = {{0, 10, 0, 0, {}}, {1, least, 0, 0, {}}};
+        const std::string svg = toSvg({"bars", {{"panel", "", "y", {series}, {"a", "b"}, false, 0, 0}}});
+        const std::regex bar("<rect x=\"[^\"]*\" y=\"([^\"]*)\" width=\"[^\"]*\" height=\"([^\"]*)\"");
+        std::smatch found;
+        return std::regex_search(svg, found, bar) ? std::stod(found[1]) + std::stod(found[2]) : 0;
+    };
+    const double edge = bottom(5);
+    EXPECT_GT(edge, 100);
+    EXPECT_NEAR(bottom(0.1), edge, 0.2);
+    EXPECT_NEAR(bottom(0), edge, 0.2);
+    EXPECT_LT(bottom(-5), edge - 50) << "there is room for a bar below 0";
+}
+
 TEST(Plot, NothingToDrawIsNoError) {
     EXPECT_NE(toSvg({"empty", {{"panel", "x", "y", {}, {}, false, 0, 0}}}).find("empty"), std::string::npos);
     EXPECT_FALSE(toImage({"empty", {{"panel", "x", "y", {PlotSeries{}}, {}, true, 0, 0}}}).empty());

@@ -339,6 +339,8 @@ TEST(Timeline, SummarisesByDayAndByNight) {
     EXPECT_DOUBLE_EQ(summary.nightMean, 620);
     EXPECT_NEAR(summary.difference(), 100.0 * 20 / 600, 1e-9);
     EXPECT_NEAR(summary.daySpread, 0, 1e-9);
+    EXPECT_EQ(summarise({{0, {0}, 0.5, false}, {1, {9}, 0.1, true}}).difference(), 0)
+        << "no share of nothing";
 }
 
 TEST(Timeline, DrawsAnyNumberOfPoints) {
