@@ -8,6 +8,11 @@
 namespace mpm::models {
 namespace {
 
+/// Before opset 11 the node has the inputs X and scales, and the coordinates of Upsample.
+bool isOld(const Call& c) {
+    return c.opset < 11 || c.node.op == "Upsample";
+}
+
 struct Taps {
     std::vector<int64_t> index;  // `each` entries for a result, clamped to the axis
     std::vector<double> weight;
@@ -38,8 +43,9 @@ double cubic(double x, double a) {
 
 Taps tapsOf(Call& c, int64_t in, int64_t out, double scale) {
     const std::string mode = c.node.getString("mode", "nearest");
-    const std::string coordinates = c.node.getString("coordinate_transformation_mode", "half_pixel");
-    const std::string rounding = c.node.getString("nearest_mode", "round_prefer_floor");
+    const std::string coordinates =
+        c.node.getString("coordinate_transformation_mode", isOld(c) ? "asymmetric" : "half_pixel");
+    const std::string rounding = c.node.getString("nearest_mode", isOld(c) ? "floor" : "round_prefer_floor");
     const double a = c.node.getFloat("cubic_coeff_a", -0.75f);
     const bool antialias = c.node.getInt("antialias", 0) != 0 && scale < 1 && mode != "nearest";
     const double stretch = antialias ? 1 / scale : 1;
@@ -97,7 +103,7 @@ Tensor along(const Tensor& x, int axis, int64_t extent, const Taps& taps) {
 
 void resize(Call& c) {
     Tensor x = c.input(0);
-    const bool old = c.opset < 11 || c.node.op == "Upsample";  // inputs X, scales
+    const bool old = isOld(c);
     const size_t scalesAt = old ? 1 : 2;
     std::vector<float> scales = c.has(scalesAt) ? c.knownInput(scalesAt).toFloats() : std::vector<float>{};
     List<int64_t> sizes = !old && c.has(3) ? c.knownInput(3).toInts() : List<int64_t>{};

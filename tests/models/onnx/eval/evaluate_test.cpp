@@ -174,6 +174,29 @@ TEST(Evaluates, RejectsAttributesThatItDoesNotKnow) {
     EXPECT_ANY_THROW(evaluated("ArgMax", "select_last_index", Attribute::of(int64_t{1})));
 }
 
+std::vector<float> stretched(int opset, const std::string& kind, const std::string& mode) {
+    GraphBuilder g(opset);
+    const int x = g.constant(Tensor::floats({1, 1, 1, 3}, {0, 4, 8})),
+              scales = g.constant(Tensor::floats({4}, {1, 1, 1, 1.5f}));
+    const int y = opset < 11 ? g.node(kind, {x, scales}) : g.node(kind, {x, models::kAbsent, scales});
+    g.with("mode", Attribute::of(mode));
+    g.output(y, "y", {1, 1, 1, 4});
+    return models::evaluate(g.graph(), {}).at(0).toFloats();
+}
+
+// Output k is at k / 1.5 before opset 11, at (k + 0.5) / 1.5 - 0.5 after it.
+TEST(Evaluates, ResizeHasTheCoordinatesOfItsOpset) {
+    for (const auto& [opset, kind] : {std::pair(9, "Upsample"), std::pair(10, "Resize")}) {
+        EXPECT_EQ(stretched(opset, kind, "nearest"), (std::vector<float>{0, 0, 4, 8})) << opset;
+        const std::vector<float> linear = stretched(opset, kind, "linear"), wanted{0, 8 / 3.f, 16 / 3.f, 8};
+        for (size_t k = 0; k < 4; ++k)
+            EXPECT_NEAR(linear[k], wanted[k], 1e-5) << opset;
+    }
+    const std::vector<float> linear = stretched(13, "Resize", "linear"), wanted{0, 2, 14 / 3.f, 22 / 3.f};
+    for (size_t k = 0; k < 4; ++k)
+        EXPECT_NEAR(linear[k], wanted[k], 1e-5);
+}
+
 // The shape of `map`, or the problem with it, of an encoder with windows on a grid of 6 x 7.
 std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     GraphBuilder g(17);
