@@ -196,10 +196,11 @@ bool CaptureSource::seek(std::int64_t frame) {
     return true;
 }
 
-/// Containers give only a rough length. The file is damaged if more than 5 frames and more than 10 % are
-/// missing.
+/// Containers give only a rough length. The file is damaged, or its connection broke, if more than 5 frames
+/// and more than 10 % are missing.
 bool CaptureSource::brokenFile() const {
-    return m_kind == SourceKind::Video && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;
+    const bool file = m_kind == SourceKind::Video || (m_kind == SourceKind::Stream && !m_live);
+    return file && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;
 }
 
 std::string CaptureSource::frameName() const {

@@ -87,6 +87,12 @@ void StreamServer::serve() {
 void StreamServer::feed(int connection) {
     char request[2048];
     if (recv(connection, request, sizeof request, 0) <= 0) return;
+    if (!m_file.empty()) {
+        sendText(connection, "HTTP/1.0 200 OK\r\nContent-Type: video/x-msvideo\r\nContent-Length: " +
+                                 std::to_string(m_file.size()) + "\r\n\r\n");
+        sendAll(connection, m_file.data(), m_sent);
+        return;
+    }
     if (!sendText(connection,
                   "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n"))
         return;

@@ -22,6 +22,11 @@ public:
     void kill();                             ///< closes every connection and the port
     void stall(bool on) { m_stalled = on; }  ///< connections stay, nothing comes
     std::string url() const;
+    /// Serves this file instead, and closes the connection after `sent` of its bytes. Call before start().
+    void setFile(std::vector<unsigned char> file, std::size_t sent) {
+        m_file = std::move(file);
+        m_sent = sent;
+    }
     /// Sent instead of the same image every time: a JPEG for every frame, requested just before it is sent.
     /// Call before start().
     using Film = std::function<std::vector<unsigned char>()>;
@@ -35,6 +40,8 @@ private:
     void feed(int connection);
 
     std::vector<unsigned char> m_image;  ///< a JPEG
+    std::vector<unsigned char> m_file;
+    std::size_t m_sent = 0;
     Film m_film;
     std::chrono::milliseconds m_pause{15};
     int m_port = 0, m_listener = -1;

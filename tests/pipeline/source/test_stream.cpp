@@ -1,8 +1,13 @@
 // Against a real server: killed, stalled and restarted.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include <opencv2/videoio.hpp>
+
 #include "pipeline/source/reader.hpp"
 #include "pipeline/source/stream_server.hpp"
+#include "support/temp_folder.hpp"
 
 namespace mpm::pipeline {
 namespace {
@@ -69,6 +74,38 @@ TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
         std::this_thread::sleep_for(5ms);
     EXPECT_GT(reader.status().frames, before);
     expectNoPassword(reader);
+}
+
+// A clip has an end, so its frames wait for the reader.
+TEST(Stream, AClipThatBreaksOffIsDamaged) {
+    const test::TempFolder folder;
+    const std::string path = folder / "clip.avi";
+    {
+        cv::VideoWriter writer(path, cv::CAP_OPENCV_MJPEG, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10,
+                               {64, 48});
+        for (int i = 0; i < 400; ++i)
+            writer.write(cv::Mat(48, 64, CV_8UC3, cv::Scalar(i % 256, 90, 200)));
+    }
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(file), {}};
+    for (const bool whole : {true, false}) {
+        StreamServer server;
+        server.setFile(bytes, whole ? bytes.size() : bytes.size() / 2);
+        server.start();
+        const auto source = makeSource(Address(server.url()), shortTimeouts());
+        source->open();
+        EXPECT_FALSE(source->live());
+        int frames = 0;
+        const auto read = [&] {
+            for (Frame frame; source->next(frame); ++frames) {
+            }
+        };
+        if (whole)
+            EXPECT_NO_THROW(read());
+        else
+            EXPECT_THROW(read(), SourceError);
+        EXPECT_GT(frames, whole ? 390 : 100);
+    }
 }
 
 TEST(Stream, KilledAndRestartedAgainAndAgain) {
