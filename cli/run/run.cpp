@@ -132,9 +132,11 @@ void readSources(RunOptions& options) {
 int runVerb(RunOptions options) {
     createFilesPrivately();  // for images of a camera, and measurements of them
     if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
-        throw Error(kWrongUse, "--save reuse: needs --reuse, and frames that are seen as a whole");
+        throw Error(kWrongUse, "--save reuse: needs --reuse and whole frames; leave out --window");
+    if (options.common.reuse && !options.window.empty())
+        throw Error(kWrongUse, "--window: its windows cannot reuse tokens; leave out --reuse");
     if (options.save && options.save->stages && !options.window.empty())
-        throw Error(kWrongUse, "--save stages: needs frames that are seen as a whole; leave out --window");
+        throw Error(kWrongUse, "--save stages: needs whole frames; leave out --window");
     if (options.save && options.out.empty())
         throw Error(kWrongUse, "--save: needs a folder to write to; add --out DIR");
     if (!options.lines.empty() && (!options.save || !options.save->tracks))

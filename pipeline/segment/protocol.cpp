@@ -228,6 +228,7 @@ WindowSegmenter::WindowSegmenter(Network& network, cv::Size stride)
              "stride: expected 1 to the window's width");
     CV_Check(stride.height, stride.height > 0 && stride.height <= window.height,
              "stride: expected 1 to the window's height");
+    network.encoder().setReuse(std::nullopt);  // the windows would reuse each other's tokens
 }
 
 Segmentation WindowSegmenter::segment(const cv::Mat& image) {

@@ -41,6 +41,16 @@ TEST_F(Variables, AnOptionTurnsOffReuse) {
     EXPECT_FALSE(reuses({"--reuse=off"}));
 }
 
+// Each window would be a frame after the window before it.
+TEST_F(Variables, WindowsReuseNothing) {
+    const std::vector<std::string> words = {"run", m_model, m_images, "--window", "8x8"};
+    const Outcome outcome = with("MPM_REUSE", "on", words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<std::string> wrong = words;
+    wrong.emplace_back("--reuse");
+    EXPECT_EQ(mpmProgram(wrong).status, 2);
+}
+
 TEST_F(Variables, PrecisionIsThatOfTheOptionElseOfTheEnvironment) {
     for (const std::vector<std::string>& words : measuring()) {
         std::vector<std::string> more = words;
