@@ -97,6 +97,7 @@ int RunSession::run() {
 
 void RunSession::runSource(const pipeline::Address& address) {
     const bool several = m_options.sources.size() > 1;
+    const std::int64_t before = m_frames;
     m_nextDue = 0;
     try {
         m_kind = pipeline::sourceKind(address);
@@ -112,7 +113,8 @@ void RunSession::runSource(const pipeline::Address& address) {
         source.reset();  // the reader opens it again, and some cameras serve one client at a time
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
-        if (stopRequested() || m_frames > 0) return;
+        if (stopRequested() || m_frames > before) return;
+        if (several) return leaveOut(error);
         throw Error(kBadInput, error.what());
     } catch (const pipeline::SourceError& error) {
         if (several) return leaveOut(error);
@@ -186,7 +188,9 @@ std::int64_t RunSession::framesToRead(const pipeline::Source& source) const {
 
 bool RunSession::due(const pipeline::Frame& frame) {
     if (frame.number % m_options.stride != 0 || frame.seconds + 1e-9 < m_nextDue) return false;
-    m_nextDue = frame.seconds + m_options.every;
+    // Multiples of the interval: a late frame must not delay all that follow.
+    const double every = m_options.every;
+    if (every > 0) m_nextDue = (std::floor((frame.seconds + 1e-9) / every) + 1) * every;
     return true;
 }
 

@@ -1,9 +1,19 @@
-// The progress of a long measurement, on a clock that the test moves.
+// The progress of a long measurement, on a clock that the test moves, and of sources that never answer.
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <sstream>
 
+#include <opencv2/imgcodecs.hpp>
+
 #include "cli/common/terminal.hpp"
+#include "cli/process.hpp"
+#include "cli/small_model.hpp"
+#include "support/temp_folder.hpp"
 
 namespace mpm::cli {
 namespace {
@@ -35,6 +45,32 @@ TEST(Progress, IsRewrittenOnATerminal) {
     }
     EXPECT_EQ(out.str(),
               "\rframe 1 ...\033[K\rframe 2, 16.7/s, 0:00\033[K\rframe 4, 16.7/s, 0:00\033[K\r\033[K");
+}
+
+// A server that accepts connections and says nothing.
+TEST(Sources, OneOfSeveralThatHangsIsLeftOut) {
+    const int server = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ASSERT_EQ(bind(server, reinterpret_cast<sockaddr*>(&address), size), 0);
+    ASSERT_EQ(listen(server, 4), 0);
+    ASSERT_EQ(getsockname(server, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    const std::string hangs = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/camera.mjpg";
+    const test::TempFolder folder;
+    const std::string model = folder / "model.onnx", image = folder / "p.png";
+    test::writeSmallModel(model);
+    cv::imwrite(image, test::testImage(1));
+    for (const auto& [first, second] : {std::pair(hangs, image), std::pair(image, hangs)}) {
+        const std::string out = folder / (first == image ? "before" : "behind");
+        const test::Outcome outcome =
+            test::mpmProgram({"run", model, first, second, "--duration", "1", "--out", out});
+        EXPECT_EQ(outcome.status, 1) << outcome.err;
+        EXPECT_TRUE(outcome.says("127.0.0.1")) << outcome.err;
+        EXPECT_TRUE(std::filesystem::exists(out + "/p.labels.png")) << outcome.err;
+    }
+    close(server);
 }
 
 }  // namespace

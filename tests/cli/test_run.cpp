@@ -233,6 +233,7 @@ TEST_F(Run, StrideEveryAndDurationThinOut) {
     EXPECT_EQ(table(run({video}).out).size(), 31u);
     EXPECT_EQ(table(run({video, "--stride", "10"}).out).size(), 4u);
     EXPECT_EQ(table(run({video, "--every", "0.5"}).out).size(), 7u);
+    EXPECT_EQ(table(run({video, "--every", "0.25"}).out).size(), 13u) << "late frames delay no others";
     EXPECT_EQ(table(run({video, "--duration", "1"}).out).size(), 11u);
 }
 
