@@ -53,8 +53,7 @@ pipeline::DetectionRequest requestOf(const EvalOptions& options) {
 }
 
 pipeline::DetectionEval measureDetector(const EvalOptions& options) try {
-    for (const std::string& path : {options.json, options.saveDetections})
-        if (!path.empty()) checkWritable(path);
+    if (!options.saveDetections.empty()) checkWritable(options.saveDetections);
     const auto open = [&options](Precision precision) { return openFor(options, precision); };
     std::string digest = "random";
     {
@@ -121,12 +120,17 @@ std::string categoryTable(const Json& rows) {
 }  // namespace
 
 int evalDetector(const EvalOptions& options) {
+    if (!options.join.empty() && !(options.csv.empty() && options.plots.empty()))
+        throw Error(kWrongUse,
+                    "--join: counts of a detector take no --csv or --plots; --json has all figures");
+    if (!options.json.empty()) checkWritable(options.json);
     const pipeline::DetectionEval eval =
         options.join.empty() ? measureDetector(options) : pipeline::joinDetectionCounts(options.join);
     std::set<std::string> leftOut;
     for (const pipeline::DetectionCounts& one : eval.counts)
         if (!one.leftOut.empty()) leftOut.insert(one.leftOut);
     const Json rows = pipeline::detectionRows(eval);
+    if (eval.counts.empty() && options.request.shard) return reportEmptyShard();
     if (rows.empty() || rows[0]["images"] == 0)
         throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
                                    ": none of the images can be used");

@@ -129,6 +129,7 @@ int eval(EvalOptions options) {
         (!options.join.empty() && pipeline::areCounts(options.join[0], pipeline::kDetectionCounts)))
         return evalDetector(options);
     const pipeline::EvalSummary summary(measure(options));
+    if (summary.names.empty() && summary.leftOut.empty() && options.request.shard) return reportEmptyShard();
     if (summary.names.empty())
         throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
                                    ": none of the images can be used");

@@ -2,6 +2,7 @@
 
 #include "cli/common/error.hpp"
 #include "cli/common/network.hpp"
+#include "cli/common/terminal.hpp"
 #include "pipeline/dataset/layouts.hpp"
 
 namespace mpm::cli {
@@ -97,6 +98,11 @@ void checkUsage(const EvalOptions& options) {
     if (request.paired && request.nights.empty())
         throw Error(kWrongUse, "--paired: compares day with night; add --night");
     checkCompared(options);
+}
+
+int reportEmptyShard() {
+    warn("--shard: this part has no images, as there are more parts than groups of images");
+    return kDone;
 }
 
 }  // namespace mpm::cli

@@ -35,6 +35,9 @@ bool scoresFiles(const EvalOptions& options);
 /// Checks everything that can be checked without a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
+/// If there are more shards than groups of images, the last ones have none. @return the exit status.
+int reportEmptyShard();
+
 /// Opens the network with this precision. Without --precision the environment decides, and `precision` is the
 /// same. Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <optional>
 
+#include <opencv2/imgcodecs.hpp>
+
 #include "base/printable.hpp"
 #include "cli/common/error.hpp"
 #include "cli/common/files.hpp"
@@ -43,6 +45,9 @@ void checkRequest(const TuneRequest& request) {
     if (goal.faster && !(*goal.faster >= 1))
         throw Error(kWrongUse, "--faster: expected a factor of at least 1, as 1.5");
     if (!(request.minutes > 0)) throw Error(kWrongUse, "--minutes: expected a number above 0");
+    if (!request.plot.empty() && std::filesystem::path(request.plot).extension() != ".svg" &&
+        !cv::haveImageWriter(request.plot))
+        throw Error(kWrongUse, "--plot: expected a file that ends in .svg or .png");
     if (request.write && request.model == "random")
         throw Error(kWrongUse, "--write: the network with random weights is no file; name a model");
 }

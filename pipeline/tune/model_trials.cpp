@@ -34,7 +34,7 @@ public:
             m_network.useFeatures(m_blobs[0]);
         for (size_t image = 0; image < m_blobs.size(); ++image) {
             const bool enough = m_agreement.size() >= kFewestTuneImages;
-            if (watcher.stopped() || (enough && watch.seconds() > limit / 4)) break;
+            if (watcher.stopped() || watch.seconds() > (enough ? limit / 4 : limit)) break;
             m_agreement.add(m_network, forward(image), m_sizes[image]);
         }
     }
@@ -126,6 +126,7 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
     ModelTrials trials(network, images);
     trials.addReferences(watcher, watch, seconds);
     if (watcher.stopped()) rejectNothing(true);
+    if (trials.agreement().size() < kFewestTuneImages) rejectNothing(false);
     ModelTuning tuning;
     tuning.kind = trials.agreement().kind();
     tuning.images = trials.agreement().size();

@@ -52,6 +52,18 @@ TEST(EvalCounts, ShardsJoinedAreTheWhole) {
     EXPECT_EQ(withoutTimes(readJson(set.path("joined.json"))), whole);
 }
 
+TEST(EvalCounts, AShardMayHaveNoImages) {
+    const EvalSet set(2);
+    std::vector<std::string> join = {"eval", "--join"};
+    for (const std::string shard : {"1", "2", "3"}) {
+        const Outcome outcome = set.eval({"--shard", shard + "/3", "--counts", set.path(shard + ".counts")});
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(outcome.says("this part has no images"), shard == "3") << outcome.err;
+        join.push_back(set.path(shard + ".counts"));
+    }
+    EXPECT_EQ(mpmProgram(join).status, 0);
+}
+
 TEST(EvalCounts, KilledAndResumedIsTheWhole) {
     const EvalSet set(150);
     set.damage("p001");

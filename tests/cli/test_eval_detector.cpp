@@ -176,6 +176,11 @@ TEST_F(EvalDetector, ShardsAddExactly) {
     for (size_t row = 0; row < 2; ++row)
         for (const char* key : {"stats", "categories", "tokens", "gflops", "images"})
             EXPECT_EQ(joined[row][key], whole[row][key]) << key;
+    for (const char* option : {"--csv", "--plots"})
+        EXPECT_EQ(
+            mpmProgram({"eval", "--join", path("2.counts"), path("1.counts"), option, path("no")}).status, 2)
+            << option;
+    EXPECT_EQ(eval({"--shard", "6/6", "--counts", path("6.counts")}).status, 0) << "five images";
     const Outcome missing = mpmProgram({"eval", "--join", path("2.counts")});
     EXPECT_EQ(missing.status, 3);
     EXPECT_TRUE(missing.says("shard 1 of 2 is missing")) << missing.err;

@@ -103,6 +103,7 @@ TEST_F(Tune, AGoalThatNoneReachesIsStatusOne) {
 }
 
 TEST_F(Tune, WrongUseIsRejectedBeforeAnythingRuns) {
+    EXPECT_EQ(tune({"--plot", m_folder / "t.pdf"}).status, 2);
     const std::string images = m_folder / "p*.png";
     for (const std::vector<std::string>& wrong :
          std::vector<std::vector<std::string>>{{"--keep", "0"},

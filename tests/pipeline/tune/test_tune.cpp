@@ -339,6 +339,14 @@ TEST_F(TuneModel, RunsOnAModelOfClasses) {
     EXPECT_THROW(tuneModel(network, images, {0.99, {}}, 60), MeasureError);
 }
 
+TEST_F(TuneModel, EndsInTimeBeforeAllReferences) {
+    int asked = 0;
+    Watcher watcher;
+    watcher.stopRequested = [&] { return ++asked > 100; };
+    EXPECT_THROW(tuneModel(network, images, {0.99, {}}, 1e-9, watcher), MeasureError);
+    EXPECT_LE(asked, 3) << "it is asked before each reference";
+}
+
 // While the images are read, before the first reference, and among the references.
 TEST_F(TuneModel, StoppedBeforeAnythingWasComparedIsNoFaultOfTheImages) {
     for (const auto& [count, answers] : {std::pair<size_t, int>{2, 0}, {8, 1}, {8, 3}}) {
