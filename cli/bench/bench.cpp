@@ -43,8 +43,8 @@ struct BenchOptions {
     std::optional<double> loss;  ///< of mIoU, 0 to 1
 };
 
-/// Reads at most `enough` images.
-std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
+/// Reads at most `enough` images and counts the images that cannot be read.
+std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough, int& skipped) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = 16;
     how.scene.startHour = 0;
@@ -55,8 +55,9 @@ std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough) {
         try {
             const auto source = patientSource(address, how);
             source->open();
-            const auto skip = [](const std::string& message) {
+            const auto skip = [&skipped](const std::string& message) {
                 warn(message);
+                ++skipped;
                 return !stopRequested();
             };
             for (pipeline::Frame frame;
@@ -108,11 +109,13 @@ int bench(const BenchOptions& options) {
     // A clip is read up to the last measured frame.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
-    rounds.run(readImages(options, static_cast<size_t>(enough)), options.warmUp, options.rounds, watcher);
+    int skipped = 0;
+    rounds.run(readImages(options, static_cast<size_t>(enough), skipped), options.warmUp, options.rounds,
+               watcher);
     printRounds(rounds, scores);
-    if (options.json.empty()) return kDone;
-    writeJson(options.json, pipeline::benchJson(pipeline::headOf(rounds.network()), rounds.rows()));
-    return kDone;
+    if (!options.json.empty())
+        writeJson(options.json, pipeline::benchJson(pipeline::headOf(rounds.network()), rounds.rows()));
+    return skipped > 0 ? kFailed : kDone;
 }
 
 }  // namespace

@@ -140,8 +140,8 @@ std::string verdict(const std::vector<BenchRow>& rows, cv::Size size, const Eval
         const double saved = base->ms(0.5) - row.ms(0.5), speed = base->ms(0.5) / row.ms(0.5);
         const bool noisy = base->ms(0.1) < row.ms(0.9) && row.ms(0.1) < base->ms(0.9);
         text += cv::format(
-            "At %dx%d on %s in %s, batch %d: merging by %s before {%s} pays %.2f ms an image (%.2fx the "
-            "speed of all tokens) and costs %.2f ms of it for merging and restoring",
+            "At %dx%d on %s in %s, batch %d: merging by %s before {%s} saves %.2f ms an image (%.2fx the "
+            "speed of all tokens), after %.2f ms for merging and restoring",
             size.height, size.width, deviceName(row.device).c_str(), precisionName(row.precision).c_str(),
             row.batch, row.method.text.c_str(), blocksText(row.tokens.schedule()).c_str(), saved, speed,
             row.mergeMs() + row.restoreMs());

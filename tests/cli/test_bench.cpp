@@ -209,6 +209,15 @@ TEST_F(Bench, OneRoundHasNoSpreadAndNoVerdict) {
     EXPECT_NE(outcome.out.find("One round"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Bench, ABadImageIsNamedAndLeftOut) {
+    std::ofstream(m_folder / "p1.png") << "damaged";
+    const Outcome outcome =
+        mpmProgram({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(outcome.says("p1.png")) << outcome.err;
+    EXPECT_NE(outcome.out.find("| method"), std::string::npos);
+}
+
 TEST_F(Bench, CtrlCIsAFailureInOneLine) {
     Process process({"bench", m_folder / "model.onnx", m_folder / "*.png", "--rounds", "1000000"});
     process.awaitCatching(SIGINT);
