@@ -81,7 +81,7 @@ Sample FolderDataset::at(size_t index) const {
     const Entry& entry = m_entries.at(index);
     Sample sample{imageAt(entry.image, cv::IMREAD_COLOR), labelsAt(index), entry.name};
     if (sample.labels.size() != sample.image.size()) {
-        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
+        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " does not have the size of the image");
     }
     return sample;
 }

@@ -165,9 +165,10 @@ Sample LabelledSet::at(size_t index) const {
                   entry.name};
     const bool wide = m_layout == Layout::Folder && sample.labels.type() == CV_16UC1;
     if (sample.labels.empty() || (sample.labels.type() != CV_8UC1 && !wide))
-        CV_Error(cv::Error::StsParseError, entry.labels + " is missing or no image of one channel of ids");
+        CV_Error(cv::Error::StsParseError,
+                 entry.labels + " is missing or is not an image of ids with one channel");
     if (sample.labels.size() != sample.image.size())
-        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " is not of its image's size");
+        CV_Error(cv::Error::StsUnmatchedSizes, entry.labels + " does not have the size of the image");
     if (m_zeroIsNothing) sample.labels = reduceZero(sample.labels);
     if (m_layout == Layout::Cityscapes) sample.labels = cityscapesTrainIds(sample.labels);
     checkIds(sample.labels, m_classes, m_ignored, entry.labels);

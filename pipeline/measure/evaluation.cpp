@@ -1,6 +1,7 @@
 #include "pipeline/measure/evaluation.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <opencv2/imgproc.hpp>
 
@@ -27,6 +28,9 @@ LabelledSet openSet(const EvalRequest& request, size_t classes) {
     } catch (const cv::Exception& error) {
         throw MeasureError(Kind::Input,
                            request.root + ": " + error.err + "; name the root folder of the data set");
+    } catch (const std::filesystem::filesystem_error& error) {
+        throw MeasureError(Kind::Input, error.path1().string() + ": cannot be read (" +
+                                            error.code().message() + "); change its permissions");
     }
 }
 

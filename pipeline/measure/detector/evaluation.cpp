@@ -142,6 +142,12 @@ std::vector<std::int64_t> DetectionEvaluation::imagesOfShard() const {
     return ids;
 }
 
+/// The first forward of a network allocates.
+static void warmUp(Segmenter& segmenter) {
+    segmenter.segment(cv::Mat(segmenter.network().info().size, CV_8UC3, cv::Scalar::all(128)));
+    segmenter.encoder().forget();
+}
+
 DetectionCounts DetectionEvaluation::measure(int row, std::int64_t image, const cv::Mat& pixels,
                                              Segmenter& segmenter, const FlopsCounter& flops,
                                              const Sink& save) const {
@@ -204,6 +210,7 @@ DetectionEval DetectionEvaluation::run(const std::function<ModelCost(const Netwo
         choice.most = kBest;
         segmenter.setDetections(choice);
         const FlopsCounter flops(costOf(segmenter.network()));
+        warmUp(segmenter);
         for (const std::int64_t image : images) {
             if (watcher.stopped())
                 throw MeasureError(Kind::Failed, "stopped; with --counts it can be continued");
