@@ -99,17 +99,25 @@ void Engine::wire() {
     connect(&m_render, &Worker::crashed, this, &Engine::crashed);
 }
 
-QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
-                const Engine& self) {
-    const QString shown = safeText(address.shown());
+QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken) {
     QString name = shown;
-    const auto taken = [&](const auto& engine) {
-        return engine.get() != &self && engine->sourceName() == name &&
-               engine->address().reveal() != address.reveal();
-    };
-    for (int i = 2; std::any_of(all.begin(), all.end(), taken); ++i)
+    for (int i = 2; isTaken(name); ++i)
         name = shown + QStringLiteral(" (%1)").arg(i);
     return name;
+}
+
+bool othersHave(const QString& name, const pipeline::Address& address,
+                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& engine) {
+        return engine.get() != &self && engine->sourceName() == name &&
+               engine->address().reveal() != address.reveal();
+    });
+}
+
+QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
+                const Engine& self) {
+    return freeName(safeText(address.shown()),
+                    [&](const QString& name) { return othersHave(name, address, all, self); });
 }
 
 QString nameOf(const pipeline::Address& address, const QString& key,
@@ -134,8 +142,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_sourceName = name.isEmpty() ? safeText(address.shown()) : name;
     m_title.clear();
     m_report = {};
-    m_recorder.setSource(m_sourceName);
-    loadObjects();
+    m_recorder.setSource(m_sourceName, objectsQuestion());
     // Captures the channel, not `this`: a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
@@ -164,19 +171,19 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// Objects are followed even if the store does not answer.
-void Engine::loadObjects() {
+/// A store that does not answer must not keep objects from being followed.
+Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);
     const auto take = [self, generation = m_generation](const pipeline::KnownObjects& known) {
         if (self && !self->outdated(generation) && !self->m_known) self->setKnownObjects(known);
     };
-    m_recorder.ask([take](const pipeline::Store& store, std::int64_t source) {
+    QTimer::singleShot(kStorePatience, this, [take] { take({}); });
+    return [take](const pipeline::Store& store, std::int64_t source) {
         QMetaObject::invokeMethod(
             QCoreApplication::instance(), [take, known = store.objects(source)] { take(known); },
             Qt::QueuedConnection);
-    });
-    QTimer::singleShot(kStorePatience, this, [take] { take({}); });
+    };
 }
 
 void Engine::setKnownObjects(pipeline::KnownObjects known) {
@@ -203,8 +210,9 @@ void Engine::command(const CaptureWorker::Command& command) {
     if (m_capture != nullptr) m_capture->command(command);
 }
 
-void Engine::noteEvent(const QString& kind, const QString& text) {
-    const pipeline::Event event{millis(System::now()), kind.toStdString(), printable(text.toStdString())};
+void Engine::noteEvent(const QString& kind, const QString& text, std::optional<pipeline::Millis> time) {
+    const pipeline::Event event{time.value_or(millis(System::now())), kind.toStdString(),
+                                printable(text.toStdString())};
     m_recorder.addEvent(event);
     emit happened(event);
 }

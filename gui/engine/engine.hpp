@@ -2,7 +2,9 @@
 // returns at once; every signal arrives in the main thread, with the newest data.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <QObject>
@@ -43,7 +45,8 @@ public:
     void setPaused(bool paused);
     /// Controls how a video is played; other sources ignore it.
     void command(const CaptureWorker::Command& command);
-    void noteEvent(const QString& kind, const QString& text);
+    /// If `time` is absent, the event has the present time.
+    void noteEvent(const QString& kind, const QString& text, std::optional<pipeline::Millis> time = {});
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
@@ -82,7 +85,7 @@ private:
     void onFrame();
     void onAnalysis();
     void onReport(const SourceReport& report);
-    void loadObjects();
+    Recorder::Question objectsQuestion();
     void setKnownObjects(pipeline::KnownObjects known);
     bool outdated(int generation) const { return generation != m_generation; }
 
@@ -112,6 +115,13 @@ private:
     int m_generation = 0;
     bool m_paused = false;
 };
+
+/// Returns `shown`, with a number if that name is taken.
+QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken);
+
+/// Whether another engine than `self` has a different address under this name.
+bool othersHave(const QString& name, const pipeline::Address& address,
+                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
 /// The address without its secrets; with a number if another engine than `self` has a different address that
 /// looks the same (cameras of a recorder may differ in the masked part only).

@@ -9,6 +9,7 @@
 #include "gui/text/safe_text.hpp"
 
 #include <QFileInfo>
+#include <QMetaMethod>
 
 namespace mpm::gui {
 
@@ -60,11 +61,13 @@ void Recorder::addSoon(const Add& add) {
     });
 }
 
-void Recorder::setSource(const QString& source) {
+void Recorder::setSource(const QString& source, Question question) {
+    const bool history = isSignalConnected(QMetaMethod::fromSignal(&Recorder::historyLoaded));
     addSoon([&] {
         m_waiting.emplace_back();
         m_waiting.back().source = source;
-        m_waiting.back().history = true;
+        m_waiting.back().history = history;
+        if (question) m_questions.push_back(std::move(question));
     });
 }
 
@@ -72,15 +75,16 @@ void Recorder::add(pipeline::Measurement measurement) {
     if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& measurements = m_waiting.back().measurements;
-    if (measurements.size() >= kMostReadingsWaiting) measurements.erase(measurements.begin());
     measurements.push_back(std::move(measurement));
+    m_lost += keepNewest(measurements);
 }
 
 void Recorder::addEvent(pipeline::Event event) {
     if (readOnly()) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
     auto& events = m_waiting.back().events;
-    if (events.size() < kMostReadingsWaiting) events.push_back(std::move(event));
+    events.push_back(std::move(event));
+    m_lost += keepNewest(events);
 }
 
 void Recorder::loadHistory() {
@@ -204,8 +208,9 @@ void Recorder::write(std::deque<Batch>& batches) {
     }
     removeUnwanted();
     saveObjects();
-    if (!readOnly()) prune();
     answer();
+    if (std::exchange(m_historyWanted, false) && m_source >= 0) sendHistory();
+    if (!readOnly()) prune();
     beginComparison();
     continueComparison();
     if (std::exchange(m_failing, false)) post([this] { emit recovered(); });
@@ -249,6 +254,7 @@ void Recorder::open() {
     makePrivateFolders(QFileInfo(m_path).absolutePath().toStdString());
     m_store = std::make_unique<pipeline::Store>(m_path.toStdString(), m_access);
     m_everOpened = true;
+    if (!m_deletionClock) m_deletionClock.emplace(m_store->newest());
 }
 
 /// Removes written data from the batch at once: a later failure must not write it twice.
@@ -258,7 +264,7 @@ void Recorder::write(Batch& batch) {
     batch.measurements.clear();
     for (; m_source >= 0 && !batch.events.empty(); batch.events.erase(batch.events.begin()))
         m_store->addEvent(m_source, batch.events.front());
-    if (m_source >= 0 && std::exchange(batch.history, false)) sendHistory();
+    m_historyWanted |= std::exchange(batch.history, false);
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
@@ -266,7 +272,8 @@ void Recorder::write(Batch& batch) {
 void Recorder::prune() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextPruning) return;
-    m_nextPruning = time + (m_store->apply(m_retention, now(), kPruned) ? kGather : kPruneEvery);
+    const bool rest = m_deletionClock->trusts(now(), time) && m_store->apply(m_retention, now(), kPruned);
+    m_nextPruning = time + (rest ? kGather : kPruneEvery);
 }
 
 /// Begins after everything added before the call is written.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "gui/engine/deletion_clock.hpp"
 #include "gui/engine/worker.hpp"
 #include "pipeline/store/day_night_statistics.hpp"
 
@@ -42,8 +43,12 @@ public:
     /// Writes all waiting data, then ends.
     ~Recorder() override { finish(); }
 
-    /// All return at once. `source` must hold no password.
-    void setSource(const QString& source);
+    using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
+
+    /// All return at once. `source` must hold no password. setSource() emits historyLoaded() if anything is
+    /// connected. `question` is as for ask(); its answer does not wait for the history, which may take
+    /// seconds.
+    void setSource(const QString& source, Question question = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
     /// Objects are written every ten seconds, before an answer, and at the end.
@@ -51,7 +56,7 @@ public:
     /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                   const std::vector<std::string>& classes = {});
-    /// Emits historyLoaded() once more, including everything added before.
+    /// Emits historyLoaded(), including everything added before.
     void loadHistory();
 
     /// Emits compared() with the readings of `setup` since `from`. A later call replaces a call in progress.
@@ -59,7 +64,6 @@ public:
 
     /// Calls `question` in the thread that owns the store, once everything added before is written. `source`:
     /// id of the present source. A StoreError ends the question without an answer.
-    using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
     void ask(Question question);
     /// The request is kept until the store has done it. A program that only reads removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);
@@ -141,10 +145,11 @@ private:
     std::unique_ptr<pipeline::Store> m_store;  // used by the thread only, as are all below
     std::int64_t m_source = -1;
     QString m_sourceName;
-    bool m_failing = false, m_everOpened = false;
+    bool m_failing = false, m_everOpened = false, m_historyWanted = false;
     int m_asides = 0;
     std::atomic<std::int64_t> m_lost{0};
     pipeline::Retention m_retention;
+    std::optional<DeletionClock> m_deletionClock;
     std::chrono::steady_clock::time_point m_nextPruning, m_nextObjects;
 };
 

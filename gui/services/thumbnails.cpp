@@ -99,7 +99,18 @@ void Thumbnails::readFolder() {
             m_sources[source.fileName()].bytes[time] = file.size();
             m_bytes += file.size();
         }
+    setClock();
     prune();
+}
+
+void Thumbnails::setClock() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    std::optional<std::chrono::milliseconds> newest;
+    for (const auto& [name, source] : m_sources)
+        if (!source.bytes.empty())
+            newest = std::max(newest.value_or(std::chrono::milliseconds(0)),
+                              std::chrono::milliseconds(source.bytes.rbegin()->first));
+    m_deletionClock = DeletionClock(newest);
 }
 
 void Thumbnails::write(const Task& task) {
@@ -118,15 +129,18 @@ void Thumbnails::write(const Task& task) {
     }
     if (!writeWhole(file, bytes.data())) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
-    m_sources[task.name].bytes[task.time] = bytes.size();
-    m_bytes += bytes.size();
+    qint64& kept = m_sources[task.name].bytes[task.time];  // 0, or of the file that this one replaced
+    m_bytes += bytes.size() - std::exchange(kept, bytes.size());
 }
 
 /// Removes the oldest images first, of any source.
 void Thumbnails::prune() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_limited) return;
-    const qint64 oldest = QDateTime::currentMSecsSinceEpoch() - m_settings.days * 86'400'000LL;
+    const qint64 now = QDateTime::currentMSecsSinceEpoch();
+    const bool trusted =
+        m_deletionClock.trusts(std::chrono::milliseconds(now), std::chrono::steady_clock::now());
+    const qint64 oldest = trusted ? now - m_settings.days * 86'400'000LL : 0;
     const qint64 most = m_settings.megabytes * 1'048'576LL;
     while (true) {
         auto first = m_sources.end();

@@ -7,6 +7,7 @@
 
 #include <QImage>
 
+#include "gui/engine/deletion_clock.hpp"
 #include "gui/engine/worker.hpp"
 #include "gui/services/watch_settings.hpp"
 
@@ -50,6 +51,7 @@ private:
         bool eventDue = false;
     };
     void readFolder();
+    void setClock();
     void write(const Task& task);
     void prune();
     QString fileOf(const QString& name, qint64 time) const;
@@ -60,6 +62,7 @@ private:
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by name of the folder
     qint64 m_bytes = 0;
+    DeletionClock m_deletionClock{std::nullopt};
 };
 
 }  // namespace mpm::gui

@@ -270,22 +270,33 @@ std::pair<Millis, Millis> Store::extent(std::int64_t source) const {
     return {Millis(rows.integer(0)), Millis(rows.integer(1))};
 }
 
+std::optional<Millis> Store::newest() const {
+    Millis newest{0};
+    for (const std::int64_t source : sources())
+        newest = std::max(newest, extent(source).second);
+    return newest.count() > 0 ? std::optional(newest) : std::nullopt;
+}
+
 bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     const auto oldest = [&](std::chrono::hours kept) { return now - kept; };
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
+    // Deletes source by source, because the indexes over time begin with the source.
+    const std::vector<std::int64_t> all = sources();
     if (retention.readings.count() > 0) {
-        // Deletes source by source, because the index over time begins with the source.
         Statement remove = m_database->prepare(
             "DELETE FROM reading WHERE id IN (SELECT id FROM reading WHERE source = ? AND time < ? LIMIT ?)");
-        for (const std::int64_t source : sources()) {
+        for (const std::int64_t source : all) {
             remove.run(source, oldest(retention.readings), left);
             left -= m_database->changes();
         }
     }
     const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
-        if (kept.count() == 0) return;
-        m_database->run("DELETE FROM bucket WHERE span = ? AND time < ?", span, oldest(kept));
+        if (kept.count() == 0 || left <= 0) return;  // the last step removes them
+        Statement remove =
+            m_database->prepare("DELETE FROM bucket WHERE source = ? AND span = ? AND time < ?");
+        for (const std::int64_t source : all)
+            remove.run(source, span, oldest(kept));
     };
     forget(kMinute, retention.minutes);
     forget(kHour, retention.hours);

@@ -94,6 +94,9 @@ public:
     /// Returns the first and last time of a source's buckets; equal if there are none.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
+    /// The latest time in the buckets of all sources; absent if there are none.
+    std::optional<Millis> newest() const;
+
     /// Deletes data that is older than allowed at `now`; minutes and hours outlive their readings. Deletes at
     /// most `most` readings in a call, so that no writer waits long. Returns true if more may be left.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);

@@ -28,6 +28,7 @@ private slots:
     void analyserLeavesOutBlocksAModelHasNot();
     void pausedSourceIsAnalysedAgainWhenSettingsChange();
     void storeThatCannotBeWrittenIsReported();
+    void whatFindsNoRoomIsCounted();
     void closesAtAnyMoment();
 
 private:
@@ -313,6 +314,19 @@ void EngineTest::storeThatCannotBeWrittenIsReported() {
     engine.openSource(m_sandbox.film(8, 0));
     QTRY_VERIFY_WITH_TIMEOUT(failing.count() >= 1, test::patience(10'000));
     QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching continues
+}
+
+/// 20,000 events wait at most; the oldest go.
+void EngineTest::whatFindsNoRoomIsCounted() {
+    const QString path = m_sandbox.path(QStringLiteral("full.sqlite"));
+    QVERIFY(QDir().mkpath(path));
+    Recorder recorder(path);
+    recorder.setSource(QStringLiteral("yard"));
+    for (int i = 0; i < 20'010; ++i)
+        recorder.addEvent({mpm::pipeline::Millis(i), "source", "live"});
+    recorder.start();
+    recorder.finish();
+    QCOMPARE(recorder.lost(), 20'010);
 }
 
 void EngineTest::closesAtAnyMoment() {

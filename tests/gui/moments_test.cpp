@@ -9,6 +9,7 @@
 #include "gui/charts/timeline_panel.hpp"
 #include "gui/charts/timeline_view.hpp"
 #include "gui/dialogs/recordings_dialog.hpp"
+#include "gui/engine/recorder.hpp"
 #include "gui/panels/sidebar.hpp"
 #include "gui/panels/tables.hpp"
 #include "gui/registry.hpp"
@@ -34,6 +35,16 @@ QImage plain(Qt::GlobalColor colour) {
     return image;
 }
 
+/// Its file has more than 28 KB.
+QImage largeImage() {
+    QImage noise(320, 240, QImage::Format_RGB32);
+    for (int y = 0; y < noise.height(); ++y)
+        for (int x = 0; x < noise.width(); ++x)
+            noise.setPixel(x, y,
+                           qRgb((x * 7919 + y * 104729) % 256, (x * 31 + y * 977) % 256, (x * y) % 256));
+    return noise;
+}
+
 }  // namespace
 
 class MomentsTest : public QObject {
@@ -41,6 +52,9 @@ class MomentsTest : public QObject {
 private slots:
     void oneAMinuteAndForEvents();
     void theOldestGo();
+    void aReplacedImageCountsOnce();
+    void aClockAheadIsNotTrusted();
+    void aClockAheadDeletesNothing();
     void timelineShowsTheMoment();
     void lookingBack();
     void noneInMeasurementsOnly();
@@ -83,11 +97,7 @@ void MomentsTest::theOldestGo() {
     const qint64 now = QDateTime::currentMSecsSinceEpoch(), day = 86'400'000;
     Thumbnails kept(folder);
     kept.setSettings({true, 1, 30});
-    QImage noise(320, 240, QImage::Format_RGB32);
-    for (int y = 0; y < noise.height(); ++y)
-        for (int x = 0; x < noise.width(); ++x)
-            noise.setPixel(x, y,
-                           qRgb((x * 7919 + y * 104729) % 256, (x * 31 + y * 977) % 256, (x * y) % 256));
+    const QImage noise = largeImage();
     kept.add(source, noise, now - 31 * day);
     for (int minute = 0; minute < 25; ++minute) {
         kept.add(source, noise, now - day + minute * Thumbnails::kEvery);
@@ -102,6 +112,78 @@ void MomentsTest::theOldestGo() {
     QVERIFY(kept.nearest(source, now - 31 * day, day / 2).isEmpty());
     QVERIFY(!kept.nearest(source, now - day + 24 * Thumbnails::kEvery, 1'000).isEmpty());
     kept.setSettings({false, 1, 30});
+}
+
+/// Sixty times the space of an image is more than the limit.
+void MomentsTest::aReplacedImageCountsOnce() {
+    test::Sandbox sandbox;
+    const QString folder = sandbox.path(QStringLiteral("images")), source = QStringLiteral("yard");
+    const qint64 now = QDateTime::currentMSecsSinceEpoch(), hour = 3'600'000;
+    Thumbnails kept(folder);
+    kept.setSettings({true, 1, 30});
+    const QImage large = largeImage();
+    kept.add(source, large, now - hour);
+    for (int i = 0; i < 60; ++i) {
+        kept.noteEvent(source);
+        kept.add(source, large, now);
+        QTest::qWait(5);
+    }
+    kept.finish();
+    QCOMPARE(imagesIn(folder).size(), 2);
+}
+
+void MomentsTest::aClockAheadIsNotTrusted() {
+    const auto at = [](int hours) { return DeletionClock::Steady(std::chrono::hours(hours)); };
+    const auto day = [](int number) { return DeletionClock::Millis(std::chrono::hours(24 * number)); };
+    DeletionClock clock(day(100), at(0));
+    QVERIFY(clock.trusts(day(101), at(0)));
+    QVERIFY(!clock.trusts(day(400), at(1)));
+    QVERIFY(clock.trusts(day(101), at(2)));
+    QVERIFY(!clock.trusts(day(400), at(3)));  // the wait begins anew
+    QVERIFY(!clock.trusts(day(9000), at(26)));
+    QVERIFY(!clock.trusts(day(9001), at(49)));
+    QVERIFY(clock.trusts(day(9001), at(50)));
+    QVERIFY(clock.trusts(day(20), at(51)));  // behind: nothing is old
+    QVERIFY(DeletionClock(std::nullopt, at(0)).trusts(day(9000), at(0)));
+}
+
+/// To the newest data, the present is far ahead: the program cannot know which of both is wrong.
+void MomentsTest::aClockAheadDeletesNothing() {
+    using mpm::pipeline::Millis;
+    test::Sandbox sandbox;
+    const QString folder = sandbox.path(QStringLiteral("images")),
+                  path = sandbox.path(QStringLiteral("s.sqlite"));
+    const qint64 now = QDateTime::currentMSecsSinceEpoch(), day = 86'400'000;
+    const auto readings = [&](const std::vector<qint64>& added) {
+        {
+            mpm::pipeline::Store store(path.toStdString());
+            std::vector<mpm::pipeline::Measurement> all(added.size());
+            for (std::size_t i = 0; i < added.size(); ++i)
+                all[i].time = Millis(added[i]);
+            store.add(store.source("yard"), all);
+        }
+        Recorder recorder(path);
+        recorder.setSource(QStringLiteral("yard"));
+        recorder.start();
+        recorder.finish();
+        mpm::pipeline::Store store(path.toStdString());
+        return store.count(store.source("yard"));
+    };
+    QCOMPARE(readings({now - 100 * day, now - 99 * day}), 2);
+    QCOMPARE(readings({now}), 1);
+    const auto images = [&](qint64 added) {
+        {
+            Thumbnails kept(folder);
+            kept.add(QStringLiteral("yard"), plain(Qt::red), added);
+        }
+        Thumbnails kept(folder);
+        kept.setSettings({true, 1, 30});
+        kept.add(QStringLiteral("yard"), plain(Qt::blue), added);
+        kept.finish();
+        return imagesIn(folder).size();
+    };
+    QCOMPARE(images(now - 99 * day), 1);
+    QCOMPARE(images(now), 1);
 }
 
 void MomentsTest::timelineShowsTheMoment() {

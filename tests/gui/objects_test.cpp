@@ -32,6 +32,7 @@ private slots:
     void countsArePublished();
     void eachRegionHasItsOwnSensors();
     void anAnswerHasTheNewestObjects();
+    void anAnswerDoesNotWaitForTheHistory();
     void theWindowShowsThem();
     void boxesStandOnTheirFrame();
     void settingsNameTheClasses();
@@ -152,13 +153,27 @@ void ObjectsTest::eachObjectRaisesItsOwnAlert() {
     test::Setup setup(m_sandbox, QStringLiteral("each"));
     setup.engine.openModel(detector());
     QSignalSpy alerted(&setup.services, &Services::alerted);
+    std::vector<qint64> times;  // of the events
+    connect(&setup.engine, &Engine::happened, this, [&](const mpm::pipeline::Event& event) {
+        if (event.kind == "alert") times.push_back(event.time.count());
+    });
     WatchSettings watch = following(source, {QStringLiteral("*")});
     watch.alerts = {test::rule("loiters", AlertRule::Of::ObjectStays, 0.5)};
     setup.services.apply(watch);
     setup.open(source);
     QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, test::patience(30'000));
-    for (int i = 0; i < 2; ++i)
-        QVERIFY(!alerted.at(i)[0].value<AlertNotice>().cutOut.isNull());
+    setup.engine.disconnect(this);
+    std::set<QString> files;
+    for (int i = 0; i < 2; ++i) {
+        const auto notice = alerted.at(i)[0].value<AlertNotice>();
+        QVERIFY(!notice.cutOut.isNull());
+        QCOMPARE(times.at(std::size_t(i)), notice.time.toMSecsSinceEpoch());
+        const QString name = QStringLiteral("/%1.jpg").arg(times[std::size_t(i)]);
+        QTRY_VERIFY_WITH_TIMEOUT(setup.services.imageOf(source, times[std::size_t(i)]).endsWith(name),
+                                 test::patience(10'000));
+        files.insert(setup.services.imageOf(source, times[std::size_t(i)]));
+    }
+    QCOMPARE(files.size(), std::size_t{2});
 }
 
 void ObjectsTest::countsArePublished() {
@@ -264,6 +279,30 @@ void ObjectsTest::anAnswerHasTheNewestObjects() {
         QTRY_VERIFY_WITH_TIMEOUT(found != -1, test::patience(20'000));
         QCOMPARE(found.exchange(-1), next_);
     }
+}
+
+/// The history of a large store takes seconds, and nobody wants it in a program without a window.
+void ObjectsTest::anAnswerDoesNotWaitForTheHistory() {
+    const QString path = m_sandbox.path(QStringLiteral("history.sqlite"));
+    {
+        Recorder recorder(path);
+        QStringList heard;
+        connect(&recorder, &Recorder::historyLoaded, this, [&] { heard << QStringLiteral("history"); });
+        recorder.start();
+        recorder.setSource(QStringLiteral("yard"), [&](const auto&, std::int64_t) {
+            QMetaObject::invokeMethod(
+                &recorder, [&] { heard << QStringLiteral("answer"); }, Qt::QueuedConnection);
+        });
+        QTRY_COMPARE_WITH_TIMEOUT(heard.size(), qsizetype(2), test::patience(20'000));
+        QCOMPARE(heard.first(), QStringLiteral("answer"));
+    }
+    Recorder alone(path);
+    alone.start();
+    alone.setSource(QStringLiteral("yard"));
+    alone.finish();
+    QSignalSpy loaded(&alone, &Recorder::historyLoaded);
+    QCoreApplication::processEvents();
+    QCOMPARE(loaded.count(), 0);
 }
 
 void ObjectsTest::theWindowShowsThem() {

@@ -129,5 +129,57 @@ TEST(Store, GivesQuantitiesOfRegions) {
             .empty());
 }
 
+/// Counts the statements that delete minutes and hours, and the rows that they read without need.
+class Deletions {
+public:
+    Deletions() {
+        s_count = s_scanned = 0;
+        sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch));
+    }
+    ~Deletions() { sqlite3_reset_auto_extension(); }
+    int count() const { return s_count; }
+    int scanned() const { return s_scanned; }
+
+private:
+    static int watch(sqlite3* database, char**, const sqlite3_api_routines*) {
+        return sqlite3_trace_v2(database, SQLITE_TRACE_PROFILE, note, nullptr);
+    }
+    static int note(unsigned, void*, void* ended, void*) {
+        auto* statement = static_cast<sqlite3_stmt*>(ended);
+        if (std::string(sqlite3_sql(statement)).rfind("DELETE FROM bucket", 0) != 0) return 0;
+        ++s_count;
+        s_scanned += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1);
+        return 0;
+    }
+    static inline int s_count, s_scanned;
+};
+
+/// Other programs wait for it.
+TEST(Store, RetentionReadsNoMinuteThatItKeeps) {
+    const Deletions deletions;
+    TempFolder folder;
+    Store store(folder / "m.sqlite");
+    const std::int64_t street = store.source("street"), yard = store.source("yard");
+    const Millis hour = std::chrono::hours(1);
+    for (int i = 0; i < 10; ++i)
+        for (const std::int64_t source : {street, yard}) {
+            Measurement m;
+            m.time = i * hour;
+            store.add(source, {m});
+        }
+    Retention retention;
+    retention.readings = std::chrono::hours(1);
+    retention.minutes = std::chrono::hours(5);
+    while (store.apply(retention, 10 * hour, 4))
+        EXPECT_EQ(deletions.count(), 0) << "old readings are left";
+    EXPECT_EQ(deletions.count(), 2) << "once for each source";
+    EXPECT_EQ(deletions.scanned(), 0);
+    for (const std::int64_t source : {street, yard}) {
+        EXPECT_EQ(store.count(source), 1);
+        EXPECT_EQ(store.buckets(source, Store::Span::Minute, Millis(0), 10 * hour).size(), 5u);
+        EXPECT_EQ(store.buckets(source, Store::Span::Hour, Millis(0), 10 * hour).size(), 10u);
+    }
+}
+
 }  // namespace
 }  // namespace mpm::pipeline

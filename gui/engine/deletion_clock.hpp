@@ -1,0 +1,42 @@
+// Whether the wall clock may decide what is old enough to be deleted. A clock that jumped ahead may be wrong,
+// and it makes everything old: it must stay ahead for a day first.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace mpm::gui {
+
+class DeletionClock {
+public:
+    using Steady = std::chrono::steady_clock::time_point;
+    using Millis = std::chrono::milliseconds;
+    static constexpr std::chrono::hours kDoubt{24};
+
+    /// `newest`: time of the newest data, from before the start of the program.
+    explicit DeletionClock(std::optional<Millis> newest, Steady time = std::chrono::steady_clock::now()) {
+        if (newest) m_trusted = Mark{*newest, time};
+    }
+
+    bool trusts(Millis clock, Steady time) {
+        const Mark now{clock, time};
+        if (m_trusted && now.isAheadOf(*m_trusted)) {
+            if (!m_doubted || now.isAheadOf(*m_doubted)) m_doubted = now;
+            if (time - m_doubted->time < kDoubt) return false;
+        }
+        m_trusted = now;
+        m_doubted.reset();
+        return true;
+    }
+
+private:
+    /// What the clock said at a time of the steady clock.
+    struct Mark {
+        Millis clock;
+        Steady time;
+        bool isAheadOf(const Mark& other) const { return clock - other.clock > time - other.time + kDoubt; }
+    };
+    std::optional<Mark> m_trusted, m_doubted;
+};
+
+}  // namespace mpm::gui
