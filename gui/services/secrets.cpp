@@ -28,14 +28,28 @@ void Secrets::keep(const QString& key, const QString& secret,
 
 void Secrets::find(const QString& key,
                    std::function<void(std::optional<QString> secret, const QString& problem)> then) {
+    findFirst({key}, std::move(then));
+}
+
+void Secrets::keepAddress(const QString& name, const QString& address,
+                          std::function<void(const QString& problem)> then) {
+    keep(keyOf(name), address, std::move(then));
+}
+
+void Secrets::findAddress(const QString& name,
+                          std::function<void(std::optional<QString> address, const QString& problem)> then) {
+    findFirst({keyOf(name), name}, std::move(then));
+}
+
+void Secrets::findFirst(const QStringList& keys,
+                        std::function<void(std::optional<QString> secret, const QString& problem)> then) {
     auto* job = new QKeychain::ReadPasswordJob(kService, this);
     job->setInsecureFallback(false);
-    job->setKey(key);
-    connect(job, &QKeychain::Job::finished, this, [job, then = std::move(then)](QKeychain::Job* done) {
-        if (done->error() == QKeychain::NoError)
-            then(job->textData(), {});
-        else
-            then(std::nullopt, done->errorString());
+    job->setKey(keys.first());
+    connect(job, &QKeychain::Job::finished, this, [this, job, keys, then](QKeychain::Job* done) {
+        if (done->error() == QKeychain::NoError) return then(job->textData(), {});
+        if (done->error() == QKeychain::EntryNotFound && keys.size() > 1) return findFirst(keys.mid(1), then);
+        then(std::nullopt, done->errorString());
     });
     job->start();
 }

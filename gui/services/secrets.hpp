@@ -15,13 +15,28 @@ namespace mpm::gui {
 class Secrets : public QObject {
     Q_OBJECT
 public:
-    using QObject::QObject;
+    /// `profile`: addresses are kept for it.
+    explicit Secrets(const QString& profile = {}) : m_profile(profile) {}
 
     /// Both functions return at once and answer later, in this thread. `problem` is empty if all went well;
     /// it never contains the secret.
     void keep(const QString& key, const QString& secret, std::function<void(const QString& problem)> then);
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
+
+    /// The same for the address of a source, as PROFILE/NAME: sources of two profiles may have the same name.
+    /// An entry NAME, of a user or an earlier version, is found if there is no other.
+    void keepAddress(const QString& name, const QString& address,
+                     std::function<void(const QString& problem)> then);
+    void findAddress(const QString& name,
+                     std::function<void(std::optional<QString> address, const QString& problem)> then);
+
+private:
+    QString keyOf(const QString& name) const { return m_profile + QLatin1Char('/') + name; }
+    void findFirst(const QStringList& keys,
+                   std::function<void(std::optional<QString> secret, const QString& problem)> then);
+
+    const QString m_profile;
 };
 
 /// The address that env:NAME stands for, or any other address as it is. Throws pipeline::SourceError if there

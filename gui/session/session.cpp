@@ -89,14 +89,13 @@ void Session::moveSecrets() {
 }
 
 void Session::keepFurther(const QString& source) {
-    const QStringList& further = m_services.settings().further;
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of a recorder may have addresses that look the same: each keeps a separate entry.
-    QString name = shown;
-    for (int i = 1; further.contains(storedAs(name)) || m_movedSecrets.contains(name); ++i)
-        name = shown + QStringLiteral(" (%1)").arg(i + 1);
+    // Cameras of a recorder may look the same: each keeps a separate entry.
+    const QString name = freeName(shown, [this](const QString& taken) {
+        return m_sources.isStored(storedAs(taken)) || m_movedSecrets.contains(taken);
+    });
     m_movedSecrets << name;
-    m_services.secrets().keep(name, source, [this, source, shown, name](const QString& problem) {
+    m_services.secrets().keepAddress(name, source, [this, source, shown, name](const QString& problem) {
         if (!problem.isEmpty()) {
             emit messagePosted(
                 tr("The watch file still holds the password of %1: the keychain did not take it "

@@ -1,10 +1,32 @@
 #include "gui/session/sources.hpp"
 
 #include <QPointer>
+#include <QUrl>
+#include <QUrlQuery>
 
 #include "gui/text/safe_text.hpp"
+#include "pipeline/source/address_parts.hpp"
 
 namespace mpm::gui {
+
+namespace {
+
+/// Without user, password and token, which may change while the camera stays.
+QUrl cameraOf(const pipeline::Address& address) {
+    QUrl url = QUrl(QString::fromStdString(address.reveal())).adjusted(QUrl::RemoveUserInfo);
+    QUrlQuery query(url);
+    for (const auto& [key, value] : query.queryItems())
+        if (pipeline::namesSecret(key.toStdString())) query.removeAllQueryItems(key);
+    url.setQuery(query);
+    return url;
+}
+
+bool isSameCamera(const pipeline::Address& one, const pipeline::Address& other) {
+    const QUrl camera = cameraOf(one);
+    return one.reveal() == other.reveal() || (camera.isValid() && camera == cameraOf(other));
+}
+
+}  // namespace
 
 bool needsKeychain(const QString& source) {
     return pipeline::Address(source.toStdString()).hasSecrets() && !keychainName(source);
@@ -42,11 +64,11 @@ void Sources::open(Engine& engine, const QString& source) {
     m_stored.try_emplace(&engine, source);
     const int opening = ++m_openings[&engine];
     const std::optional<QString> key = keychainName(source);
-    if (!key) return start(engine, source, {});
+    if (!key) return start(engine, source, keychainName(storedName(engine)).value_or(QString()));
     // The source is never tried without its password: some cameras lock a client out after failed attempts.
     const QPointer<Engine> target(&engine);
-    m_services.secrets().find(*key, [this, target, key, opening](const std::optional<QString>& whole,
-                                                                 const QString& problem) {
+    m_services.secrets().findAddress(*key, [this, target, key, opening](const std::optional<QString>& whole,
+                                                                        const QString& problem) {
         if (!target || m_openings[target] != opening) return;  // another source was opened meanwhile
         if (whole) return start(*target, *whole, *key);
         const QString text =
@@ -56,11 +78,12 @@ void Sources::open(Engine& engine, const QString& source) {
     });
 }
 
-/// `key`: name in the keychain; empty: the address is not from there.
+/// `key`: name in the keychain; empty if the address is not kept there.
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);
         engine.openSource(address, nameOf(address, key, m_engines, engine));
+        m_addresses[engine.sourceName()] = address;
     } catch (const pipeline::SourceError& error) {
         return reject(engine, safeText(pipeline::Address(source.toStdString()).shown()), error.problem());
     }
@@ -82,10 +105,25 @@ QString Sources::storedName(const Engine& engine) const {
     return found != m_stored.end() ? found->second : QString();
 }
 
+bool Sources::isStored(const QString& stored) const {
+    return m_state.source == stored || m_services.settings().further.contains(stored);
+}
+
+/// By another camera. If the name's address was not opened in this session, only the keychain has it: then
+/// the engine whose source has the name in the settings keeps the name.
+bool Sources::isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const {
+    if (othersHave(name, address, m_engines, engine)) return true;
+    const auto known = m_addresses.find(name);
+    if (known != m_addresses.end()) return !isSameCamera(known->second, address);
+    const QString stored = storedAs(name), own = indexOf(engine) == 0 ? m_state.source : storedName(engine);
+    return own != stored && isStored(stored);
+}
+
 QString Sources::nameForSettings(const Engine& engine, const QString& source) {
     const pipeline::Address address(source.toStdString());
     QString& stored = m_stored[&engine];
-    stored = needsKeychain(source)  ? storedAs(nameFor(address, m_engines, engine))
+    const auto taken = [&](const QString& name) { return isTaken(name, address, engine); };
+    stored = needsKeychain(source)  ? storedAs(freeName(safeText(address.shown()), taken))
              : address.hasSecrets() ? QString::fromStdString(address.shown())
                                     : source;
     return stored;
@@ -98,7 +136,7 @@ void Sources::rename(const QString& former, const QString& stored) {
 
 void Sources::keepSecret(const Engine& engine, const QString& source,
                          std::function<void(const QString& problem)> then) {
-    m_services.secrets().keep(*keychainName(storedName(engine)), source, std::move(then));
+    m_services.secrets().keepAddress(*keychainName(storedName(engine)), source, std::move(then));
 }
 
 }  // namespace mpm::gui

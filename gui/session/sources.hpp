@@ -34,6 +34,8 @@ public:
     void open(Engine& engine, const QString& source);
     /// The engine's source as the settings name it.
     QString storedName(const Engine& engine) const;
+    /// Whether the settings name a source so.
+    bool isStored(const QString& stored) const;
     /// How the settings must name `source` if `engine` opens it: an address with a password gets the name
     /// of an entry of the keychain. storedName() returns it from now on.
     QString nameForSettings(const Engine& engine, const QString& source);
@@ -50,6 +52,7 @@ signals:
 
 private:
     void start(Engine& engine, const QString& source, const QString& key);
+    bool isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const;
     void reject(Engine& engine, const QString& name, const pipeline::SourceProblem& problem);
 
     const Profile& m_profile;
@@ -60,6 +63,7 @@ private:
     pipeline::Store::Access m_access = pipeline::Store::Access::ReadWrite;
     std::map<const Engine*, int> m_openings;  // number of sources opened so far
     std::map<const Engine*, QString> m_stored;
+    std::map<QString, pipeline::Address> m_addresses;  // opened in this session, by name
     std::vector<std::unique_ptr<Engine>> m_engines;
 };
 

@@ -47,6 +47,8 @@ private slots:
     void aStreamThatRuns();
     void theProgramsFromOutside();
     void passwordsInTheWatchFileMoveToTheKeychain();
+    void camerasOfARecorderAreKeptApart();
+    void aSourceOfTheKeychainBeginsAnew();
 
 private:
     QString path(const char* name) const { return m_sandbox.path(QLatin1String(name)); }
@@ -281,8 +283,6 @@ void SecretsTest::theProgramsFromOutside() {
     qunsetenv("MPM_TEST_CAMERA");
 }
 
-/// Masks and measurements kept under a name that held a token count for the name that does not.
-
 /// Two cameras of a recorder, as an earlier version wrote them: they look the same without their passwords.
 void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     const QStringList whole{QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/a"),
@@ -307,12 +307,80 @@ void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     QCOMPARE(now.further[1], QStringLiteral("demo"));
     for (const int i : {0, 2}) {
         std::optional<QString> found;
-        session.services().secrets().find(
+        session.services().secrets().findAddress(
             keychainName(now.further[i]).value_or(QString()),
             [&found](const std::optional<QString>& secret, const QString&) { found = secret; });
         QTRY_VERIFY_WITH_TIMEOUT(found.has_value(), test::patience(20'000));
         QCOMPARE(*found, whole[i / 2]);
     }
+}
+
+/// They look the same without their secrets: in two profiles, and one after the other in a tab.
+void SecretsTest::camerasOfARecorderAreKeptApart() {
+    const QString name = QStringLiteral("rtsp://127.0.0.1:9/cam"),
+                  camera = QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/cam?channel=");
+    const auto profile = [](int channel) {
+        Options options;
+        options.profile = QStringLiteral("recorder %1").arg(channel);
+        return options;
+    };
+    for (const int channel : {1, 2}) {
+        Session session(profile(channel));
+        session.openSource(session.sources().add(), camera + QString::number(channel));
+        QTRY_COMPARE_WITH_TIMEOUT(session.state().source, storedAs(name), test::patience(20'000));
+        session.save();
+    }
+    for (const int channel : {1, 2}) {
+        Session session(profile(channel));
+        Engine& engine = session.sources().add();
+        session.sources().open(engine, session.state().source);
+        QTRY_VERIFY_WITH_TIMEOUT(!engine.address().empty(), test::patience(20'000));
+        QVERIFY(engine.address().reveal() == (camera + QString::number(channel)).toStdString());
+        QCOMPARE(engine.sourceName(), name);
+        session.openSource(engine, camera + QStringLiteral("3"));
+        QCOMPARE(engine.sourceName(), name + QStringLiteral(" (2)"));
+        session.openSource(engine, QString(camera).replace(QStringLiteral("one"), QStringLiteral("new")) +
+                                       QString::number(channel));  // another password only
+        QCOMPARE(engine.sourceName(), name);
+    }
+    // An entry without a profile: of a user, or of an earlier version.
+    Session session(profile(3));
+    bool kept = false;
+    session.services().secrets().keep(QStringLiteral("door"), camera, [&](const QString&) { kept = true; });
+    QTRY_VERIFY_WITH_TIMEOUT(kept, test::patience(20'000));
+    Engine& engine = session.sources().add();
+    session.sources().open(engine, storedAs(QStringLiteral("door")));
+    QTRY_COMPARE_WITH_TIMEOUT(engine.sourceName(), name, test::patience(20'000));
+}
+
+/// The source before is measured until the keychain has answered: nothing of that is left.
+void SecretsTest::aSourceOfTheKeychainBeginsAnew() {
+    Options options;
+    options.source = m_sandbox.film(2, 0);
+    MainWindow window(options);
+    const StatisticsModel& statistics = window.models().statistics;
+    mpm::pipeline::Measurement measurement;
+    AnalysisPtr analysis;
+    connect(&window.engine(), &Engine::measured, &window, [&](const auto& values, const AnalysisPtr& found) {
+        measurement = values;
+        analysis = found;
+    });
+    bool kept = false;
+    window.session().services().secrets().keep(QStringLiteral("film"), m_sandbox.film(4, 0),
+                                               [&](const QString&) { kept = true; });
+    QTRY_VERIFY_WITH_TIMEOUT(kept && analysis, test::patience(30'000));
+    QSignalSpy modelMeasured(&window.front(), &FrontSource::modelMeasured);
+    int opened = 0, measuredBefore = 0;
+    connect(&window.session().sources(), &Sources::opened, &window, [&] {
+        ++opened;
+        measuredBefore = int(modelMeasured.count());
+        QVERIFY(statistics.setup() == mpm::pipeline::Setup());
+    });
+    window.sources().open(storedAs(QStringLiteral("film")));
+    emit window.engine().measured(measurement, analysis);
+    QVERIFY(statistics.setup() == measurement.setup);
+    QTRY_COMPARE_WITH_TIMEOUT(opened, 1, test::patience(20'000));
+    QTRY_VERIFY_WITH_TIMEOUT(modelMeasured.count() > measuredBefore, test::patience(30'000));
 }
 
 MPM_GUI_TEST(SecretsTest);
