@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <QDir>
 #include <QFileInfo>
@@ -22,11 +23,28 @@ namespace mpm::gui {
 
 namespace {
 
-std::vector<int> listFrom(const QString& text) {
-    std::vector<int> values;
-    for (const QString& part : text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
-        values.push_back(part.toInt());
-    return values;
+/// Strictly increasing blocks; a file written by hand may have them in any order, and with commas.
+std::vector<int> scheduleFrom(const QStringList& parts) {
+    std::set<int> blocks;
+    for (const QString& part : parts.join(QLatin1Char(' ')).split(QLatin1Char(' '))) {
+        bool ok = false;
+        const int block = part.toInt(&ok);
+        if (ok && block >= 0) blocks.insert(block);
+    }
+    return {blocks.begin(), blocks.end()};
+}
+
+/// The file may hold any number.
+double within(double least, double most, double read, double otherwise) {
+    return std::isfinite(read) ? std::clamp(read, least, most) : otherwise;
+}
+
+/// The limits of --night; without photons there is no image.
+street::NightParameters valid(const street::NightParameters& read) {
+    const street::NightParameters otherwise;
+    return {within(0, 1, read.luminance, otherwise.luminance),
+            within(1e-3, 1e6, read.photons, otherwise.photons),
+            within(0, 1, read.deviation, otherwise.deviation)};
 }
 
 /// Files of earlier versions may be readable by other users.
@@ -46,6 +64,7 @@ QString storePathOf(const QString& name) {
     return folder + QStringLiteral("/mpm/monitor/") + name + QStringLiteral(".sqlite");
 }
 
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24);
 const QString kClassNames = QStringLiteral("class_names/");
 
 /// Turns the name of any model into a valid key of the file.
@@ -97,10 +116,10 @@ void forEachValue(State& state, const Visit& visit) {
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
-    // The file may hold any number; the narrowest type here holds 1e9.
+    // The narrowest type here holds 1e9.
     const auto number = [&s](const char* key, double otherwise) {
         const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
-        return std::isfinite(read) ? std::clamp(read, -1e9, 1e9) : otherwise;
+        return within(-1e9, 1e9, read, otherwise);
     };
     rule.by = static_cast<pipeline::DayNightRule::By>(std::clamp(int(number("by", 0)), 0, 4));
     rule.hold = std::chrono::seconds(qint64(number("hold", double(rule.hold.count()))));
@@ -207,8 +226,10 @@ ProfileState Profile::load() const {
     state.source = value("source", state.source).toString();
     state.request.ownSchedule = !s.contains(QStringLiteral("schedule"));
     if (!state.request.ownSchedule)
-        state.request.schedule = listFrom(s.value(QStringLiteral("schedule")).toString());
-    state.request.interval = std::chrono::milliseconds(value("interval", 0).toLongLong());
+        state.request.schedule = scheduleFrom(s.value(QStringLiteral("schedule")).toStringList());
+    state.request.interval = std::chrono::milliseconds(
+        std::clamp(value("interval", 0).toLongLong(), 0LL, qlonglong(kLongestInterval.count())));
+    state.request.night = valid(state.request.night);
     state.rule = ruleFrom(s);
     state.comparedHours = std::clamp(state.comparedHours, 0, 24 * 366);
     state.mapColours = static_cast<pipeline::MergeMapStyle::Colours>(std::clamp(

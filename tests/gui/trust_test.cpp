@@ -25,6 +25,7 @@ private slots:
     void metricsListenWhereTheyAreTold();
     void commandsInheritNothing();
     void filesAreTheOwnersAlone();
+    void settingsWrittenByHandAreValid();
     void headlessReplacesADamagedStore();
     void headlessGivesUpOnAStoreItCannotUse();
     void linesOfTheLogAreLines();
@@ -197,6 +198,31 @@ void TrustTest::filesAreTheOwnersAlone() {
     readWatchSettings(config + QStringLiteral("mine.watch.json"));
     for (const char* name : {"mine.ini", "mine.watch.json"})
         QCOMPARE(modeOf(config + QLatin1String(name)), mode_t(0600));
+}
+
+/// Otherwise no frame would be analysed.
+void TrustTest::settingsWrittenByHandAreValid() {
+    const QString folder = m_sandbox.path(QStringLiteral("config/mpm/monitor/"));
+    QVERIFY(QDir().mkpath(folder));
+    int count = 0;
+    const auto load = [&](const QByteArray& text) {
+        const QString name = QStringLiteral("edited %1").arg(++count);
+        QFile file(folder + name + QStringLiteral(".ini"));
+        file.open(QIODevice::WriteOnly);
+        file.write(text);
+        file.close();
+        return Profile(name).load().request;
+    };
+    QCOMPARE(load("[General]\nschedule=5 2\n").schedule, (std::vector<int>{2, 5}));
+    QCOMPARE(load("[General]\nschedule=5, 2\n").schedule, (std::vector<int>{2, 5}));
+    QCOMPARE(load("[General]\nschedule=2 2 five -1 8\n").schedule, (std::vector<int>{2, 8}));
+    QVERIFY(load("[General]\nschedule=none\n").schedule.empty());
+    QCOMPARE(load("[General]\ninterval=-1\n").interval.count(), 0);
+    QVERIFY(load("[General]\ninterval=9000000000000000000\n").interval == std::chrono::hours(24));
+    const auto night = load("[night]\nluminance=7\nphotons=0\ndeviation=nan\n").night;
+    QCOMPARE(night.luminance, 1.);
+    QVERIFY(night.photons > 0);
+    QCOMPARE(night.deviation, mpm::street::NightParameters().deviation);
 }
 
 void TrustTest::headlessReplacesADamagedStore() {
