@@ -27,6 +27,7 @@ QString captionOf(const RenderedFrame& drawn) {
 Services::Services(const QString& profile, const QString& videos)
     : m_profile(profile),
       m_videos(videos),
+      m_secrets(profile),
       m_thumbnails(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile +
                    QStringLiteral("-thumbnails")),
       m_cutOuts(QFileInfo(videos).absolutePath() + QLatin1Char('/') + profile + QStringLiteral("-objects")) {}
@@ -41,6 +42,7 @@ void Services::apply(const WatchSettings& settings) {
         sourceOpened(*const_cast<Engine*>(engine));
         renamed |= engine->title() != title;
     }
+    if (!settings.keepsImages) emit recordingChanged();
     m_thumbnails.setSettings(settings.thumbnails);
     m_cutOuts.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
@@ -217,7 +219,7 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
 }
 
 QString Services::imageOf(const QString& source, qint64 time) const {
-    constexpr qint64 kReach = 1'500;  // from the alert to its event
+    constexpr qint64 kReach = 1'500;  // from an alert to its event, in stores of version 0.1.0
     if (!m_settings.keepsImages) return {};
     const QString object = m_cutOuts.nearest(source, time, kReach);
     return object.isEmpty() ? m_thumbnails.nearest(source, time, Thumbnails::kEvery) : object;
@@ -232,7 +234,6 @@ QString Services::videoFile(const QString& source) const {
 bool Services::startRecording(Engine& engine) {
     const auto found = m_attached.find(&engine);
     if (!m_settings.keepsImages || found == m_attached.end()) return false;
-    found->second.byHand = true;
     found->second.video->startRecording(videoFile(engine.sourceName()));
     return true;
 }
@@ -240,13 +241,12 @@ bool Services::startRecording(Engine& engine) {
 void Services::stopRecording(Engine& engine) {
     const auto found = m_attached.find(&engine);
     if (found == m_attached.end()) return;
-    found->second.byHand = false;
     found->second.video->stopRecording();
 }
 
 bool Services::recording(const Engine& engine) const {
     const auto found = m_attached.find(&engine);
-    return found != m_attached.end() && found->second.byHand;
+    return found != m_attached.end() && found->second.video->recordsByHand();
 }
 
 }  // namespace mpm::gui

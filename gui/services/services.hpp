@@ -66,7 +66,6 @@ private:
         std::unique_ptr<VideoRecorder> video;
         std::vector<QMetaObject::Connection> connections;
         QString source;  ///< the name of the source opened last
-        bool byHand = false;
     };
     void sourceClosed(const QString& source);
     void applyMqtt(const MqttSettings& settings);

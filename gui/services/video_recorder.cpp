@@ -50,7 +50,8 @@ QImage fitted(const QImage& image) {
 /// One file being written; frames are repeated so that it plays at the speed of the scene.
 class Film {
 public:
-    explicit Film(QString file) : m_file(std::move(file)) {}
+    Film(QString file, std::chrono::milliseconds longestStill)
+        : m_file(std::move(file)), m_longestStill(longestStill) {}
     const QString& file() const { return m_file; }
     int frames() const { return m_frames; }
 
@@ -58,21 +59,25 @@ public:
         if (!m_writer.isOpened()) open(frame.size(), time);
         cv::Mat fitted = frame;
         if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, the same video
-        const double seconds = std::chrono::duration<double>(time - m_begun).count();
-        const int due = std::max(m_frames + 1, static_cast<int>(seconds * VideoRecorder::kRate));
-        for (; m_frames < due; ++m_frames)
+        for (const int due = std::max(m_frames + 1, dueAt(time)); m_frames < due; ++m_frames)
             m_writer.write(fitted);
         m_last = fitted;
     }
 
     /// The last frame stays until `time`: dropped frames do not shorten the file.
     void end(std::chrono::steady_clock::time_point time) {
-        const double seconds = std::chrono::duration<double>(time - m_begun).count();
-        for (; m_frames > 0 && m_frames < static_cast<int>(seconds * VideoRecorder::kRate); ++m_frames)
+        for (const int due = m_frames > 0 ? dueAt(time) : 0; m_frames < due; ++m_frames)
             m_writer.write(m_last);
     }
 
 private:
+    /// Frames that the file should have by then.
+    int dueAt(std::chrono::steady_clock::time_point time) {
+        const auto still = time - m_begun - m_frames * kApart;
+        if (still > m_longestStill) m_begun += still - m_longestStill;
+        return static_cast<int>(std::chrono::duration<double>(time - m_begun).count() * VideoRecorder::kRate);
+    }
+
     void open(cv::Size size, std::chrono::steady_clock::time_point time) {
         m_size = size;
         m_begun = time;
@@ -99,6 +104,7 @@ private:
     }
 
     QString m_file;
+    const std::chrono::milliseconds m_longestStill;
     cv::VideoWriter m_writer;
     cv::Size m_size;
     cv::Mat m_last;
@@ -175,6 +181,20 @@ void VideoRecorder::stopRecording() {
     addTask({Task::Stop, {}, {}, std::min(now, until)});
 }
 
+bool VideoRecorder::recordsByHand() const {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    return m_recording && !m_until;
+}
+
+/// The next recording begins a new file, unless it has begun already.
+void VideoRecorder::noteFailure() {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    for (const Task& task : m_tasks)
+        if (task.kind == Task::Start) return;
+    m_recording = false;
+    m_until.reset();
+}
+
 void VideoRecorder::recordAround(const QString& file) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point until = Clock::now() + kAfter;
@@ -215,7 +235,7 @@ void VideoRecorder::work() {
             if (task.kind == Task::Stop && film) film->end(task.end);
             if (task.kind != Task::Write) close();
             if (task.kind == Task::Start) {
-                film = std::make_unique<Film>(task.file);
+                film = std::make_unique<Film>(task.file, m_longestStill);
                 post([this, file = task.file] { emit started(file); });
             } else if (task.kind == Task::Write && film) {
                 film->write(annotated(task.still.image, task.still.text), task.still.time);
@@ -223,6 +243,7 @@ void VideoRecorder::work() {
         } catch (const std::exception& error) {
             const QString file = film ? film->file() : task.file;
             film.reset();
+            noteFailure();
             post([this, file, message = safeText(error.what(), 1000)] { emit failed(file, message); });
         }
     }

@@ -13,7 +13,9 @@ namespace mpm::gui {
 class VideoRecorder : public Worker {
     Q_OBJECT
 public:
-    VideoRecorder() : Worker("video") {}
+    /// `longestStill`: an image is repeated for so long at most, so an outage of the source is shortened.
+    explicit VideoRecorder(std::chrono::milliseconds longestStill = kBefore + kAfter)
+        : Worker("video"), m_longestStill(longestStill) {}
     /// Completes the file being written.
     ~VideoRecorder() override;
 
@@ -23,6 +25,8 @@ public:
     /// Records until stopRecording(). `file` ends in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
+    /// False too if the recording failed.
+    bool recordsByHand() const;
     /// Waits until the file is complete, and emits finished() before it returns. Ends recording for good.
     void close();
     /// Records from some seconds before now to some after now; a recording in progress is only prolonged.
@@ -60,7 +64,9 @@ private:
     void addTask(Task task);
     void trim(Clock::time_point now);
     void stopIfDue(Clock::time_point now);
+    void noteFailure();
 
+    const std::chrono::milliseconds m_longestStill;
     std::deque<Still> m_kept;  // guarded by m_mutex, as are all below
     std::deque<Task> m_tasks;
     bool m_recording = false;

@@ -37,6 +37,8 @@ private slots:
     void measurementsOnlyKeepsNoImage();
     void recordsByHand();
     void recordingsOfLargeFramesAreNotShort();
+    void anOutageIsShortInARecording();
+    void aRecordingThatFailsStopsNoLaterOne();
     void settingsGoThroughTheFile();
     void watchFileThatIsNotUnderstoodIsRefused_data();
     void watchFileThatIsNotUnderstoodIsRefused();
@@ -242,6 +244,47 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
         qPrintable(QStringLiteral("%1 of %2 to %3 s").arg(length).arg(beforeEnd - afterFirst).arg(afterEnd)));
     cv::VideoCapture film(file.toStdString(), cv::CAP_FFMPEG);
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
+}
+
+/// Hours of the same image would take minutes to write when the program ends.
+void ServicesTest::anOutageIsShortInARecording() {
+    VideoRecorder recorder(std::chrono::milliseconds(500));
+    QSignalSpy finished(&recorder, &VideoRecorder::finished);
+    recorder.start();
+    QImage image(160, 120, QImage::Format_RGB32);
+    image.fill(Qt::darkGreen);
+    recorder.startRecording(m_sandbox.path(QStringLiteral("outage.mp4")));
+    recorder.add(image, QStringLiteral("before"));
+    QTest::qWait(2'000);
+    recorder.add(image, QStringLiteral("after"));
+    recorder.stopRecording();
+    QTRY_COMPARE_WITH_TIMEOUT(finished.count(), 1, test::patience(30'000));
+    const int frames = finished[0][1].toInt(), still = VideoRecorder::kRate / 2;
+    QVERIFY2(frames >= still && frames <= 2 * (still + 1), qPrintable(QString::number(frames)));
+}
+
+/// There is a file where the folder should be; then somebody removes it.
+void ServicesTest::aRecordingThatFailsStopsNoLaterOne() {
+    const QString folder = m_sandbox.path(QStringLiteral("blocked-videos"));
+    QFile blocked(folder);
+    QVERIFY(blocked.open(QIODevice::WriteOnly));
+    blocked.close();
+    test::Setup setup(m_sandbox, QStringLiteral("blocked"));
+    setup.open(m_sandbox.film(8, 0));
+    QVERIFY(setup.services.startRecording(setup.engine));
+    QTRY_VERIFY_WITH_TIMEOUT(!setup.services.recording(setup.engine), test::patience(30'000));
+    QTRY_VERIFY(setup.hasSaid(folder));
+    QVERIFY(blocked.remove());
+    WatchSettings watch;
+    watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
+    watch.alerts[0].record = true;
+    setup.services.apply(watch);
+    const auto videos = [&] { return QDir(folder).entryList({QStringLiteral("*.mp4")}, QDir::Files).size(); };
+    QTRY_COMPARE_WITH_TIMEOUT(videos(), qsizetype(1), test::patience(30'000));
+    QVERIFY(setup.services.startRecording(setup.engine));  // prolongs that of the alert
+    watch.keepsImages = false;
+    setup.services.apply(watch);
+    QVERIFY(!setup.services.recording(setup.engine));
 }
 
 /// A single reading fulfils all rules; other events get their turn between the actions.
