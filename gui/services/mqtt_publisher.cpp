@@ -128,7 +128,9 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     mosquitto_connect_callback_set(client, [](mosquitto*, void* self, int result) {
         static_cast<MqttPublisher*>(self)->onConnect(result);
     });
-    // The broker publishes this message when the program is gone.
+    mosquitto_publish_callback_set(
+        client, [](mosquitto*, void* self, int) { ++static_cast<MqttPublisher*>(self)->m_acknowledged; });
+    // The broker publishes it when this program is gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
@@ -222,8 +224,10 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
         const std::lock_guard<std::mutex> lock(m_mutex);
         if (m_link) m_link->countMessage();
     }
-    mosquitto_publish(m_client.get(), nullptr, topic.toUtf8().constData(), int(payload.size()),
+    int number = 0;  // given to messages that wait until the broker has them, with or without a connection
+    mosquitto_publish(m_client.get(), &number, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
+    if (number != 0) ++m_published;
 }
 
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
@@ -234,10 +238,12 @@ void MqttPublisher::publish(const QString& source, const pipeline::Measurement& 
         measurement.classShares.empty() ? std::vector<std::string>() : labels;
     if (m_classes[source] != segmented) announceClasses(source, segmented);
     announceObjects(source, measurement, labels);
-    QElapsedTimer& sent = m_sent[source];
-    if (sent.isValid() && sent.elapsed() < kEvery) return;
-    sent.start();
+    Sent& sent = m_sent[source];
+    const bool waits = m_acknowledged < sent.number;  // a slow broker must not get a queue of old ones
+    if (waits || (sent.since.isValid() && sent.since.elapsed() < kEvery)) return;
+    sent.since.start();
     send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement, labels)), true);
+    sent.number = m_published;
 }
 
 void MqttPublisher::publishState(const QString& source, const QString& title, bool up, const QString& state) {
@@ -263,6 +269,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
 void MqttPublisher::close(const QString& source) {
     if (m_lastStates.find(source) == m_lastStates.end()) return;
     publishState(source, titleOf(source), false, QStringLiteral("closed"));
+    send(topicOf(source) + QStringLiteral("/state"), {}, true);  // the broker forgets its last measurement
     m_lastStates.erase(source);
     m_classes.erase(source);
     m_objects.erase(source);

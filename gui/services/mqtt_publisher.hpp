@@ -26,14 +26,14 @@ public:
     ~MqttPublisher() override;
 
     bool connected() const { return m_connected; }
-    /// Sends at most one measurement a second for each source, and drops the others. `labels`: names of the
-    /// classes.
+    /// Sends at most one measurement a second for each source, after the broker has received the measurement
+    /// before, and drops the others. `labels`: names of the classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
     /// `title`: the name of the source for the user. If the title changes, so do the topics, and Home
     /// Assistant gets the new topics.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
-    /// The source is not watched any more: its last state is "closed".
+    /// Sends the last state of the source, "closed", and removes its measurement from the broker.
     void close(const QString& source);
     void publishAlert(const AlertNotice& notice);
 
@@ -72,7 +72,13 @@ private:
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // used by the thread only
     QString m_told;
-    std::map<QString, QElapsedTimer> m_sent;                // by source: since the last measurement sent
+    std::int64_t m_published = 0;  // messages; the broker acknowledges them in their order
+    std::atomic<std::int64_t> m_acknowledged{0};
+    struct Sent {
+        QElapsedTimer since;
+        std::int64_t number = 0;  // of m_published
+    };
+    std::map<QString, Sent> m_sent;                         // by source: the last measurement
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
     std::map<QString, std::vector<std::string>> m_classes;  // by source; announced again after a reconnection
     std::map<QString, QString> m_titles;                    // by source

@@ -1,5 +1,14 @@
-// A real MQTT broker and a real client beside it, both of Debian's mosquitto.
+// A real MQTT broker and a real client beside it, both of Debian's mosquitto; and two bad brokers.
 #pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
 
 #include <QElapsedTimer>
 #include <QFile>
@@ -89,6 +98,69 @@ public:
 private:
     QProcess m_process;
     QByteArray m_said;
+};
+
+/// Accepts a client, then sends an unwanted message of the largest size that MQTT knows.
+class FloodingBroker {
+public:
+    FloodingBroker() {
+        m_server.listen(QHostAddress::LocalHost);
+        m_thread = std::thread([this, listener = int(m_server.socketDescriptor())] { serve(listener); });
+    }
+    ~FloodingBroker() {
+        m_stops = true;
+        m_thread.join();
+    }
+    int port() const { return m_server.serverPort(); }
+    std::int64_t sent() const { return m_sent; }
+    static constexpr std::int64_t kMessage = 256 << 20;
+
+private:
+    bool waits(int socket, short event) const {
+        for (pollfd end{socket, event, 0}; !m_stops;)
+            if (poll(&end, 1, 20) > 0) return true;
+        return false;
+    }
+    void serve(int listener) {
+        if (!waits(listener, POLLIN)) return;
+        const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const std::string answer("\x20\x02\x00\x00\x30\xff\xff\xff\x7f\x00\x01t", 12);
+        if (waits(client, POLLIN))
+            static_cast<void>(send(client, answer.data(), answer.size(), MSG_NOSIGNAL));
+        const std::string part(65'536, 'x');
+        while (m_sent < kMessage && waits(client, POLLOUT)) {
+            const ssize_t count = send(client, part.data(), part.size(), MSG_NOSIGNAL);
+            if (count < 0 && errno != EAGAIN) break;
+            m_sent += std::max<ssize_t>(count, 0);
+        }
+        ::close(client);
+    }
+
+    QTcpServer m_server;
+    std::atomic<bool> m_stops{false};
+    std::atomic<std::int64_t> m_sent{0};
+    std::thread m_thread;
+};
+
+/// Accepts a client and reads its messages, but acknowledges none.
+class SilentBroker {
+public:
+    SilentBroker() {
+        m_server.listen(QHostAddress::LocalHost);
+        QObject::connect(&m_server, &QTcpServer::newConnection, &m_server, [this] {
+            QTcpSocket* client = m_server.nextPendingConnection();
+            QObject::connect(client, &QTcpSocket::readyRead, &m_server, [this, client] {
+                if (m_received.isEmpty()) client->write(QByteArray::fromHex("20020000"));  // CONNACK
+                m_received += client->readAll();
+            });
+        });
+    }
+    int port() const { return m_server.serverPort(); }
+    const QByteArray& received() const { return m_received; }
+
+private:
+    QByteArray m_received;
+    QTcpServer m_server;  // last member: its connections end first
 };
 
 }  // namespace mpm::gui::test

@@ -1,11 +1,5 @@
 // Published and secret data, against real parts: a broker, a keychain, curl. Run inside
 // `dbus-run-session`.
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <atomic>
-#include <thread>
-
 #include <QDBusConnection>
 #include <QDBusConnectionInterface>
 #include <QJsonArray>
@@ -29,6 +23,7 @@ private slots:
     void mqttTellsABrokerAndHomeAssistant();
     void mqttComesBackWithTheBroker();
     void aBrokerThatSendsTooMuchIsLeft();
+    void aSlowBrokerGetsNoQueueOfStates();
     void mqttPasswordComesFromTheKeychain();
     void metricsAreReadByCurl();
     void reuseIsPublished();
@@ -162,54 +157,8 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
 }
 
-namespace {
-
-/// Accepts a client, then sends an unwanted message of the largest size that MQTT knows.
-class FloodingBroker {
-public:
-    FloodingBroker() {
-        m_server.listen(QHostAddress::LocalHost);
-        m_thread = std::thread([this, listener = int(m_server.socketDescriptor())] { serve(listener); });
-    }
-    ~FloodingBroker() {
-        m_stops = true;
-        m_thread.join();
-    }
-    int port() const { return m_server.serverPort(); }
-    std::int64_t sent() const { return m_sent; }
-    static constexpr std::int64_t kMessage = 256 << 20;
-
-private:
-    bool waits(int socket, short event) const {
-        for (pollfd end{socket, event, 0}; !m_stops;)
-            if (poll(&end, 1, 20) > 0) return true;
-        return false;
-    }
-    void serve(int listener) {
-        if (!waits(listener, POLLIN)) return;
-        const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        const std::string answer("\x20\x02\x00\x00\x30\xff\xff\xff\x7f\x00\x01t", 12);
-        if (waits(client, POLLIN))
-            static_cast<void>(send(client, answer.data(), answer.size(), MSG_NOSIGNAL));
-        const std::string part(65'536, 'x');
-        while (m_sent < kMessage && waits(client, POLLOUT)) {
-            const ssize_t count = send(client, part.data(), part.size(), MSG_NOSIGNAL);
-            if (count < 0 && errno != EAGAIN) break;
-            m_sent += std::max<ssize_t>(count, 0);
-        }
-        ::close(client);
-    }
-
-    QTcpServer m_server;
-    std::atomic<bool> m_stops{false};
-    std::atomic<std::int64_t> m_sent{0};
-    std::thread m_thread;
-};
-
-}  // namespace
-
 void PublishTest::aBrokerThatSendsTooMuchIsLeft() {
-    FloodingBroker broker;
+    test::FloodingBroker broker;
     MqttSettings settings;
     settings.host = QStringLiteral("127.0.0.1");
     settings.port = broker.port();
@@ -220,7 +169,29 @@ void PublishTest::aBrokerThatSendsTooMuchIsLeft() {
     });
     QTRY_COMPARE_WITH_TIMEOUT(reasons.size(), 1, test::patience(30'000));
     QVERIFY2(reasons[0].contains(QStringLiteral("more than a publisher can need")), qPrintable(reasons[0]));
-    QVERIFY2(broker.sent() < FloodingBroker::kMessage / 4, qPrintable(QString::number(broker.sent())));
+    QVERIFY2(broker.sent() < test::FloodingBroker::kMessage / 4, qPrintable(QString::number(broker.sent())));
+}
+
+/// A measurement waits for the one before, an alert does not.
+void PublishTest::aSlowBrokerGetsNoQueueOfStates() {
+    test::SilentBroker broker;
+    MqttSettings settings;
+    settings.host = QStringLiteral("127.0.0.1");
+    settings.port = broker.port();
+    settings.discovery.clear();
+    MqttPublisher publisher(settings, {}, QStringLiteral("slow"));
+    QTRY_VERIFY_WITH_TIMEOUT(publisher.connected(), test::patience(30'000));
+    QElapsedTimer since;
+    since.start();
+    do {
+        publisher.publish(QStringLiteral("yard"), {}, {});
+        QTest::qWait(20);
+    } while (since.elapsed() < 2'500);  // one a second could be sent
+    AlertNotice notice;
+    notice.key = QStringLiteral("yard");
+    publisher.publishAlert(notice);
+    QTRY_VERIFY_WITH_TIMEOUT(broker.received().contains("yard/alert"), test::patience(10'000));
+    QCOMPARE(broker.received().count("yard/state"), qsizetype(1));
 }
 
 void PublishTest::mqttComesBackWithTheBroker() {

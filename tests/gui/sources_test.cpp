@@ -9,6 +9,7 @@
 #include <QTabBar>
 #include <QToolButton>
 
+#include "gui/broker.hpp"
 #include "gui/dialogs/source_dialog.hpp"
 #include "gui/panels/header_bar.hpp"
 #include "gui/panels/playback_bar.hpp"
@@ -26,6 +27,8 @@ private slots:
     void init() { m_is = std::make_unique<test::WindowFixture>(); }
     void cleanup() { m_is.reset(); }
     void sourcesSideBySide();
+    void lossesAreOfTheSourceInFront();
+    void aClosedSourceLeavesNoMeasurement();
     void theNetworkIsShared();
     void videoIsRecordedByHotKey();
     void everyNSeconds();
@@ -82,6 +85,49 @@ void SourcesTest::sourcesSideBySide() {
     QVERIFY(readWatchSettings(back.session().profile().watchPath()).further.isEmpty());
     back.sources().close(0);  // the last source stays
     QCOMPARE(back.session().sources().engines().size(), size_t(1));
+}
+
+/// Each engine counts the sources that it opened: the first of both has the same number.
+void SourcesTest::lossesAreOfTheSourceInFront() {
+    m_is->open();
+    mpm::pipeline::Measurement measurement;
+    connect(&window().engine(), &Engine::measured, &window(),
+            [&](const auto& values, const AnalysisPtr&) { measurement = values; });
+    QVERIFY(m_is->next());
+    window().sources().add(QStringLiteral("demo"));
+    Engine& front = window().engine();
+    QTRY_VERIFY_WITH_TIMEOUT(front.report().generation > 0, test::patience(10'000));
+    auto slow = std::make_shared<Analysis>(*m_is->last);
+    slow->skipped = 1'000'000;
+    emit front.measured(measurement, slow);
+    emit front.sourceReported(front.report());
+    const auto dropped = [this] {
+        const QModelIndex row = window().models().health.index(HealthModel::DroppedRow);
+        return row.data(HealthModel::ValueRole).toString().section(QLatin1Char(' '), 0, 0).toLongLong();
+    };
+    QVERIFY(dropped() >= slow->skipped);
+    window().sources().select(0);
+    QVERIFY2(dropped() < slow->skipped, qPrintable(QString::number(dropped())));
+}
+
+void SourcesTest::aClosedSourceLeavesNoMeasurement() {
+    test::Broker broker(m_is->sandbox.path(QStringLiteral(".")));
+    QVERIFY2(broker.start(), qPrintable(broker.log()));
+    test::Subscriber subscriber(broker.port());
+    m_is->open();
+    QVERIFY(m_is->next());
+    window().sources().add(QStringLiteral("demo"));
+    WatchSettings watch = window().session().services().settings();
+    watch.mqtt.on = true;
+    watch.mqtt.host = QStringLiteral("127.0.0.1");
+    watch.mqtt.port = broker.port();
+    window().session().setWatch(watch);
+    const QString topic = window().session().services().mqtt()->topicOf(QStringLiteral("demo"));
+    QVERIFY(subscriber.payload(topic + QStringLiteral("/state")).startsWith('{'));
+    window().sources().close(1);
+    QTRY_COMPARE_WITH_TIMEOUT(subscriber.payload(topic + QStringLiteral("/state")), QByteArray("(null)"),
+                              test::patience(20'000));
+    QVERIFY(subscriber.payload(topic + QStringLiteral("/source")).contains("closed"));
 }
 
 /// A film, the built-in street and a camera of 1 frame a second: the camera is slower than any network.
