@@ -103,6 +103,13 @@ void HealthModel::setTime(Row row, double ms) {
     emit dataChanged(index(row), index(row));
 }
 
+void HealthModel::clear() {
+    for (int row = Source; row <= DroppedRow; ++row)
+        set(static_cast<Row>(row), QStringLiteral("–"));
+    m_report = {};
+    m_skipped = 0;
+}
+
 void HealthModel::setSource(const SourceReport& report) {
     if (report.generation != m_report.generation) m_skipped = 0;
     m_report = report;

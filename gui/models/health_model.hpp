@@ -41,6 +41,8 @@ public:
     int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
+    /// Another source: model, store and processor stay.
+    void clear();
     void setSource(const SourceReport& report);
     void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);
     void setDraw(double drawMs, double displayMs);

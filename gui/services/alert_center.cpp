@@ -29,6 +29,7 @@ std::optional<bool> isDown(const Engine& engine) {
 constexpr std::size_t kMostCutOuts = 100;
 constexpr std::size_t kMostRaised = 2 * pipeline::AlertWatch::kMostRules;
 constexpr std::chrono::seconds kCutOutEvery{1};
+constexpr qint64 kMostAhead = 1'000;  // milliseconds that a notice may be ahead of the clock
 
 /// The object with a margin of a fifth of its size.
 QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
@@ -179,8 +180,16 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Raises one alert in each turn of the event loop, so that the window answers: actions take time, above all
-/// commands.
+/// Each notice has a millisecond of its own, which its event and its cut-out are found by; unless the clock
+/// was set back.
+qint64 AlertCenter::nextTime() {
+    const qint64 now = QDateTime::currentMSecsSinceEpoch(), ahead = m_lastTime - now;
+    m_lastTime = ahead >= 0 && ahead < kMostAhead ? m_lastTime + 1 : now;
+    return m_lastTime;
+}
+
+/// Actions take time, above all commands: one alert in each turn of the event loop, so that the window
+/// answers.
 void AlertCenter::look(const pipeline::AlertInput& input) {
     const bool idle = m_raised.empty();
     for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now())) {
@@ -188,7 +197,7 @@ void AlertCenter::look(const pipeline::AlertInput& input) {
         const bool waits = std::any_of(m_raised.begin(), m_raised.end(),
                                        [&rule](const auto& raised) { return raised.first == rule; });
         if (alert.object == 0 ? waits : m_raised.size() >= kMostRaised) continue;
-        m_raised.emplace_back(rule, AlertNotice{QDateTime::currentDateTime(), m_engine.title(),
+        m_raised.emplace_back(rule, AlertNotice{QDateTime::fromMSecsSinceEpoch(nextTime()), m_engine.title(),
                                                 QString::fromStdString(safeName(rule.name)), alert.value,
                                                 describeAlert(rule, alert.value), rule.record,
                                                 m_engine.sourceName(), cutOutFor(rule, alert, input)});
@@ -204,7 +213,8 @@ void AlertCenter::raiseNext() {
 }
 
 void AlertCenter::raise(const pipeline::AlertRule& rule, const AlertNotice& notice) {
-    m_engine.noteEvent(QStringLiteral("alert"), notice.rule + QStringLiteral(": ") + notice.text);
+    m_engine.noteEvent(QStringLiteral("alert"), notice.rule + QStringLiteral(": ") + notice.text,
+                       pipeline::Millis(notice.time.toMSecsSinceEpoch()));
     if (rule.desktop) notifyDesktop(notice.rule, notice.source + QStringLiteral(": ") + notice.text);
     if (!rule.command.empty()) runCommand(rule, notice);
     emit raised(notice);

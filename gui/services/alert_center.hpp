@@ -32,6 +32,7 @@ private:
     QImage cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
                      const pipeline::AlertInput& input) const;
     void look(const pipeline::AlertInput& input);
+    qint64 nextTime();
     void raiseNext();
     void raise(const pipeline::AlertRule& rule, const AlertNotice& notice);
     void runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice);
@@ -44,7 +45,8 @@ private:
         Steady::time_point time;
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by object
-    QTimer m_clock;                            // for a source that is down, which measures nothing
+    qint64 m_lastTime = 0;                     // of a notice
+    QTimer m_clock;                            // a source that is down measures nothing
 };
 
 /// The values of a reading that rules are checked against.

@@ -75,6 +75,11 @@ void FrontSource::open(const QString& source, const std::optional<QString>& name
     emit pausedChanged(false);
 }
 
+void FrontSource::begin() {
+    clear();
+    updateRegions();
+}
+
 void FrontSource::clear() {
     m_parts.views->clear();
     m_parts.models->statistics.clear();
@@ -82,6 +87,7 @@ void FrontSource::clear() {
     m_parts.models->saved.clear();
     m_parts.models->objects.clear();
     m_parts.models->schedule.setTokens({});
+    m_parts.models->health.clear();
     m_parts.header->clear();
     m_parts.models->timeline.clear();
     m_report = {};
@@ -162,6 +168,8 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     Models& models = *m_parts.models;
     Session& session = *m_parts.session;
     ++m_analysed;
+    // Of the model before: the panels have the classes of the next one already.
+    if (analysis->model->path != session.network().facts()->path) return;
     models.schedule.setTokens(analysis->merged.tokens.tokens);
     models.legend.setShares(analysis->shares);
     models.health.setAnalysis(measurement, *analysis);

@@ -20,6 +20,9 @@ public:
     void select(Engine& engine);
     /// Opens another source in the engine in front. `name`: for Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
+    /// Another source was opened in the engine in front. If the keychain was asked, the source before was
+    /// measured until now.
+    void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
     /// To be called if the regions of the watch settings changed, or the source did.

@@ -21,7 +21,7 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     Sources& sources = m_parts.session->sources();
     connect(&sources, &Sources::added, this, &SourceTabs::addTab);
     connect(&sources, &Sources::opened, this, [this](const Engine& engine) {
-        if (m_front->is(engine)) m_front->updateRegions();
+        if (m_front->is(engine)) m_front->begin();
         updateNames();
         emit sourcesChanged();
     });

@@ -52,7 +52,7 @@ QString TuneControl::whyNot() const {
     if (!facts) return tr("No model");
     if (facts->random) return tr("Random weights have no best speed: open a model first");
     if (!m_parts.session->services().settings().keepsImages)
-        return tr("With measurements only no image is kept, and finding the best speed needs some");
+        return tr("Finding the best speed needs images, but measurements only keeps none");
     return {};
 }
 

@@ -17,6 +17,7 @@ private slots:
     void recentModelsComeBack();
     void describedAsByTheCommandLine();
     void classesAreRenamed();
+    void aLateAnalysisAddsNoClasses();
     void unsureClassesFade();
     void aScheduleOutlivesASmallerModel();
 
@@ -87,6 +88,23 @@ void ModelTest::classesAreRenamed() {
     LegendModel& again = window().models().legend;
     QVERIFY(again.setData(again.index(0, LegendModel::Name), QString(), Qt::EditRole));
     QCOMPARE(again.name(0), QStringLiteral("sky"));
+}
+
+/// A frame that the model before analysed may arrive after the next model is loaded.
+void ModelTest::aLateAnalysisAddsNoClasses() {
+    m_is->open();
+    mpm::pipeline::Measurement measurement;
+    connect(&window().engine(), &Engine::measured, &window(),
+            [&](const auto& values, const AnalysisPtr&) { measurement = values; });
+    const AnalysisPtr late = m_is->next();
+    QVERIFY(late);
+    const mpm::pipeline::Measurement before = measurement;
+    const QString small = *m_is->withModel({}).model;
+    window().model().open(small);
+    QVERIFY(m_is->nextWhere([&](const Analysis& a) { return a.model->path == small; }));
+    QCOMPARE(window().models().legend.rowCount(), 3);
+    emit window().engine().measured(before, late);
+    QCOMPARE(window().models().legend.rowCount(), 3);
 }
 
 void ModelTest::unsureClassesFade() {
