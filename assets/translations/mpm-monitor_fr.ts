@@ -445,7 +445,7 @@
 <context>
     <name>mpm::gui::AlertPage</name>
     <message>
-        <source>No alert yet. Add makes one, which counts at once.</source>
+        <source>No alert yet. Add creates an alert, which is active at once.</source>
         <translation>Pas encore d&apos;alerte. Ajouter en crée une, qui compte aussitôt.</translation>
     </message>
     <message>
@@ -601,11 +601,11 @@
         <translation>nombre d&apos;objets</translation>
     </message>
     <message>
-        <source>stay of an object</source>
+        <source>time an object stays</source>
         <translation>séjour d&apos;un objet</translation>
     </message>
     <message>
-        <source>an object left, after a stay</source>
+        <source>an object left after a stay</source>
         <translation>un objet est parti, après un séjour</translation>
     </message>
     <message>
@@ -1412,11 +1412,11 @@
         <translation>classe %1</translation>
     </message>
     <message>
-        <source>Double click: another colour. F2: another name.</source>
+        <source>Double-click to change the colour, press F2 to rename</source>
         <translation>Double-clic : une autre couleur. F2 : un autre nom.</translation>
     </message>
     <message>
-        <source>Click: a lane in the timeline, or none any more</source>
+        <source>Click to add a lane to the timeline, or to remove it</source>
         <translation>Clic : une bande dans la chronologie, ou plus de bande</translation>
     </message>
 </context>
@@ -1741,7 +1741,7 @@
         <translation>Bruit</translation>
     </message>
     <message>
-        <source>How much light is left, of the day&apos;s</source>
+        <source>Share of daylight that is left</source>
         <translation>Ce qui reste de la lumière du jour</translation>
     </message>
     <message>
@@ -2228,7 +2228,7 @@
         <translation>Jetons</translation>
     </message>
     <message>
-        <source>Most of it</source>
+        <source>Mostly</source>
         <translation>Surtout</translation>
     </message>
     <message>
@@ -2240,7 +2240,7 @@
         <translation>%1, %2 %</translation>
     </message>
     <message>
-        <source>Click: a lane in the timeline, or none any more</source>
+        <source>Click to add a lane to the timeline, or to remove it</source>
         <translation>Clic : une bande dans la chronologie, ou plus de bande</translation>
     </message>
 </context>
@@ -2311,7 +2311,7 @@
         <translation>&amp;Modifier sur l&apos;image</translation>
     </message>
     <message>
-        <source>classes with commas, or * for all that are things</source>
+        <source>classes separated by commas, or * for all countable objects</source>
         <translation>classes séparées par des virgules, ou * pour toutes les choses</translation>
     </message>
     <message>
@@ -2787,7 +2787,7 @@
         <translation>une liste de lecture ou un autre texte, pas une vidéo ; indiquez la vidéo elle-même</translation>
     </message>
     <message>
-        <source>the playlist names another host; its parts must be on its own</source>
+        <source>the playlist names another host; its parts must be on the playlist's host</source>
         <translation>la liste de lecture nomme un autre hôte ; ses parties doivent se trouver sur le sien</translation>
     </message>
     <message>
@@ -3148,7 +3148,7 @@
         <translation>Des poids aléatoires n&apos;ont pas de meilleure vitesse : ouvrez d&apos;abord un modèle</translation>
     </message>
     <message>
-        <source>With measurements only no image is kept, and finding the best speed needs some</source>
+        <source>Finding the best speed needs images, but measurements only keeps none</source>
         <translation>Avec les mesures seules, aucune image n&apos;est gardée, et la recherche de la meilleure vitesse en a besoin</translation>
     </message>
     <message>

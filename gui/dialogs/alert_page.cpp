@@ -25,7 +25,7 @@ AlertPage::AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStrin
     auto* left = new QVBoxLayout;
     left->addWidget(m_list);
     m_list->setObjectName(QStringLiteral("framed"));
-    new EmptyHint(tr("No alert yet. Add makes one, which counts at once."), m_list);
+    new EmptyHint(tr("No alert yet. Add creates an alert, which is active at once."), m_list);
     auto* buttons = new QHBoxLayout;
     m_plus = new QPushButton(tr("&Add"));
     auto* minus = new QPushButton(tr("&Remove"));
@@ -64,7 +64,7 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
     form->addRow(tr("Name"), m_name = new QLineEdit);
     form->addRow(tr("When"), m_of = new QComboBox);
     m_of->addItems({tr("tokens kept"), tr("share of a class"), tr("luminance"), tr("the source is down"),
-                    tr("number of objects"), tr("stay of an object"), tr("an object left, after a stay")});
+                    tr("number of objects"), tr("time an object stays"), tr("an object left after a stay")});
     form->addRow(tr("Class"), m_label = new QComboBox);
     m_label->addItem(QString());  // objects of every class
     m_label->addItems(labels);

@@ -78,7 +78,7 @@ RegionPage::RegionPage(const SourceWatch& watch, bool keepsImages, const Thumbna
 QLayout* RegionPage::makeObjects() {
     auto* row = new QHBoxLayout;
     m_objects = new QLineEdit(m_watch.objects.join(QStringLiteral(", ")));
-    m_objects->setPlaceholderText(tr("classes with commas, or * for all that are things"));
+    m_objects->setPlaceholderText(tr("classes separated by commas, or * for all countable objects"));
     m_objects->setAccessibleName(tr("Objects to follow"));
     row->addWidget(plainLabel(tr("Follow objects")));
     row->addWidget(m_objects, 1);

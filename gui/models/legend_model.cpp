@@ -16,14 +16,14 @@ QVariant LegendModel::data(const QModelIndex& index, int role) const {
     if (role == ShareRole) return std::max(0.0, entry.share);
     if (index.column() == Share) {
         if (role == Qt::DisplayRole && entry.share < 0) return QStringLiteral("–");
-        if (role == Qt::ToolTipRole) return tr("Click: a lane in the timeline, or none any more");
+        if (role == Qt::ToolTipRole) return tr("Click to add a lane to the timeline, or to remove it");
         if (role == Qt::DisplayRole) return tr("%1 %").arg(readable(100 * entry.share, 1));
         if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
         return {};
     }
     if (role == Qt::DisplayRole || role == Qt::EditRole) return entry.name;
     if (role == Qt::DecorationRole) return colour;
-    if (role == Qt::ToolTipRole) return tr("Double click: another colour. F2: another name.");
+    if (role == Qt::ToolTipRole) return tr("Double-click to change the colour, press F2 to rename");
     if (role == Qt::CheckStateRole) return entry.shown ? Qt::Checked : Qt::Unchecked;
     return {};
 }

@@ -8,7 +8,7 @@ QVariant RegionModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Row& row = m_rows[static_cast<std::size_t>(index.row())];
     if (role == Qt::ToolTipRole && quantity(index))
-        return tr("Click: a lane in the timeline, or none any more");
+        return tr("Click to add a lane to the timeline, or to remove it");
     if (role == Qt::TextAlignmentRole && index.column() == Tokens)
         return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole) return {};
@@ -28,7 +28,7 @@ std::optional<pipeline::Quantity> RegionModel::quantity(const QModelIndex& index
 
 QVariant RegionModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    const QString names[] = {tr("Region"), tr("Tokens"), tr("Most of it")};
+    const QString names[] = {tr("Region"), tr("Tokens"), tr("Mostly")};
     return section >= 0 && section < Columns ? names[section] : QVariant();
 }
 

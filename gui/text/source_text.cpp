@@ -31,7 +31,7 @@ QString textOf(Kind kind) {
          SourceText::tr("not a regular file; a pipe is read through gst:filesrc, a camera by its index")},
         {Kind::Playlist, SourceText::tr("a playlist or another text, not a video; name the video itself")},
         {Kind::PlaylistElsewhere,
-         SourceText::tr("the playlist names another host; its parts must be on its own")},
+         SourceText::tr("the playlist names another host; its parts must be on the playlist's host")},
         {Kind::NoImages,
          SourceText::tr("no image there; name an image, a folder with images, or a glob as 'in/*.jpg'")},
         {Kind::VideoDamaged, SourceText::tr("damaged after frame %1 of %2")},

@@ -47,7 +47,7 @@ NightView::NightView(Viewport* viewport, QWidget* parent)
     m_luminance = addSlider(row, tr("Light"), &m_luminanceText, kLuminanceSteps);
     m_photons = addSlider(row, tr("Photons"), &m_photonsText, kPhotonSteps);
     m_deviation = addSlider(row, tr("Noise"), &m_deviationText, kDeviationSteps);
-    setPlainToolTip(m_luminance, tr("How much light is left, of the day's"));
+    setPlainToolTip(m_luminance, tr("Share of daylight that is left"));
     setPlainToolTip(m_photons, tr("Photons counted where a pixel is white: fewer are noisier (Poisson)"));
     setPlainToolTip(m_deviation, tr("Thermal noise: its standard deviation on values of 0 to 1 (Gaussian)"));
     m_shows->addItems({tr("Merge maps"), tr("Segmentation"), tr("Images")});

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMostWaiting = 100;  // alerts of a rule
 
 void checkRule(const AlertRule& rule) {
-    CV_Check(rule.name.size(), !rule.name.empty(), "name: expected one for every rule");
+    CV_Check(rule.name.size(), !rule.name.empty(), "name: must not be empty");
     CV_Check(rule.threshold, rule.threshold >= 0, "threshold: expected 0 or more");
     CV_Check(double(rule.hold.count()), rule.hold.count() >= 0, "hold: expected no negative time");
     CV_Check(double(rule.coolDown.count()), rule.coolDown.count() >= 0,
