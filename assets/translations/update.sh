@@ -15,7 +15,7 @@ lupdate=$(command -v lupdate6 || echo /usr/lib/qt6/bin/lupdate)
 update() {
     sed -i 's|<name>mpm::gui::|<name>|' "$1"
     "$lupdate" -silent -no-obsolete -locations none gui pipeline/draw pipeline/store -ts "$1"
-    sed -i 's|<name>mpm::gui::|<name>|; s|<name>|<name>mpm::gui::|' "$1"
+    sed -i 's|<name>mpm::gui::|<name>|; s|<name>|<name>mpm::gui::|; s|^ *||' "$1"  # indents are a fifth of the file
 }
 
 # placeholders FILE: prints each message whose text and translation have different placeholders.
