@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # Each image, and how it is made: here (by a function of that name), or by another command.
 rows() {
     cat <<'END'
-docs/images/front.jpg             front
+docs/images/front.webp            front
 docs/images/monitor-light.webp    monitor_light
 docs/images/monitor-dark.webp     monitor_dark
 docs/images/street.jpg            street
@@ -57,7 +57,7 @@ front() {
     clip
     "$build/cli/mpm" run default clip/val/images --reuse --save reuse --out drawn >/dev/null
     "$build/cli/mpm" run default clip/val/images/day000013.png --save map --out drawn >/dev/null
-    write 62 drawn/day000013.reuse.png drawn/day000013.map.png
+    write 75 drawn/day000013.reuse.png drawn/day000013.map.png
 }
 
 monitor_light() {
@@ -83,12 +83,14 @@ screenshot() {
     write 60 "$1.png"
 }
 
-# write QUALITY PNG...: side by side, to $to
+# write QUALITY PNG...: side by side, to $to; a window is reduced to the width of a page
 write() {
     /usr/bin/python3 - "$to" "$@" <<'END'
 import sys, cv2, numpy
 to, quality, *files = sys.argv[1:]
 images = [cv2.imread(file) for file in files]
+if images[0].shape[1] > 1200:
+    images[0] = cv2.resize(images[0], (1200, 1200 * images[0].shape[0] // images[0].shape[1]), interpolation=cv2.INTER_AREA)
 gap = numpy.full((len(images[0]), 8, 3), 255, numpy.uint8)
 cv2.imwrite(to, numpy.hstack([part for image in images for part in (gap, image)][1:]), [cv2.IMWRITE_JPEG_QUALITY, int(quality),
             cv2.IMWRITE_JPEG_OPTIMIZE, 1, cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_WEBP_QUALITY, int(quality)])

@@ -18,5 +18,5 @@ rm "$tree/docs/images/unused.jpg"
 echo '![new](../images/new.jpg)' >>"$tree/docs/guide/start.md"
 finds new.jpg
 sed -i '/new.jpg/d' "$tree/docs/guide/start.md"
-rm "$tree/docs/images/front.jpg"
-finds front.jpg
+rm "$tree/docs/images/front.webp"
+finds front.webp

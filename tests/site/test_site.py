@@ -46,7 +46,7 @@ class Site(unittest.TestCase):
         stage.stage(TREE, self.folder)
         figures.gallery(TREE, self.folder)
         text = (self.folder / "gallery.md").read_text()
-        self.assertIn("docs/images/front.jpg", text)
+        self.assertIn("docs/images/front.webp", text)
         self.assertIn("docs/reference/plots/tokens.svg", text)
 
     def test_python_names_are_those_of_the_package(self):
