@@ -52,8 +52,9 @@ struct State {
     std::mutex guard;  ///< for settings and changed: any thread may set properties
     Settings settings;
     bool changed = false;
-    std::unique_ptr<Engine> engine;  ///< of the streaming thread
-    FrameFigures figures;            ///< of the last frame
+    std::unique_ptr<Engine> engine;    ///< of the streaming thread
+    FrameFigures figures;              ///< of the last frame
+    std::atomic<bool> flushed{false};  ///< since the last frame
     std::atomic<GstClockTime> latency{0};
 };
 
@@ -238,9 +239,11 @@ static void updateLatency(MpmSegment* self, double milliseconds) {
 }
 
 /// QoS, alerts and latency need a segment in time. Posts an error once for each segment in another format.
+/// Notes a seek, which flushes the stream.
 static gboolean sinkEvent(GstBaseTransform* transform, GstEvent* event) {
     const GstSegment* segment = nullptr;
     if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_parse_segment(event, &segment);
+    if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) MPM_SEGMENT(transform)->state->flushed = true;
     if (segment != nullptr && segment->format != GST_FORMAT_TIME)
         GST_ELEMENT_ERROR(transform, STREAM, FORMAT,
                           ("The segment is in %s; mpmsegment needs one in time, such as rawvideoparse sends",
@@ -260,6 +263,7 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
         bool changed = false;
         const Settings settings = takeSettings(state, changed);
         if (changed) state.engine->apply(settings);
+        if (state.flushed.exchange(false)) state.engine->restart();
         const cv::Mat image(GST_VIDEO_FRAME_HEIGHT(in), GST_VIDEO_FRAME_WIDTH(in), CV_8UC3,
                             GST_VIDEO_FRAME_PLANE_DATA(in, 0),
                             static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(in, 0)));

@@ -131,18 +131,20 @@ void Engine::applyAlert(const Settings& settings) {
     property("alert-share", [&] { m_alerts.setRules({rule}); });
 }
 
+void Engine::restart() {
+    m_tracker.emplace(pipeline::trackRules(m_threshold));
+    const std::vector<pipeline::AlertRule> rules = m_alerts.rules();
+    m_alerts = {};
+    m_alerts.setRules(rules);
+}
+
 std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, double seconds, cv::Size image) {
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
     // If buffers have no times, the time since the last buffer counts.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
-    if (seconds < m_lastSeconds) {  // a seek
-        m_tracker.emplace(pipeline::trackRules(m_threshold));
-        const std::vector<pipeline::AlertRule> rules = m_alerts.rules();
-        m_alerts = {};
-        m_alerts.setRules(rules);
-    }
+    if (seconds < m_lastSeconds) restart();  // a seek without a flush
     m_lastSeconds = seconds;
     m_sinceLast.restart();
     const auto tracks = m_tracker->update(boxes, seconds, image);

@@ -66,6 +66,9 @@ public:
     /// and keeps the earlier settings.
     void apply(const Settings& settings);
 
+    /// Begins identities and the hold of alerts anew. Call it before the first frame after a seek.
+    void restart();
+
     /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 receives labels, CV_8UC3 the overlay or the
     /// merge map. `seconds`: time in the stream; NaN if unknown. Throws.
     FrameFigures process(const cv::Mat& image, double seconds, cv::Mat& out);

@@ -228,6 +228,28 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
     EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 1);
 }
 
+TEST(MpmSegment, AfterASeekTheHoldOfAnAlertBeginsAnew) {
+    Harness harness("model=default output=labels alert-share=0.0001 alert-hold=1000");
+    harness.caps();
+    GstBuffer* out = harness.frame(2);
+    GstStructure* meta = gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "MpmSegmentMeta"));
+    const std::string seen =
+        g_value_get_string(gst_value_array_get_value(gst_structure_get_value(meta, "classes"), 0));
+    gst_buffer_unref(out);
+    g_object_set(harness.element(), "alert-class", seen.c_str(), nullptr);
+    gst_buffer_unref(harness.frame(2));
+    gst_harness_push_event(harness.get(), gst_event_new_flush_start());
+    gst_harness_push_event(harness.get(), gst_event_new_flush_stop(TRUE));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_segment(&segment)));
+    // Frames 98 and 130 have the pixels of frame 2 and are 3.84 s and 5.12 s later.
+    gst_buffer_unref(harness.frame(98));
+    EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0);
+    gst_buffer_unref(harness.frame(130));
+    EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 1);
+}
+
 /// Plays a pipeline of videotestsrc and the element; returns the first error, or "EOS".
 std::string play(GstElement* pipeline) {
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
