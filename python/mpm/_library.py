@@ -13,6 +13,10 @@ class Error(RuntimeError):
     """A model, a file or a setting that cannot be used."""
 
 
+class Unsupported(Error, ValueError):
+    """A setting that the model or the machine does not support."""
+
+
 class Stopped(Exception):
     """The callback ended a long call."""
 

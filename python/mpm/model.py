@@ -13,13 +13,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 import numpy
 
 from . import images, register, videos
-from ._library import Array, Error, Handle, array_of_buffer, call, checked, library, reported, taken, view_of
+from ._library import Array, Error, Handle, Unsupported, array_of_buffer, call, checked, library, reported, taken, view_of
 from .arguments import Initialised, blocks_text, path_of, share_text, size_of, text_of, wrong_type
 from .arrays import AnyImage, Floats, Image, Path, Stream
 from .convert import ModelInfo
 from .convert import info as read_info
 from .result import Result
-from .track import Trackers, new_tracker
+from .track import Trackers
 from .waiting import watched
 
 
@@ -216,19 +216,25 @@ class Model(Initialised):
         finally:
             source = Handle(opened.value, library.mpm_source_free)
         keys = _stream_keys(stream, False, 1)
-        tracker = new_tracker() if keys is None else self._trackers.of(keys[0], fresh=True)
-        while True:
-            frame, name = ctypes.c_void_p(), ctypes.c_void_p()
-            skipped = ctypes.c_void_p()
-            _patiently(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name), ctypes.byref(skipped))
-            if skipped.value:
-                logging.getLogger("mpm").warning("%s", taken(skipped.value))
-            if not frame.value:
-                return
-            seconds = library.mpm_source_seconds(source.address)
-            result, = self._run(self._open(), [array_of_buffer(frame.value)], keys, [tracker], seconds)
-            result._path = taken(name.value)
-            yield result
+        followed = b"source %d" % id(source) if keys is None else keys[0]  # sources without a name keep apart
+        self._trackers.forget(followed)
+        try:
+            while True:
+                frame, name = ctypes.c_void_p(), ctypes.c_void_p()
+                skipped = ctypes.c_void_p()
+                _patiently(library.mpm_source_next, source.address, ctypes.byref(frame), ctypes.byref(name), ctypes.byref(skipped))
+                if skipped.value:
+                    logging.getLogger("mpm").warning("%s", taken(skipped.value))
+                if not frame.value:
+                    return
+                seconds = library.mpm_source_seconds(source.address)
+                tracker = self._trackers.of(followed)  # of each frame: settings and forget() begin a new one
+                result, = self._run(self._open(), [array_of_buffer(frame.value)], keys, [tracker], seconds)
+                result._path = taken(name.value)
+                yield result
+        finally:
+            if keys is None:
+                self._trackers.forget(followed)
 
     def embed(self, image: Any, color: Optional[str] = None) -> Floats:
         """A vector for each image: the mean of the image's features. For models without classes."""
@@ -251,7 +257,10 @@ class Model(Initialised):
 
     def _set(self, name: bytes, value: str) -> None:
         handle = self._open()
-        call(library.mpm_model_set, handle.address, name, value.encode("utf-8", "surrogatepass"))
+        try:
+            call(library.mpm_model_set, handle.address, name, value.encode("utf-8", "surrogatepass"))
+        except Error as error:
+            raise Unsupported("%s: %s" % (name.decode(), error)) from None
         self._chosen.add(name)
 
     @property

@@ -294,6 +294,8 @@ class Result(Initialised):
         if labels is None:
             raise TypeError("the result has no labels, as the model has no classes; see features")
         array = labels if dtype is None else labels.astype(dtype, copy=False)
+        if copy is False and array is not labels:
+            raise ValueError("copy: the labels are %s; expected None or True for %s" % (labels.dtype, array.dtype))
         return array.copy() if copy and array is labels else array
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ def new_tracker() -> Handle:
 
 
 class Trackers:
-    """The trackers of named streams, the last used at the end."""
+    """The trackers of streams, the last used at the end."""
 
     __slots__ = ("_guard", "_by_stream")
 
@@ -55,10 +55,10 @@ class Trackers:
         self._guard = threading.Lock()
         self._by_stream: Dict[bytes, Handle] = {}
 
-    def of(self, stream: bytes, fresh: bool = False) -> Handle:
+    def of(self, stream: bytes) -> Handle:
         with self._guard:
             known = self._by_stream.pop(stream, None)
-            tracker = new_tracker() if known is None or fresh else known
+            tracker = new_tracker() if known is None else known
             self._by_stream[stream] = tracker
             if len(self._by_stream) > _MOST_STREAMS:
                 del self._by_stream[next(iter(self._by_stream))]

@@ -216,8 +216,9 @@ class Calls(unittest.TestCase):
             with self.subTest(name, value=value):
                 with self.assertRaises(kind) as raised:
                     setattr(self.model, name, value)
-                if kind is not mpm.Error:
-                    self.assertRegex(str(raised.exception), "^%s: " % name)
+                self.assertRegex(str(raised.exception), "^%s: " % name)
+                if kind is mpm.Error:
+                    self.assertIsInstance(raised.exception, ValueError)
         with self.assertRaises(AttributeError):
             self.model.presicion = "f32"
         self.assertTrue(numpy.array_equal(self.model(image()).features, before))

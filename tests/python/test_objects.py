@@ -65,6 +65,13 @@ class Objects(unittest.TestCase):
         labels += 1
         self.assertFalse((numpy.asarray(result) == labels).any())  # NumPy 2 takes a copy for one
 
+    def test_labels_are_copied_only_if_they_may_be(self):
+        result = mpm.Model(DETECTOR)(image(48, 64))
+        self.assertEqual(result.__array__(numpy.int64).tolist(), [0, 1])
+        self.assertTrue(numpy.shares_memory(result.__array__(numpy.int32, copy=False), result.labels))
+        with self.assertRaisesRegex(ValueError, "^copy: the labels are int32"):
+            result.__array__(numpy.int64, copy=False)
+
     def test_each_image_of_a_list_has_boxes_in_its_pixels(self):
         for result in mpm.Model(DETECTOR)([image(48, 64), image(96, 128)]):
             rows, columns = result.overlay.shape[:2]
@@ -155,6 +162,21 @@ class Objects(unittest.TestCase):
                     tracks = [result.tracks for result in model.stream(folder, stream)]
                     self.assertEqual([[track.id for track in frame] for frame in tracks], [[1, 2]] * 4)
                     self.assertEqual([track.dwell > 0 for frame in tracks for track in frame][:4], [False, False, True, True])
+
+    def test_a_running_source_obeys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(4):
+                mpm.images.write(os.path.join(folder, "%d.png" % number), image())
+            for stream in (None, "yard"):
+                model, seen = mpm.Model(DETECTOR), []
+                for number, result in enumerate(model.stream(folder, stream)):
+                    seen.append([(track.name, track.dwell > 0) for track in result.tracks])
+                    if number == 1:
+                        model.forget(stream)
+                    if number == 2:
+                        model.threshold = 0.9
+                new, old = [("left", False), ("right", False)], [("left", True), ("right", True)]
+                self.assertEqual(seen, [new, old, new, new[:1]], stream)
 
     def test_classes_that_are_objects(self):
         model = mpm.Model(DETECTOR, objects=["right"])
