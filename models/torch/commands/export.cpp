@@ -43,9 +43,9 @@ void addExport(CLI::App& app) {
     verb->add_option("--dataset", a->dataset,
                      "classes: camvid, ade20k, cityscapes, pascal-context, folder, or boxes")
         ->capture_default_str();
-    verb->add_option(
-        "--data", a->root,
-        "folder with classes.json, for --dataset folder; or with val/annotations.json, for boxes");
+    verb->add_option("--data", a->root,
+                     "folder with classes.json, for --dataset folder; or with train/annotations.json or "
+                     "val/annotations.json, for boxes");
     auto* fused = verb->add_flag("--fused", a->fused,
                                  "the form that OpenCV runs with merging, instead of standard operators");
     verb->add_option("--blocks", a->blocks, "default schedule of the fused form")

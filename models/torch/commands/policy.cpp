@@ -65,9 +65,11 @@ void addPolicy(CLI::App& app) {
         ->capture_default_str();
     addBatchOptions(*verb, o.data);
     verb->add_option("--from", o.from, "a policy to start from")->check(CLI::ExistingFile);
-    verb->add_option("--steps", o.steps, "most steps; with 0 and --from the policy is only measured")
+    verb->add_option("--steps", o.steps,
+                     "most steps; with --minutes alone there is no limit, with 0 and --from the policy is "
+                     "only measured")
         ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+        ->default_str(std::to_string(PolicyTrainOptions::kUsualSteps));
     verb->add_option("--minutes", o.minutes, "stop after this time; the learning rate follows it")
         ->capture_default_str();
     verb->add_option("--warm-up", o.warmUp, "steps in which the learning rate rises linearly")

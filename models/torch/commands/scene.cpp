@@ -107,7 +107,7 @@ void runScene(const SceneArguments& a) {
     makeFolders((folder / "images").string(), Access::Umask);
     makeFolders((folder / "labels").string(), Access::Umask);
     for (int i = 0; i < a.frames; ++i) {
-        const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]});
+        const auto frame = clip ? clip->frame(i) : sceneFrame(i, {a.size[1], a.size[0]}, a.seed);
         write(folder / "images" / (frame.name + ".png"), frame.image);
         write(folder / "labels" / (frame.name + ".png"), frame.labels);
     }
@@ -148,7 +148,7 @@ void addScene(CLI::App& app) {
     verb->add_option("--rate", a->rate, "of a clip: frames a second")
         ->check(CLI::Range(0.01, 1000.0))
         ->capture_default_str();
-    verb->add_option("--seed", a->seed, "of a clip: which street")
+    verb->add_option("--seed", a->seed, "which streets; two splits need two seeds")
         ->check(CLI::Range(0, 1'000'000'000))
         ->capture_default_str();
     verb->add_option("--size", a->size, "height and width")->expected(2)->capture_default_str();

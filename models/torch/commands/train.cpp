@@ -64,7 +64,8 @@ void addLoopOptions(CLI::App& verb, TrainArguments& a) {
     verb.add_option("--out", o.out,
                     "folder for checkpoint, best weights and curve; a run found there continues")
         ->required();
-    verb.add_option("--steps", o.steps, "total number of steps")->capture_default_str();
+    verb.add_option("--steps", o.steps, "most steps; with --minutes alone there is no limit")
+        ->default_str(std::to_string(TrainOptions::kUsualSteps));
     verb.add_option("--warm-up", o.warmUp, "steps in which the learning rate rises linearly")
         ->capture_default_str();
     verb.add_option("--minutes", o.minutes, "end after this time, validation included; the rate follows it")

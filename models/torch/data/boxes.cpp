@@ -65,19 +65,32 @@ Stretched stretched(const BoxImage& image, cv::Size size) {
     return result;
 }
 
+std::vector<std::string> namesOf(const pipeline::CocoTruth& truth, const std::string& file) {
+    std::vector<std::string> names;
+    for (const auto& [id, name] : truth.categories) {
+        if (id < 0 || id >= kMostClasses)
+            CV_Error(cv::Error::StsOutOfRange, printable(file) + ": category " + std::to_string(id) +
+                                                   " is outside 0 to " + std::to_string(kMostClasses - 1));
+        names.resize(std::max(names.size(), static_cast<size_t>(id) + 1));
+        names[static_cast<size_t>(id)] = name;
+    }
+    if (names.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no category");
+    return names;
+}
+
 }  // namespace
+
+std::vector<std::string> readBoxClasses(const std::string& root) {
+    const std::string train = root + "/train/annotations.json";
+    const std::string file = std::filesystem::exists(train) ? train : root + "/val/annotations.json";
+    return namesOf(pipeline::readCocoTruth(file, false), file);
+}
 
 BoxImages readBoxImages(const std::string& root, const std::string& split) {
     const std::string folder = root + '/' + split, file = folder + "/annotations.json";
     const pipeline::CocoTruth truth = pipeline::readCocoTruth(file, false);
     BoxImages all;
-    for (const auto& [id, name] : truth.categories) {
-        if (id < 0 || id >= kMostClasses)
-            CV_Error(cv::Error::StsOutOfRange, printable(file) + ": category " + std::to_string(id) +
-                                                   " is outside 0 to " + std::to_string(kMostClasses - 1));
-        all.names.resize(std::max(all.names.size(), static_cast<size_t>(id) + 1));
-        all.names[static_cast<size_t>(id)] = name;
-    }
+    all.names = namesOf(truth, file);
     std::map<int64_t, size_t> place;
     for (const auto& [id, image] : truth.images) {
         place[id] = all.images.size();
@@ -86,7 +99,6 @@ BoxImages readBoxImages(const std::string& root, const std::string& split) {
             CV_Error(cv::Error::StsBadArg, printable(file) + ": there is no " + printable(path));
         all.images.push_back({path, image.size, {}});
     }
-    if (all.names.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no category");
     if (all.images.empty()) CV_Error(cv::Error::StsBadArg, printable(file) + ": lists no image");
     for (const auto& object : truth.objects) {
         const auto found = place.find(object.image);

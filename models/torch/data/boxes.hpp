@@ -31,6 +31,11 @@ struct BoxImages {
 /// @throws cv::Exception that names the file and the fault
 BoxImages readBoxImages(const std::string& root, const std::string& split);
 
+/// The names of ROOT/train/annotations.json; if there is none, of ROOT/val/annotations.json. No image is
+/// read.
+/// @throws cv::Exception that names the file and the fault
+std::vector<std::string> readBoxClasses(const std::string& root);
+
 struct BoxBatch {
     torch::Tensor images;                                ///< f32 [B, 3, H, W]
     std::vector<std::vector<BoxImage::Object>> objects;  ///< in pixels of `images`

@@ -14,7 +14,7 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root) 
     if (preset == "boxes") {
         const auto colours = pipeline::builtInClasses("ade20k")->palette;
         pipeline::Classes classes;
-        classes.names = readBoxImages(root, "train").names;
+        classes.names = readBoxClasses(root);
         for (size_t id = 0; id < classes.names.size(); ++id)
             classes.palette.push_back(colours[id % colours.size()]);
         return classes;
@@ -38,10 +38,11 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
     return samples;
 }
 
-pipeline::Sample sceneFrame(int number, cv::Size size) {
+pipeline::Sample sceneFrame(int number, cv::Size size, int seed) {
+    constexpr int64_t kOfASeed = 1'000'000;
     // Training hashes seeds to the whole 64-bit range and so never uses these small seeds.
-    const auto seed = static_cast<uint64_t>(number) + 1;
-    const auto frame = street::Street(size, seed).at(8 + 0.05 * (number % 200), 3.7 * number);
+    const auto streetSeed = static_cast<uint64_t>((int64_t{seed} - 1) * kOfASeed + number + 1);
+    const auto frame = street::Street(size, streetSeed).at(8 + 0.05 * (number % 200), 3.7 * number);
     char name[32];
     std::snprintf(name, sizeof name, "scene%04d", number);
     return {frame.image, frame.labels, name};

@@ -184,7 +184,7 @@ double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                 "a detector's patches share no tokens: export it without --policy");
     const auto& vit = model->options().vit;
     model->eval();
-    model->setSharing(sharing);  // checks that the sizes allow sharing
+    model->setSharing(sharing);  // checks that sizes and normalisation allow sharing
     model->setSharing(nullptr);
     sharing->countOn(1, vit.patches() / 4);
     const PendingFile plain(path, Access::Umask), fused(path, Access::Umask);  // never kept

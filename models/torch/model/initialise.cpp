@@ -66,12 +66,11 @@ void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
     truncatedNormal(mask->clsEmb, 0.02);
 }
 
-torch::Tensor patchesOf(const cv::Mat& image, int64_t patch, int count, Random& random) {
-    const auto pixels = toTensor(image);
+torch::Tensor patchesOf(const torch::Tensor& pixels, int64_t patch, int count, Random& random) {
     std::vector<torch::Tensor> rows;
     for (int i = 0; i < count; ++i) {
-        const auto y = random.below(image.rows - static_cast<int>(patch) + 1);
-        const auto x = random.below(image.cols - static_cast<int>(patch) + 1);
+        const auto y = random.below(static_cast<int>(pixels.size(1) - patch) + 1);
+        const auto x = random.below(static_cast<int>(pixels.size(2) - patch) + 1);
         rows.push_back(pixels.narrow(1, y, patch).narrow(2, x, patch).reshape({-1}));
     }
     return torch::stack(rows);
@@ -107,7 +106,8 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images
     std::vector<torch::Tensor> rows;
     const int perImage = std::max<int>(1, static_cast<int>(20000 / std::max<size_t>(1, images.size())));
     for (const auto& image : images)
-        rows.push_back(patchesOf(image, vit.patch, perImage, random));
+        rows.push_back(
+            patchesOf(toTensor(image, model->options().normalisation), vit.patch, perImage, random));
     auto patches = torch::cat(rows);
     const auto mean = patches.mean(0, true);
     patches = patches - mean;

@@ -149,6 +149,9 @@ void SegmenterImpl::setSharing(std::shared_ptr<Sharing> sharing) {
     TORCH_CHECK(!sharing || (2 * vit.patch == kSuperpatch && vit.height % kSuperpatch == 0 &&
                              vit.width % kSuperpatch == 0),
                 "sharing needs patches of 16x16 and a size of multiples of 32");
+    TORCH_CHECK(!sharing || sharing->policy->normalisation() == m_options.normalisation,
+                "the policy was trained with another normalisation than the model; train it with the model's "
+                "--normalisation");
     m_sharing = std::move(sharing);
 }
 

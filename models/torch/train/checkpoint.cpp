@@ -75,6 +75,12 @@ void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& fil
     demand(held >= blocks + around, "the checkpoint holds fewer weights than its sizes need");
 }
 
+/// Equal for weights that may be averaged. Stochastic depth is a matter of training.
+std::string kindOf(SegmenterOptions options) {
+    options.vit.dropPath = 0;
+    return options.toJson();
+}
+
 SegmenterOptions optionsOf(const CheckpointFile& file) {
     const auto options = SegmenterOptions::fromJson(file.options);
     checkTensorCount(options, file);
@@ -122,16 +128,12 @@ Segmenter loadMean(const std::vector<std::string>& paths) {
     auto model = loadModel(paths[0]);
     for (size_t i = 1; i < paths.size(); ++i) {
         const Segmenter next = loadModel(paths[i]);
-        TORCH_CHECK(next->options().normalisation == model->options().normalisation, paths[i],
-                    " was trained with another normalisation than ", paths[0]);
+        TORCH_CHECK(kindOf(next->options()) == kindOf(model->options()), paths[i],
+                    " is of another variant, size or normalisation than ", paths[0],
+                    "; take the mean of weights that were trained from one another");
         const auto other = next->named_parameters();
-        for (auto& entry : model->named_parameters()) {
-            const auto* weight = other.find(entry.key());
-            TORCH_CHECK(weight && weight->sizes() == entry.value().sizes() &&
-                            other.size() == model->named_parameters().size(),
-                        paths[i], " is of another variant than ", paths[0]);
-            entry.value().add_(*weight - entry.value(), 1.0 / static_cast<double>(i + 1));
-        }
+        for (auto& entry : model->named_parameters())
+            entry.value().add_(other[entry.key()] - entry.value(), 1.0 / static_cast<double>(i + 1));
     }
     return model;
 }

@@ -1,13 +1,7 @@
 #include "models/torch/train/train.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
@@ -64,34 +58,35 @@ bool fromLine(const std::string& line, CurveRow& row) {
     return true;
 }
 
-}  // namespace
-
-Curve::Curve(std::string csvPath, int64_t lastStep) : m_csvPath(std::move(csvPath)) {
-    if (std::filesystem::exists(m_csvPath)) {
-        std::istringstream file(readRegularFile(m_csvPath, kLongest));
-        std::string line;
-        std::getline(file, line);
-        while (std::getline(file, line)) {
-            CurveRow row;
-            if (fromLine(line, row) && row.step <= lastStep) m_rows.push_back(row);
-        }
+std::vector<CurveRow> rowsOf(const std::string& path, int64_t lastStep) {
+    std::vector<CurveRow> rows;
+    if (!std::filesystem::exists(path)) return rows;
+    std::istringstream file(readRegularFile(path, kLongest));
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        CurveRow row;
+        if (fromLine(line, row) && row.step <= lastStep) rows.push_back(row);
     }
+    return rows;
+}
+
+std::string tableOf(const std::vector<CurveRow>& rows) {
     std::string text = kHeader;
     text += '\n';
-    for (const auto& row : m_rows)
+    for (const auto& row : rows)
         text += toLine(row) + '\n';
-    writeAtomically(m_csvPath, text, Access::Umask);
+    return text;
 }
+
+}  // namespace
+
+Curve::Curve(const std::string& csvPath, int64_t lastStep)
+    : m_rows(rowsOf(csvPath, lastStep)), m_file(csvPath, tableOf(m_rows), Access::Umask) {}
 
 void Curve::add(const CurveRow& row) {
     m_rows.push_back(row);
-    const int file = openPrivate(m_csvPath, O_APPEND);
-    const std::string line = toLine(row) + '\n';
-    const bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    const int reason = errno;
-    close(file);
-    if (!written)
-        CV_Error(cv::Error::StsError, m_csvPath + ": cannot be written (" + std::strerror(reason) + ")");
+    m_file.add(toLine(row) + '\n');
 }
 
 void Curve::draw(const std::string& pngPath, const std::string& measure) const {

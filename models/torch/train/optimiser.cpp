@@ -172,6 +172,10 @@ void Optimiser::restore(const State& state) {
     }
 }
 
+int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual) {
+    return wanted.value_or(minutes > 0 ? kNoLimit : usual);
+}
+
 double rateShare(int64_t step, int64_t warmUp, double way) {
     constexpr double kFloor = 0.01;
     if (step < warmUp) return std::max(kFloor, static_cast<double>(step + 1) / static_cast<double>(warmUp));
@@ -194,9 +198,18 @@ void copyWeights(Segmenter& to, const Segmenter& from) {
     torch::NoGradGuard noGrad;
     const auto &there = from->options().vit, &here = to->options().vit;
     const auto source = from->named_parameters();
-    for (auto& entry : to->named_parameters()) {
-        if (from->options().decoder != to->options().decoder && entry.key().rfind("decoder.", 0) == 0)
-            continue;  // decoders of different kinds: copies only the encoder
+    auto target = to->named_parameters();
+    const bool sameDecoder = from->options().decoder == to->options().decoder;
+    const auto isTaken = [&](const std::string& name) {
+        return sameDecoder || name.rfind("decoder.", 0) != 0;
+    };
+    TORCH_CHECK(there.heads == here.heads, "the weights to start from have ", there.heads,
+                " heads, the model ", here.heads, "; train a model of the same variant");
+    for (const auto& entry : source)
+        TORCH_CHECK(!isTaken(entry.key()) || target.contains(entry.key()), "the weights to start from have ",
+                    entry.key(), ", which the model lacks; train a model of the same variant");
+    for (auto& entry : target) {
+        if (!isTaken(entry.key())) continue;
         const auto* weight = source.find(entry.key());
         TORCH_CHECK(weight, "the weights to start from lack ", entry.key());
         auto value = *weight;

@@ -1,8 +1,10 @@
 // Optimiser, learning rate and the running mean of the weights.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,12 @@ private:
 /// singular values end between 0.7 and 1.2.
 torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+/// Returns the limit of steps of a run. If `wanted` is absent, it is `usual`, or kNoLimit if the run ends
+/// after `minutes`.
+int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
+
 /// Share of the peak rate: a linear rise over `warmUp` steps, then a half cosine down to a hundredth as `way`
 /// goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
@@ -62,6 +70,7 @@ double rateShare(int64_t step, int64_t warmUp, double way);
 void updateMean(torch::nn::Module& mean, const torch::nn::Module& model, int64_t step, double decay);
 
 /// Copies all weights. Resizes positions if the models' input sizes differ; skips a decoder of another kind.
+/// Throws if heads, blocks or shapes differ.
 void copyWeights(Segmenter& to, const Segmenter& from);
 
 }  // namespace mpm::models

@@ -45,6 +45,8 @@ public:
         if (!options.from.empty()) {
             m_policy = loadPolicy(options.from);
             m_mean = loadPolicy(options.from);
+            TORCH_CHECK(m_policy->normalisation() == options.data.normalisation, options.from,
+                        " was trained with another normalisation; name it with --normalisation");
         }
         m_mean->eval();
         for (const auto& weight : m_policy->parameters())
@@ -56,7 +58,7 @@ public:
 private:
     double way(int64_t step) const {
         if (m_options.minutes > 0) return m_watch.seconds() / (60 * m_options.minutes);
-        return static_cast<double>(step) / static_cast<double>(m_options.steps);
+        return static_cast<double>(step) / static_cast<double>(m_options.mostSteps());
     }
     void validate(int64_t step, double loss);
 
@@ -89,8 +91,9 @@ PolicyScore PolicyTrainer::run() {
     groups.emplace_back(m_rest, std::make_unique<Options>(Options().weight_decay(0)));
     torch::optim::AdamW adam(groups, Options(m_options.rate));
     double smooth = 0;
-    if (m_options.steps == 0) validate(0, 0);
-    for (int64_t step = 0; step < m_options.steps && way(step) < 1;) {
+    const int64_t most = m_options.mostSteps();
+    if (most == 0) validate(0, 0);
+    for (int64_t step = 0; step < most && way(step) < 1;) {
         m_policy->train();
         adam.zero_grad();
         auto loss = lossOf(m_policy, m_source.at(step), m_ignored, m_options.ignoredBorder);
@@ -105,7 +108,7 @@ PolicyScore PolicyTrainer::run() {
         TORCH_CHECK(std::isfinite(value), "the loss is not finite at step ", step);
         smooth = step == 0 ? value : 0.98 * smooth + 0.02 * value;
         ++step;
-        const bool last = step == m_options.steps || way(step) >= 1;
+        const bool last = step == most || way(step) >= 1;
         if (last || step % m_options.validateEvery == 0) validate(step, smooth);
     }
     return m_best;

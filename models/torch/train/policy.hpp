@@ -1,19 +1,24 @@
 // Trains the policy of token sharing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/torch/data/batches.hpp"
 #include "models/torch/model/policy.hpp"
+#include "models/torch/train/optimiser.hpp"
 
 namespace mpm::models {
 
 struct PolicyTrainOptions {
     BatchSource::Options data;
-    std::string out;                    ///< file of the policy with the best recall on the validation images
-    std::string from;                   ///< a policy to start from; empty: none
-    int64_t steps = 1500, warmUp = 50;  ///< without steps, the policy is only scored
+    std::string out;   ///< file of the policy with the best recall on the validation images
+    std::string from;  ///< a policy to start from; empty: none
+    static constexpr int64_t kUsualSteps = 1500;
+    /// Limit of steps; absent: kUsualSteps, or no limit if `minutes` is given; 0: the policy is only scored.
+    std::optional<int64_t> steps;
+    int64_t warmUp = 50;
     double minutes = 0;  ///< limit of the training; the rate then follows time instead of steps; 0: none
     double rate = 2e-3, decay = 1e-3;  ///< of AdamW
     double meanDecay = 0.99;           ///< of the running mean of the weights
@@ -22,6 +27,8 @@ struct PolicyTrainOptions {
     int height = 480, width = 640;     ///< validation images are stretched to this size
     int64_t validateEvery = 250;       ///< steps
     bool quiet = false;
+
+    int64_t mostSteps() const { return stepLimit(steps, minutes, kUsualSteps); }
 };
 
 /// How well a policy finds superpatches of a single class.

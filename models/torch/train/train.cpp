@@ -226,11 +226,11 @@ double Trainer::way() const {
     if (m_plan.limited()) return m_plan.way(m_progress.seconds);
     const auto rising = std::min(m_options.warmUp, m_progress.step);
     return static_cast<double>(m_progress.step - rising) /
-           std::max(1.0, static_cast<double>(m_options.steps - m_options.warmUp));
+           std::max(1.0, static_cast<double>(m_options.mostSteps() - m_options.warmUp));
 }
 
 bool Trainer::isOver() const {
-    return m_progress.step >= m_options.steps || (m_plan.limited() && way() >= 1);
+    return m_progress.step >= m_options.mostSteps() || (m_plan.limited() && way() >= 1);
 }
 
 double Trainer::step() {
@@ -271,15 +271,15 @@ void Trainer::report(const CurveRow& row, bool always) {
     if (m_options.quiet) return;
     const bool terminal = isatty(STDERR_FILENO) != 0;
     if (!terminal && !always && row.step % 25 != 0) return;
-    const double perStep = secondsPerStep(),
-                 bySteps = perStep * static_cast<double>(m_options.steps - row.step),
+    const int64_t most = m_options.mostSteps();
+    const std::string of = most == kNoLimit ? "" : "/" + std::to_string(most);
+    const double perStep = secondsPerStep(), bySteps = perStep * static_cast<double>(most - row.step),
                  now = m_secondsBefore + m_watch.seconds();
     const double left = m_plan.limited() ? std::min(bySteps, m_plan.left(now)) : bySteps;
     const std::string bar(static_cast<size_t>(20 * std::min(1.0, way())), '#');
-    std::fprintf(stderr, "%s[%-20s] %lld/%lld  loss %.4f  rate %.2e  %.2f s/step  %s left%s",
-                 terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step),
-                 static_cast<long long>(m_options.steps), row.loss, row.rate, perStep,
-                 clockText(left).c_str(), terminal && !always ? "" : "\n");
+    std::fprintf(stderr, "%s[%-20s] %lld%s  loss %.4f  rate %.2e  %.2f s/step  %s left%s",
+                 terminal ? "\r" : "", bar.c_str(), static_cast<long long>(row.step), of.c_str(), row.loss,
+                 row.rate, perStep, clockText(left).c_str(), terminal && !always ? "" : "\n");
     if (!std::isnan(row.miou))
         std::fprintf(stderr, "val %s %.4f (best %.4f)\n", measure(), row.miou, m_progress.best);
 }

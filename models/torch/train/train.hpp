@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/row_file.hpp"
 #include "models/torch/data/batches.hpp"
 #include "models/torch/data/boxes.hpp"
 #include "models/torch/model/segmenter.hpp"
@@ -24,7 +26,7 @@ struct CurveRow {
 class Curve {
 public:
     /// Reads existing rows up to and including `lastStep`; later rows belong to lost work.
-    Curve(std::string csvPath, int64_t lastStep);
+    Curve(const std::string& csvPath, int64_t lastStep);
 
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
@@ -33,8 +35,8 @@ public:
     void draw(const std::string& pngPath, const std::string& measure) const;
 
 private:
-    std::string m_csvPath;
     std::vector<CurveRow> m_rows;
+    RowFile m_file;
 };
 
 class TimePlan {
@@ -74,7 +76,8 @@ struct TrainOptions {
     SegmenterOptions model;
     BatchSource::Options data;
     std::string out;  ///< folder of checkpoint, curve and best weights
-    int64_t steps = 3000;
+    static constexpr int64_t kUsualSteps = 3000;
+    std::optional<int64_t> steps;  ///< at most; absent: kUsualSteps, or no limit if there are minutes
     int64_t warmUp = 200;
     double minutes = 0;       ///< limit of the run; the rate then follows time instead of steps; 0: none
     std::string from;         ///< weights to start from; empty: none
@@ -97,6 +100,8 @@ struct TrainOptions {
     bool mixed = true;      ///< products in bf16 if the hardware has it
     int64_t stopAfter = 0;  ///< steps after which to stop without a checkpoint; 0: never
     bool quiet = false;
+
+    int64_t mostSteps() const { return stepLimit(steps, minutes, kUsualSteps); }
 };
 
 struct TrainData {

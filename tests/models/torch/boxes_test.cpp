@@ -12,6 +12,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "base/random.hpp"
+#include "models/torch/data/datasets.hpp"
 #include "models/torch/export/onnx.hpp"
 #include "models/torch/train/train.hpp"
 #include "tests/models/torch/small_model.hpp"
@@ -271,6 +272,15 @@ TEST(Boxes, ReadsAnnotationsAndNamesTheirFaults) {
     }
     const BoxImage other{folder / "train/images/a.png", {48, 32}, {}};
     EXPECT_ANY_THROW(wholeImage(other, kSize, {})) << "annotations for another size";
+}
+
+TEST(Boxes, ClassesOfASingleSplitNeedNoImages) {
+    const mpm::test::TempFolder folder;
+    std::filesystem::create_directories(folder / "val");
+    std::ofstream(folder / "val/annotations.json")
+        << R"({"images": [{"id": 7, "file_name": "a.png", "width": 96, "height": 64}], "annotations": [],
+               "categories": [{"id": 0, "name": "car"}, {"id": 1, "name": "person"}]})";
+    EXPECT_EQ(classesOf("boxes", folder.path()).names, (std::vector<std::string>{"car", "person"}));
 }
 
 }  // namespace

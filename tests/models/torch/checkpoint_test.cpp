@@ -17,6 +17,7 @@
 #include "models/torch/files/file_error.hpp"
 #include "models/torch/files/pickle.hpp"
 #include "models/torch/model/named_tensors.hpp"
+#include "models/torch/train/train.hpp"
 #include "tests/models/torch/small_model.hpp"
 
 namespace fs = std::filesystem;
@@ -193,6 +194,37 @@ TEST_F(CheckpointTest, KeepsTheOptimisersState) {
     EXPECT_EQ(fs::status(in("new.pt")).permissions(),
               fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read)
         << "a checkpoint follows the umask";
+}
+
+TEST_F(CheckpointTest, TheCurveFollowsLinksAndTheUmask) {
+    fs::create_symlink("target.csv", in("curve.csv"));
+    const mode_t before = umask(0022);
+    {
+        Curve curve(in("curve.csv"), 0);
+        curve.add({1, 2, 0.1, 0.5});
+        curve.add({2, 4, 0.1, 0.4});
+    }
+    umask(before);
+    EXPECT_EQ(fs::status(in("target.csv")).permissions(), fs::perms::owner_read | fs::perms::owner_write |
+                                                              fs::perms::group_read | fs::perms::others_read);
+    EXPECT_TRUE(fs::is_symlink(in("curve.csv")));
+    EXPECT_EQ(Curve(in("curve.csv"), 2).rows().size(), 2u);
+    EXPECT_EQ(Curve(in("curve.csv"), 1).rows().size(), 1u) << "a row of lost work";
+}
+
+TEST(CopyWeights, OtherHeadsAndBlocksAreRejected) {
+    const auto options = tinyOptions();
+    auto heads = options, encoder = options, decoder = options, size = options;
+    heads.vit.heads = 4;
+    ++encoder.vit.depth;
+    ++decoder.decoderDepth;
+    std::swap(size.vit.height, size.vit.width);
+    Segmenter to(options);
+    for (const auto& other : {heads, encoder, decoder})
+        EXPECT_THROW(copyWeights(to, Segmenter(other)), c10::Error) << other.toJson();
+    decoder.decoder = "linear";  // the encoder alone is taken
+    for (const auto& other : {size, decoder})
+        EXPECT_NO_THROW(copyWeights(to, Segmenter(other))) << other.toJson();
 }
 
 TEST_F(CheckpointTest, AnInterruptedWriteLeavesTheOldFile) {

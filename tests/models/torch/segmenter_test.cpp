@@ -3,6 +3,7 @@
 #include <set>
 
 #include <gtest/gtest.h>
+#include <opencv2/imgproc.hpp>
 
 #include "tests/models/torch/small_model.hpp"
 
@@ -184,6 +185,23 @@ TEST(Segmenter, PositionsGoToAnotherGrid) {
     EXPECT_EQ(larger.size(1), 25);
     EXPECT_TRUE(torch::equal(larger[0][0], positions[0][0]));
     EXPECT_ANY_THROW(resizePositions(positions, 2, 2, 3, 4, 6));
+}
+
+TEST(Segmenter, PatchFiltersExpectTheModelsNormalisation) {
+    cv::Mat image(8, 12, CV_8UC3);
+    cv::RNG(1).fill(image, cv::RNG::UNIFORM, 128, 256);
+    cv::resize(image, image, {96, 64}, 0, 0, cv::INTER_NEAREST);
+    torch::NoGradGuard noGrad;
+    for (const char* name : {"vit", "deit"}) {
+        auto options = smallOptions(64, 96, 4);
+        options.normalisation = Normalisation::named(name);
+        auto model = smallModel(options, 1);
+        initialisePatchFilters(model, {image}, 1);
+        const auto& proj = model->encoder->patchEmbed->proj;
+        const auto everywhere = torch::conv2d(toTensor(image, options.normalisation).unsqueeze(0),
+                                              proj->weight, proj->bias);  // stride 1
+        EXPECT_LT(everywhere.mean({0, 2, 3}).abs().max().item<double>(), 0.1) << name;
+    }
 }
 
 }  // namespace

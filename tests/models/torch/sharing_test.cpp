@@ -170,6 +170,24 @@ std::shared_ptr<Sharing> sharingOf(const std::string& policy, int64_t shared) {
     return std::make_shared<Sharing>(Sharing{loadPolicy(policy), shared});
 }
 
+TEST(Sharing, PoliciesOfAnotherNormalisationAreRejected) {
+    const mpm::test::TempFolder folder;
+    const auto deit = Normalisation::named("deit");
+    const std::string file = folder.path() + "/policy.pt";
+    savePolicy(file, PolicyNet(deit));
+    auto options = smallOptions(64, 96, 11);
+    EXPECT_THROW(smallModel(options, 1)->setSharing(sharingOf(file, 1)), c10::Error);
+    options.normalisation = deit;
+    EXPECT_NO_THROW(smallModel(options, 1)->setSharing(sharingOf(file, 1)));
+    auto training = policyOptions(folder.path() + "/next.pt");
+    training.from = file;
+    training.steps = 1;
+    const auto samples = streets(1);
+    EXPECT_THROW(trainPolicy(training, samples, samples, 255), c10::Error);
+    training.data.normalisation = deit;
+    EXPECT_NO_THROW(trainPolicy(training, samples, samples, 255));
+}
+
 TEST(Sharing, TrainsTheWeightsAndNotTheChoice) {
     const mpm::test::TempFolder folder;
     torch::manual_seed(5);
