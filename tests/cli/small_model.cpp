@@ -98,6 +98,22 @@ void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& bo
     model.output("dets", {small.batch, small.boxes, 4});
 }
 
+// Each of the three channels moves them by a twentieth of the width between grey and white.
+void addMovingBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
+    cv::Mat move = cv::Mat::zeros(3, 4 * small.boxes, CV_32F);
+    for (int i = 0; i < small.boxes; ++i)
+        move.col(4 * i).setTo(.05F);
+    model.node("GlobalAveragePool", {"picture"}, {"mean"});
+    model.node("Flatten", {"mean"}, {"brightness"});
+    model.constant("move", move);
+    model.node("MatMul", {"brightness", "move"}, {"moved"});
+    model.constant("box shape", std::vector<long long>{small.batch, small.boxes, 4});
+    model.node("Reshape", {"moved", "box shape"}, {"moved boxes"});
+    model.constant("boxes", boxes, {1, small.boxes, 4});
+    model.node("Add", {"moved boxes", "boxes"}, {"dets"});
+    model.output("dets", {small.batch, small.boxes, 4});
+}
+
 void addBoxes(OnnxModel& model, int dim, const SmallModel& small) {
     addRows(model, 0, small.boxes, "box rows");
     cv::Mat boxes(small.boxes, 4, CV_32F), scores(small.boxes, small.classes, CV_32F, cv::Scalar(-9));
@@ -109,6 +125,8 @@ void addBoxes(OnnxModel& model, int dim, const SmallModel& small) {
     }
     if (small.sizeInput)
         addScaledBoxes(model, small, boxes);
+    else if (small.moves)
+        addMovingBoxes(model, small, boxes);
     else
         addFixed(model, dim, small, "dets", boxes);
     addFixed(model, dim, small, "scores", scores);

@@ -20,6 +20,7 @@ struct SmallModel {
     /// A detector: so many boxes of fixed place side by side, box i of class i % classes with the logit 3 -
     /// i.
     int boxes = 0;
+    bool moves = false;      ///< the boxes are further right in brighter images
     bool windows = false;    ///< blocks attend within windows of 2x3 patches, block 3 over the image
     bool sizeInput = false;  ///< boxes in pixels of an image whose size is a second input
     bool masks = false;      ///< of each box: the left half of the image

@@ -163,14 +163,17 @@ TEST_F(Objects, KeepTheirIdentityInTracks) {
     EXPECT_NE(scored.out.find("1.000000"), std::string::npos);
 }
 
-// The model's boxes have fixed places in the image: in a wider one they are further right.
 TEST_F(Objects, ThatCrossALineAreCounted) {
-    fs::create_directory(path("wider"));
-    cv::imwrite(path("wider/1.png"), testImage(1, {300, 200}));
-    cv::imwrite(path("wider/2.png"), testImage(1, {400, 200}));
-    const Outcome outcome = run({"--save", "tracks", "--line", "gate=0.45,1,0.45,0", "--line",
-                                 "back=0.45,0,0.45,1", "--line", "far=0.95,1,0.95,0"},
-                                "detector.onnx", "wider");
+    SmallModel moving;
+    moving.boxes = 3;
+    moving.moves = true;
+    writeSmallModel(path("moving.onnx"), moving);
+    fs::create_directory(path("brighter"));
+    cv::imwrite(path("brighter/1.png"), cv::Mat(200, 300, CV_8UC3, cv::Scalar::all(80)));
+    cv::imwrite(path("brighter/2.png"), cv::Mat(200, 300, CV_8UC3, cv::Scalar::all(176)));
+    const Outcome outcome = run({"--save", "tracks", "--line", "gate=0.5,1,0.5,0", "--line",
+                                 "back=0.5,0,0.5,1", "--line", "far=0.95,1,0.95,0"},
+                                "moving.onnx", "brighter");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("\ngate: 1 forth, 0 back\nback: 0 forth, 1 back\nfar: 0 forth, 0 back\n"),
               std::string::npos)

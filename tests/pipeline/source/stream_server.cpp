@@ -91,6 +91,9 @@ void StreamServer::feed(int connection) {
         sendText(connection, "HTTP/1.0 200 OK\r\nContent-Type: video/x-msvideo\r\nContent-Length: " +
                                  std::to_string(m_file.size()) + "\r\n\r\n");
         sendAll(connection, m_file.data(), m_sent);
+        shutdown(connection, SHUT_WR);
+        while (recv(connection, request, sizeof request, 0) > 0) {
+        }  // a reset would discard what the client has not read yet
         return;
     }
     if (!sendText(connection,
