@@ -12,6 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
+constexpr qint64 kAlertVideo = 15'000;  // the usual length of the video of an alert
 constexpr qint64 kNameSteps = 1'500;  // names have seconds only, and an alert is noted before its file begins
 
 QString fromStore(const std::string& text) {
@@ -32,6 +33,8 @@ std::vector<Recording> recordingsIn(const QString& folder) {
         const QDateTime begun = QDateTime::fromString(match.captured(2), QStringLiteral("yyyyMMdd-HHmmss"));
         recording.source = begun.isValid() ? match.captured(1) : file.completeBaseName();
         recording.from = begun.isValid() ? begun.toMSecsSinceEpoch() : recording.to;
+        // The clock may have been set back while the file was written.
+        if (recording.to < recording.from) recording.to = recording.from + kAlertVideo;
         found.push_back(recording);
     }
     std::sort(found.begin(), found.end(),

@@ -98,9 +98,11 @@ void EventsTest::eventsSurviveARestart() {
     QVERIFY(is.next());
     const QDateTime then = QDateTime::currentDateTime();
     const QString source = is.window->engine().sourceName();
-    is.window->engine().noteEvent(QStringLiteral("alert"), QStringLiteral("bright: tokens above 50 %: 61 %"));
+    const mpm::pipeline::Millis time(then.toMSecsSinceEpoch());  // the clock may be set before the next line
+    is.window->engine().noteEvent(QStringLiteral("alert"), QStringLiteral("bright: tokens above 50 %: 61 %"),
+                                  time);
     is.window->engine().noteEvent(QStringLiteral("alert"),
-                                  QStringLiteral("<b>dark</b>: luminance below 2 %: 1 %"));
+                                  QStringLiteral("<b>dark</b>: luminance below 2 %: 1 %"), time);
     QVERIFY(is.next());
     recording(*is.window, source, then, 1);
     is.open();  // another run
