@@ -180,8 +180,8 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Each notice has a millisecond of its own, which its event and its cut-out are found by; unless the clock
-/// was set back.
+/// Returns a different millisecond for each notice: it identifies the event and the cut-out of the notice. If
+/// the clock was set back, a millisecond may come again.
 qint64 AlertCenter::nextTime() {
     const qint64 now = QDateTime::currentMSecsSinceEpoch(), ahead = m_lastTime - now;
     m_lastTime = ahead >= 0 && ahead < kMostAhead ? m_lastTime + 1 : now;

@@ -1,5 +1,5 @@
 // Text from models, sources and files, made safe to show, log and send: one line, no control characters,
-// limited length. Text is made safe where it enters the program, since it leaves in more places.
+// limited length. Text becomes safe as it enters the program, because it leaves in more places.
 #pragma once
 
 #include <string>
