@@ -171,7 +171,7 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// A store that does not answer must not keep objects from being followed.
+/// Objects are followed even if the store does not answer.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

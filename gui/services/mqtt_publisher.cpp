@@ -130,7 +130,7 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     });
     mosquitto_publish_callback_set(
         client, [](mosquitto*, void* self, int) { ++static_cast<MqttPublisher*>(self)->m_acknowledged; });
-    // The broker publishes it when this program is gone.
+    // The broker publishes this message when the program is gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
