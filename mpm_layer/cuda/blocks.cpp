@@ -123,8 +123,9 @@ private:
         executor().products.run(p, stream());
     }
 
-    /// Moves the activation into the product's epilogue if cuBLASLt supports that, which saves a pass over
-    /// the widest rows. The epilogue does not have GELU by the error function, which most ViTs use.
+    /// Whether the product `expand` applies the activation itself, which saves a pass over the widest rows.
+    /// Changes `expand` if cuBLASLt has the activation as an epilogue. It lacks GELU by the error function,
+    /// which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();

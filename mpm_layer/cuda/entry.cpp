@@ -1,4 +1,4 @@
-// The C entry: every function turns exceptions into a status and a text.
+// The C interface of libmpm_cuda: every function turns exceptions into a status and a text.
 #include "mpm_layer/cuda/interface/entry.h"
 
 #include <algorithm>

@@ -22,7 +22,7 @@ struct RowBuffers {
     }
 };
 
-/// A reduction, kept for the report.
+/// The maps of a merge, kept for the report.
 struct StageBuffers {
     DeviceBuffer<int> ids, counts;
     PinnedBuffer<int> downIds, downCounts;
@@ -88,7 +88,7 @@ private:
 /// Returns an idle or a new executor of the device, which must be current in the calling thread.
 std::unique_ptr<Executor> takeExecutor(int device);
 void giveBack(std::unique_ptr<Executor> executor);
-/// Returns false if there was no idle executor.
+/// Frees all idle executors of a device; returns false if there are none.
 bool dropIdleExecutors(int device);
 
 }  // namespace mpm::cuda

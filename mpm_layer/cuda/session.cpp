@@ -8,8 +8,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Graphs are the default up to this number of values in the residual stream: a launch takes the CPU about 3
-// microseconds, and with more values a kernel takes longer than that.
+// Graphs are the default up to this number of values in the residual stream. With more values, a kernel takes
+// longer than the CPU needs for a launch, about 3 microseconds.
 constexpr long long kGraphValues = 4 << 20;
 
 bool takesGraphs(const MpmCudaInput& input, int dim) {
@@ -39,7 +39,7 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
         reserve();
         upload(input);
     } catch (...) {
-        // The destructor does not run after this, and copies may still be in progress.
+        // The destructor does not run after an exception, and copies may still be in progress.
         cudaStreamSynchronize(stream());
         throw;
     }
@@ -83,8 +83,8 @@ void Session::runSteps(const std::vector<Step>& steps) {
     }
 }
 
-// Queues the blocks between two merges as a graph: after a merge the CPU reads the number of rows, and later
-// products shrink to it.
+// Queues the blocks between two merges as a graph. A graph cannot span a merge, because the CPU then reads
+// the number of remaining rows.
 void Session::flush() {
     if (m_steps.empty()) return;
     std::vector<Step> steps;
@@ -109,7 +109,7 @@ GraphKey Session::keyOf(const std::vector<Step>& steps) const {
     return key;
 }
 
-// Throws if a pointer is not on this device. Otherwise a kernel would fail, much later and without a name.
+// Throws if a pointer is not on this device. Else a kernel would fail much later, without naming the pointer.
 void Session::checkPointer(const void* pointer, const char* what) const {
     cudaPointerAttributes attributes{};
     MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
@@ -156,7 +156,7 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Lets the stream wait for work that the caller has queued: it may still write tokens or read outputs.
+// Makes the stream wait for work that the caller has queued, which may still write tokens or read outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

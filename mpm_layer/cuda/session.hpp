@@ -1,5 +1,5 @@
 // A forward on the device. Work is queued on the executor's stream. Before finish(), the CPU reads only the
-// size of the batch after a merge; rows too if it decides the merge.
+// size of the batch after a merge, and rows if the CPU decides the merge.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ protected:
     virtual void runMlpNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
-    /// Returns the value that is added to attention logits for each row as a key; null if there is none.
+    /// Returns, for each row as a key, the value that is added to attention logits; null if there is none.
     const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
     cudaStream_t stream() const { return m_executor->stream; }
     Executor& executor() { return *m_executor; }
@@ -48,7 +48,7 @@ protected:
     bool fixedKernels() const { return m_fixed; }
 
 private:
-    /// The attention or the MLP of a block; consecutive steps are queued together.
+    /// The attention or the MLP of a block. Consecutive steps may form a graph.
     struct Step {
         int block;
         bool attends;
@@ -76,7 +76,7 @@ private:
     const Weights& m_weights;
     const MpmCudaOptions m_options;
     const MpmCudaParallel m_parallel;
-    const int m_images, m_tokens;  ///< image tokens of an image at the input
+    const int m_images, m_tokens;  ///< m_tokens: image tokens of an image at the input
     const bool m_biased, m_proportional, m_readsCounts, m_fixed, m_graphs;
     const int m_nearest;
     int m_capacity, m_rows, m_longest;
@@ -90,7 +90,7 @@ private:
 /// Creates a session in the element type of the packed weights.
 std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
 
-/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Outputs are complete when it returns.
+/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Waits until outputs are complete.
 void restore(int device, const MpmCudaRestore& request);
 
 }  // namespace mpm::cuda

@@ -50,8 +50,8 @@ void Session::decidePairs(const ClusterTables& tables) {
     numberClusters(view(), unit.best, tables, stream());
 }
 
-// Lists the members of every cluster on the CPU, which has the map, and uploads them to the buffers of
-// reduce()'s tables, which are large enough.
+// Lists the members of every cluster on the CPU. Uploads them, with the maps, to the buffers of reduce()'s
+// tables, which are large enough.
 void Session::impose(const MpmCudaStage& stage) {
     m_imposed.push_back(std::make_unique<Imposed>());
     Imposed& imposed = *m_imposed.back();

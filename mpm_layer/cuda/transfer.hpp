@@ -22,7 +22,7 @@ void copyDown(T* to, const T* from, size_t count, cudaStream_t stream) {
     MPM_CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
 }
 
-/// Values that stay in pinned memory until the forward ends.
+/// Values in pinned memory, which are copied to `to` when the forward ends.
 struct Download {
     const float* pinned;
     float* to;

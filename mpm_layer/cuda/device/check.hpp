@@ -1,4 +1,4 @@
-// Checks calls and launches; a failure throws an exception with the name of the call.
+// Checks of calls and launches. A failure throws an exception with the name of the call.
 #pragma once
 
 #include <cublasLt.h>

@@ -3,8 +3,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Whether a call succeeded; clears the error. The caller then queues the work without a graph, and the error
-// occurs again if the graph is not its cause.
+// Whether a call succeeded; clears the error. The caller then queues the work without a graph. If the error
+// has another cause than the graph, it occurs again.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;
@@ -22,7 +22,7 @@ bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
     } catch (const std::exception&) {
         queued = false;
     }
-    // A stream must never stay in the state of recording.
+    // The recording must always end, even after an exception.
     Handle<cudaGraph_t, cudaGraphDestroy> plain;  // the graph that is not yet executable
     const bool ended = succeeded(cudaStreamEndCapture(stream, plain.address()));
     if (!queued || !ended || !plain) return false;

@@ -25,8 +25,9 @@ using GraphKey = std::vector<std::uint64_t>;
 
 class Graphs {
 public:
-    /// Queues the work of `body`. If `key` is new, calls `body`, which also reserves all memory and plans all
-    /// products; later uses of `key` launch a graph. After a failed recording always calls `body`.
+    /// Queues the work of `body`. The first use of `key` calls `body`, which also reserves all memory and
+    /// plans all products. Later uses launch a graph, which the second use records. After a failed recording,
+    /// calls `body` in every use.
     void run(const GraphKey& key, cudaStream_t stream, const std::function<void()>& body);
 
 private:

@@ -7,7 +7,7 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// A video with changing token counts always has new shapes; above this number, all plans are dropped.
+// Above this number, all plans are dropped: a video with changing token counts always has new shapes.
 constexpr size_t kMostPlans = 4096;
 // Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
 constexpr int kFixedRows = 8192;
@@ -88,7 +88,8 @@ Products::Products() {
 
 Products::~Products() = default;
 
-// Selects the kernel that cuBLASLt expects to be the fastest for the plan's shape; false if there is none.
+// Selects the kernel that cuBLASLt expects to be the fastest for the plan's shape. Returns false if there is
+// none.
 bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(kWorkspace));
@@ -102,7 +103,7 @@ bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     return found > 0;
 }
 
-// Selects the kernel of another plan; false if that does not support this plan's shape.
+// Selects the kernel of another plan. Returns false if the kernel does not support this plan's shape.
 bool Products::take(Plan& plan, const Plan& other) {
     const cublasStatus_t status =
         cublasLtMatmulAlgoCheck(m_handle, plan.description, plan.weight, plan.input, plan.output, plan.output,
@@ -119,7 +120,7 @@ std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
         return found ? std::move(plan) : nullptr;
     }
     // Every row has the same tile and order of summation: the kernel is selected for a fixed number of rows,
-    // and sums are never split, since the parts of a split sum may depend on the number of rows.
+    // and sums are never split, because the parts of a split sum may depend on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;
     Plan model(usual);

@@ -19,8 +19,9 @@ struct ProductTypes {
 /// Functions that cuBLASLt can apply to a sum before it is stored. GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
-/// output [rows][columns] = input [rows][depth] * weight^T + bias, or added to the output. Strides
-/// are in elements; weight is [columns][weightStride]. Bias has the output's type and may be null.
+/// The product output [rows][columns] = input [rows][depth] * weight^T + bias; with `add`, it is added to the
+/// output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's type and may be
+/// null.
 struct Product {
     ProductTypes types;
     int rows, depth, columns;
@@ -33,7 +34,8 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// True: the same kernel for any number of rows, so that a row's result does not depend on this number.
+    /// True: the kernel is the same for any number of rows, so that a row's result does not depend on this
+    /// number.
     bool fixed = false;
 };
 

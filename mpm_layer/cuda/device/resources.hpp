@@ -42,8 +42,8 @@ struct PinnedSpace {
     static void give(void* memory) { cudaFreeHost(memory); }
 };
 
-/// Memory that grows and is never returned before the end. Growing does not keep the contents. If there is
-/// not enough memory, the buffer is left empty and can be reserved again with less.
+/// Memory that grows on demand, without keeping the contents, and is freed with the buffer. If memory runs
+/// out, the buffer is left empty, and less can be reserved.
 template <class T, class Space>
 class Buffer {
 public:
@@ -122,7 +122,7 @@ public:
     Event() { MPM_CUDA_CHECK(cudaEventCreate(address())); }
     void record(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaEventRecord(*this, stream)); }
     void wait() const { MPM_CUDA_CHECK(cudaEventSynchronize(*this)); }
-    /// Makes work that is queued on the stream later wait for the event.
+    /// Makes all work that is later queued on the stream wait for the event.
     void holdBack(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaStreamWaitEvent(stream, *this, 0)); }
     double millisecondsSince(const Event& start) const {
         float ms = 0;

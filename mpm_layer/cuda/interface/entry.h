@@ -13,7 +13,7 @@ extern "C" {
 #define MPM_CUDA_ENTRY_VERSION 3u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
-/* Functions return one of these and, if it is not MPM_CUDA_OK, fill in the error. */
+/* Functions return a status and, unless it is MPM_CUDA_OK, fill in the error. */
 enum { MPM_CUDA_OK = 0, MPM_CUDA_FAILED = 1, MPM_CUDA_OUT_OF_MEMORY = 2, MPM_CUDA_UNSUPPORTED = 3 };
 
 typedef struct MpmCudaError {
@@ -59,7 +59,7 @@ typedef struct MpmCudaEncoderDescription {
     int32_t block_count;
 } MpmCudaEncoderDescription;
 
-/* Runs body(argument, 0..count-1), on several threads if the caller has them. Null: one after another. */
+/* Runs body(argument, 0..count-1), on several threads if the caller has them. Null: the calls run in turn. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
 /* How rows are normalised; `kind` is a NormKind of base/norm_rule.hpp. */
@@ -79,8 +79,8 @@ typedef struct MpmCudaOptions {
  * shape. MPM_CUDA_GRAPHS_AUTO: graphs if the work of a kernel is small compared with its launch. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
-/* How similarities are multiplied: in f32 by chains of fused multiply-adds, or on tensor cores in terms of
- * bf16 that together are as precise as f32. */
+/* How similarities are computed: in f32 by chains of fused multiply-adds, or on tensor cores from bf16 terms
+ * that together are as precise as f32. */
 enum { MPM_CUDA_NEAREST_PLAIN = 0, MPM_CUDA_NEAREST_TENSOR = 1 };
 
 typedef struct MpmCudaInput {
@@ -92,16 +92,16 @@ typedef struct MpmCudaInput {
     const float* key_bias;          /* on the host, rows_per_image values for each image; may be null */
     int32_t key_bias_images;        /* images that have a key_bias: 1 (the same for all) or `images` */
     int32_t proportional;           /* 1: the logarithm of a key's size is added to its logits */
-    /* 1: the CPU reads the number of rows after each merge, and products shrink to it.
-     * 0: it never waits, and products keep the number of rows of the input. */
+    /* 1: the CPU reads the number of rows after each merge, and products shrink to this number.
+     * 0: the CPU never waits, and products keep the number of rows of the input. */
     int32_t read_counts;
     int32_t fixed_kernels; /* 1: an image's bits do not depend on its batch */
     int32_t graphs, nearest;
     MpmCudaParallel parallel;
 } MpmCudaInput;
 
-/* A merge of the batch: by mutual pairs if `ids` is null, else by maps. Maps follow one another; each has an
- * id for each present token of its image. */
+/* A merge of the batch: by mutual pairs if `ids` is null, else by maps. `ids` has the maps of all images in
+ * order; a map has an id for each image token that is left. */
 typedef struct MpmCudaStage {
     const int32_t* ids;
     const int32_t* clusters; /* of each image */
@@ -112,7 +112,7 @@ typedef struct MpmCudaStage {
  * copied. All on the host. */
 typedef struct MpmCudaRestore {
     const float* merged; /* [images, merged_rows, dim] */
-    const int32_t* map;  /* [images, rows - special_tokens], each within the image */
+    const int32_t* map;  /* [images, rows - special_tokens], each value within the image */
     float* output;       /* [images, rows, dim] */
     int32_t images, merged_rows, rows, dim, special_tokens;
     MpmCudaParallel parallel;
@@ -142,7 +142,7 @@ typedef struct MpmCudaEntry {
     void (*destroy_encoder)(MpmCudaEncoder* encoder);
 
     /* The encoder must outlive the session. The input may be freed after begin(), except tokens on the
-     * device, which must stay until finish(). */
+     * device, which must remain until finish(). */
     int (*begin)(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** session,
                  MpmCudaError* error);
     int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);
@@ -154,16 +154,17 @@ typedef struct MpmCudaEntry {
     /* Waits for all that was queued. */
     int (*finish)(MpmCudaSession* session, MpmCudaTimes* times, MpmCudaError* error);
 
-    /* After finish(): image tokens after a stage, and its map (an id for each token that entered). */
+    /* After finish(): the number of image tokens after a stage, and the stage's map (an id for each token
+     * before the stage). */
     int (*stage_tokens)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* tokens,
                         MpmCudaError* error);
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For merges that the CPU decides, and for merges without blocks: wait, then copy the present state.
+    /* For merges that the CPU decides, and for merges without blocks: wait, then copy the current state.
      * counts: image tokens of each image. rows: [sum of counts, dim], without special tokens. keys: mean over
      * heads of the last attend()'s keys, [sum of counts, head size]. sizes: image tokens that each row
-     * represents. Null parts are skipped. */
+     * represents. Null parts are not copied. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 

@@ -1,5 +1,5 @@
-// Attention in bf16 and f16 on tensor cores: a warp holds 16 or 32 queries and their sums in registers, keys
-// and values pass through shared memory two tiles at a time.
+// Attention in bf16 and f16 on tensor cores. A warp holds 16 or 32 queries and their sums in registers. While
+// a tile of keys and values in shared memory is in use, the next tile is loaded.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/rows.hpp"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
@@ -10,16 +10,17 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;
-/// Length of a last tile without more keys: there are often a multiple of 64 image tokens and a class token.
+/// Length of the last tile if no more keys than this remain, which is common: a multiple of 64 image tokens
+/// and a class token leave a single key.
 constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
 
-/// Queries of a block; a warp has 16 * `Parts` queries. With two parts, an operand that is read from shared
-/// memory is used for two products.
+/// Queries of a thread block; a warp has 16 * `Parts` queries. With two parts, an operand that is read from
+/// shared memory is used for two products.
 template <int Parts>
 constexpr int kQueries = 16 * kWarps* Parts;
 
-// Rows are 16 bytes longer than a head: the eight rows of a matrix are then in different banks.
+// Rows are 16 bytes longer than a head, so that the eight rows of a matrix are in different banks.
 template <class T, int D, int Parts>
 struct Layout {
     static constexpr int kPitch = D + 8;
@@ -37,7 +38,7 @@ struct Share {
 };
 
 // Copies `count` rows of a head; values beyond these rows or beyond the head's size are zero. Rows and heads
-// must be aligned to 16 bytes. `step`: elements from a row of this thread to its next row.
+// must be aligned to 16 bytes. `step`: elements between two rows that the same thread copies.
 template <class T, int D, int Rows>
 __device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int headSize, const Share<D>& share,
                          T (*to)[D + 8]) {
@@ -51,7 +52,7 @@ __device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int head
     }
 }
 
-// Copies rows that start anywhere, and returns when they are complete.
+// Copies rows that need no alignment; the copies are complete when it returns.
 template <class T, int D, int Rows>
 __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int headSize, T (*to)[D + 8]) {
     for (int at = threadIdx.x; at < Rows * D; at += kThreads) {
@@ -60,9 +61,10 @@ __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int he
     }
 }
 
-// Row and column of this thread's address in 16 x 16 elements, which ldmatrix loads as four matrices. upper()
-// and left(): top to bottom first, for the first operand of a product and for transposed values. keyRow() and
-// keyColumn(): left to right first, so that a register pair holds both halves of a key.
+// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices.
+// upper() and left() order the matrices from top to bottom first, for the first operand of a product and for
+// transposed values. keyRow() and keyColumn() order them from left to right first, so that a register pair
+// holds both halves of a key.
 __device__ int upper() {
     return threadIdx.x % 16;
 }
@@ -76,7 +78,7 @@ __device__ int keyColumn() {
     return threadIdx.x % 16 / 8 * 8;
 }
 
-/// A thread's part of 16 queries, two rows that are 8 apart: operands, running softmax and sums.
+/// A thread's part of 16 queries: operands, running softmax and sums of two rows that are 8 apart.
 template <class T, int D>
 struct Queries {
     std::uint32_t operands[D / 16][4];
@@ -112,7 +114,7 @@ __device__ float quadMax(float v) {
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-// Calls use(i, operand) for each product, and load(i, operand) earlier, since shared memory takes time.
+// Calls use(i, operand) for each product, and load(i, operand) earlier, because shared memory is slow.
 template <int Products, class Load, class Use>
 __device__ void multiplyAhead(const Load& load, const Use& use) {
     constexpr int kAhead = 2, kRing = kAhead + 1;
@@ -173,7 +175,7 @@ __device__ void multiplyValues(const Scores<Keys> (&weights)[Parts], const T (*v
     });
 }
 
-// Turns products with keys into logits for exp2: scaled, with biases, -inf beyond the last key.
+// Turns products with keys into logits for exp2: scales them, adds biases, and sets -inf beyond the last key.
 template <int Keys>
 __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys, float scale) {
 #pragma unroll
@@ -187,7 +189,8 @@ __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys,
     }
 }
 
-// Turns scores, times `scale`, into weights. Scales down the sums so far if a highest score has risen.
+// Turns scores, times `scale`, into weights. Scales down the sums so far if a query's highest score has
+// risen.
 template <int Keys, class T, int D>
 __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries) {
     float peak[2] = {-INFINITY, -INFINITY};
@@ -342,7 +345,8 @@ void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t s
                  stream, batch, view);
 }
 
-// Uses smaller blocks for small batches, to occupy the device. A row's bits are the same in both cases.
+// Uses smaller thread blocks for small batches, to occupy the device. A row's bits are the same in both
+// cases.
 template <class T, int D>
 void launchFor(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     constexpr int kEnoughBlocks = 256;

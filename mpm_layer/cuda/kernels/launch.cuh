@@ -1,5 +1,5 @@
-// Queues kernels and gives them dynamic shared memory. A function of the runtime replaces <<<>>>, so that a
-// host compiler can compile kernels for the tests (tests/support/cuda).
+// Launches of kernels, with dynamic shared memory. A function of the runtime replaces <<<>>>, so that a host
+// compiler can compile kernels for the tests (tests/support/cuda).
 #pragma once
 
 #include "mpm_layer/cuda/device/check.hpp"
@@ -18,7 +18,7 @@ struct LaunchShape {
     size_t sharedBytes = 0;
 };
 
-/// Queues kernel(arguments...). Throws CudaFailure with the name if the launch is rejected; errors while the
+/// Queues kernel(arguments...). Throws CudaFailure with `name` if the launch is rejected; errors while the
 /// kernel runs appear at the next wait.
 template <class... Parameters, class... Arguments>
 void launchKernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,

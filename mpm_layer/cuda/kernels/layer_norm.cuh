@@ -1,4 +1,4 @@
-// LayerNorm or RMSNorm of a row by a warp; each lane has V neighbours at a time.
+// LayerNorm or RMSNorm of a row by a warp; each lane reads V neighbouring elements at a time.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

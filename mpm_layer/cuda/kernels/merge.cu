@@ -14,7 +14,7 @@ dim3 warpARowOfImages(int rows, int images) {
     return dim3((rows + kWarps - 1) / kWarps, images);
 }
 
-// Returns the sum over all threads up to this thread, included; sets `total` to the sum over all threads.
+// Returns the sum over all threads up to and including this thread; sets `total` to the sum over all threads.
 __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ClusterSum sum = term;
@@ -34,7 +34,7 @@ __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum&
     return before + sum;
 }
 
-// A block for each image, which numbers clusters from left to right.
+// A thread block for each image. Numbers clusters in the order of their representatives.
 __global__ void __launch_bounds__(kScanThreads)
     numberKernel(BatchView batch, const Candidate* best, ClusterTables tables) {
     __shared__ ClusterSum ofWarps[kScanThreads / 32];
@@ -122,7 +122,7 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     }
     to.sizes[toRow] = size;
     to.positions[toRow] = position;
-    // The mean of all image tokens that a row represents, whatever stages merged them.
+    // The mean over all image tokens that a row represents, whichever stages merged them.
     if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 
@@ -146,8 +146,8 @@ __global__ void startKernel(BatchView batch, int* offsets, RowState state, int* 
     if (token >= 0) composed[static_cast<size_t>(image) * (batch.longest - batch.special) + token] = token;
 }
 
-// A warp for each token of the image. The final norm is computed here, again for each token of a cluster:
-// that avoids writing and reading a normed copy of the batch.
+// A warp for each token of the image. Repeats the final norm for each token of a cluster, which avoids
+// writing and reading a normalised copy of the batch.
 template <int V>
 __global__ void restoreKernel(BatchView batch, const float* rows, NormView norm, const int* composed,
                               int tokens, float* out) {

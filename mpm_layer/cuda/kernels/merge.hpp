@@ -1,4 +1,4 @@
-// A merge on the device: nearest tokens, pairs, their numbers and means; and restoring.
+// Merging on the device (nearest tokens, pairs, numbers and means of clusters), and restoring.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& un
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
-/// Clusters of every image. From one image to the next: `pitch` entries; for `starts`, `pitch` + 1.
+/// Clusters of every image. Each image has `pitch` entries; in `starts`, `pitch` + 1.
 struct ClusterTables {
     int* ids;
     int* starts;
@@ -49,7 +49,7 @@ void numberClusters(const BatchView& batch, const Candidate* best, const Cluster
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream);
 
-/// The rows of the batch: for each row also size (in image tokens), key bias and position.
+/// The rows of the batch, each with size (in image tokens), key bias and position.
 struct RowState {
     float* rows;
     float* sizes;
@@ -68,7 +68,8 @@ void composeMaps(const ClusterTables& tables, int images, int tokens, int* compo
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 
-/// Writes to `out` [images][special + tokens][dim] a copy of each token's row, normed if `norm` is present.
+/// Writes a copy of each token's row to `out` [images][special + tokens][dim], normalised if `norm` is
+/// present.
 void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
                  int tokens, float* out, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// Finds the most similar other token of every token, from a triangle of tiles: each product is used for a row
-// and a column, and the matrix of similarities is never written.
+// The search for the most similar other token of every token, in a triangle of tiles: each similarity is used
+// for a row and a column, and the matrix of similarities is never written.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/arithmetic.hpp"
@@ -94,7 +94,8 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Returns row `i` of a thread in a tile: a thread has four neighbours in each half.
+// Returns which row of the tile is row `i` of a thread. A thread has four neighbours in each half of the
+// tile.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }
@@ -111,7 +112,8 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum runs over k in order, in a single chain, so the bits of a pair do not depend on its position.
+// Every sum runs over k in order, in a single chain, so its bits do not depend on the order of the two
+// tokens.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
     const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
@@ -142,7 +144,7 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-// Two blocks on each multiprocessor, so that multiplication and comparison overlap.
+// Two thread blocks on each multiprocessor, so that multiplication and comparison overlap.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
         Operands operands;

@@ -1,16 +1,18 @@
-// Finds nearest tokens on tensor cores with the accuracy of f32: values of rows of length 1 are split into
-// three bf16 terms, and six of their nine products are added. Tiles and candidates are those of nearest.cu.
+// The search for nearest tokens on tensor cores, with the accuracy of f32. Values of rows of length 1 are
+// split into three bf16 terms. Six of the nine products of two values' terms are added. Tiles and candidates
+// are as in nearest.cu.
 //
-// Accuracy. The terms hold every bit of a value. The three products that are left out would add less than
-// 2^-26 of |a||b|, at most 1.5e-8 to a similarity, since |a||b| sums to at most 1. Products of bf16 are exact
-// in f32. Tensor cores may truncate if f32 would round, so a sum stays in the tensor cores for a single step
-// of 16: that costs at most 2^-19 of the step's |a||b|, together 2e-6. Steps are then added in f32, with
-// D / 16 roundings of 2^-24: 3e-6 for D = 768. So a similarity's error is at most 5e-6, and usually about
-// 1e-7. In nearest.cu it is at most D roundings, 4.6e-5. If a token's two highest similarities differ by more
-// than 1e-5, both kernels find the same nearest token.
+// Accuracy. The three terms hold every bit of a value. For values a and b, the three omitted products are
+// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so they would add at most 1.5e-8 to a similarity.
+// Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a sum stays in
+// the tensor cores for a single step of 16 elements. That costs at most 2^-19 of the step's |a||b|, together
+// 2e-6. The sums of steps are then added in f32, with D / 16 roundings of 2^-24 for rows of D elements: 3e-6
+// for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In nearest.cu, D roundings cost
+// at most 4.6e-5. If a token's two highest similarities differ by more than 1e-5, this kernel finds the
+// nearest token exactly.
 //
-// The bits of a pair's similarity do not depend on the position of the pair: swapping a and b swaps `ofRow`
-// and `ofColumn`, and their sum is the same.
+// The bits of a similarity do not depend on the order of the two tokens: swapping a and b swaps `ofRow` and
+// `ofColumn`, and their sum is the same.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
@@ -25,7 +27,7 @@ constexpr int kWarpsAcross = 4, kWarpsDown = 2;
 constexpr int kRows = kTile / kWarpsDown / 16;      // 16-row products of a warp
 constexpr int kColumns = kTile / kWarpsAcross / 8;  // 8-column products of a warp
 constexpr int kStepWidth = kSplitTerms * kSplitStep;
-// 112 bytes for each row: the eight rows of a matrix are then in different banks.
+// 112 bytes for each row, so that the eight rows of a matrix are in different banks.
 constexpr int kPitch = kStepWidth + 8;
 
 using Term = __nv_bfloat16;
@@ -61,8 +63,9 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Row and column of this thread's address in 16 x 16 elements, which ldmatrix loads as four matrices: top to
-// bottom first for rows; left to right first for columns, whose two halves are then in a register pair.
+// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices: for
+// rows, from top to bottom first; for columns, from left to right first, so that a register pair holds both
+// halves.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
@@ -133,7 +136,7 @@ __device__ int columnWithin(const Place& place, int j, int e) {
     return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
 }
 
-// A bit for each of the thread's rows and columns, by product and half: whether it is a finite token.
+// A bit for each of the thread's rows and columns, by product and half. It is set for a finite token.
 struct Flags {
     unsigned rows = 0, columns = 0;
 };

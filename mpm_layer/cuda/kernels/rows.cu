@@ -75,7 +75,7 @@ __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate,
     }
 }
 
-// Returns element e of a head, rotated with its partner; an element without a partner stays.
+// Returns element e of a head, rotated with its partner. An element without a partner is not rotated.
 __device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
                          bool halves) {
     const int half = size / 2;

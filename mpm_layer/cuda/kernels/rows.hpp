@@ -29,7 +29,7 @@ struct NormView {
     const float* weight;
     const float* bias;
     NormRule rule;
-    bool present;  ///< false: rows are converted only
+    bool present;  ///< false: rows are only converted
 };
 
 template <class T>

@@ -9,7 +9,7 @@
 
 namespace mpm::cuda {
 
-/// Copies 16 bytes from global to shared memory, in the background; zeros if `exists` is false.
+/// Copies 16 bytes from global to shared memory, in the background. If `exists` is false, writes zeros.
 __device__ void copyAsync(void* to, const void* from, bool exists);
 
 /// Ends a group of copies.

@@ -7,7 +7,8 @@
 
 namespace mpm {
 
-/// Throws if the library, the driver or the device of this number is missing, with the name of that part.
+/// Returns the backend for device `index`. If the library, the driver or the device is missing, throws an
+/// exception that names it.
 std::shared_ptr<const Backend> cudaBackend(int index);
 
 }  // namespace mpm

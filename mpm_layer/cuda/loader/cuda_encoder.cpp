@@ -12,7 +12,8 @@ int32_t codeOf(Precision precision) {
     return MPM_CUDA_F32;
 }
 
-// Checks weights as the CPU backend does, and points to them; owns copies of vectors.
+// The description of an encoder. Checks weights as the CPU backend does. Points to matrices; owns copies of
+// vectors.
 class Description {
 public:
     Description(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape)

@@ -24,7 +24,7 @@ MpmCudaOptions optionsOf(const EncoderConfig& config) {
     return options;
 }
 
-// Returns the index in `names` of an environment variable's value: an option of libmpm_cuda.
+// Returns the index in `names` of an environment variable's value, or `otherwise` if the variable is not set.
 int32_t chosen(const char* variable, const std::vector<std::string>& names, int32_t otherwise) {
     const char* value = std::getenv(variable);
     if (!value || !*value) return otherwise;
@@ -37,12 +37,12 @@ int32_t chosen(const char* variable, const std::vector<std::string>& names, int3
              std::string("mpm: ") + variable + " is '" + value + "'; expected " + known);
 }
 
-// Rows of a batch read back from the device, as reducers need them.
+// Rows of a batch that were read back for a reducer.
 struct ReadBack {
     std::vector<float> rows, keys, sizes;
 };
 
-// data() of an empty vector may be null, which means "skip" to the entry.
+// data() of an empty vector may be null, which has another meaning for the entry.
 template <class T>
 T* memoryOf(std::vector<T>& values) {
     static T none;
@@ -151,7 +151,7 @@ bool CudaSession::readsKeys(const StageRequest& request) const {
              "mpm: by=last-keys with rotary positions runs on the CPU only; use by=keys, or device cpu");
 }
 
-// Runs methods without GPU kernels on the CPU: downloads rows; the caller uploads the maps.
+// Downloads rows and runs a reducer that has no GPU kernels on the CPU. The caller must upload the maps.
 std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const int dim = m_weights->dim(), headSize = m_weights->headSize();
     const bool readsKeys = this->readsKeys(request);

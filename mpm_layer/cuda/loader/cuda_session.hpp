@@ -9,7 +9,7 @@ namespace mpm::cuda {
 
 /// Runs the library's loops on OpenCV's threads.
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
-/// Returns how similarities are multiplied, as the environment selects it (MPM_CUDA_NEAREST).
+/// Returns how similarities are computed, as the environment variable MPM_CUDA_NEAREST selects.
 int32_t chosenNearest();
 
 /// See Backend::merge() and Backend::restore().
@@ -41,7 +41,8 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
-    /// Whether the reducer compares the keys of the last attention; else the CPU computes the keys.
+    /// Whether the reducer compares the keys of the last attention. If it compares other keys, the CPU
+    /// computes them.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 

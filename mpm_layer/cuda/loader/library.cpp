@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Returns the folders of this build's library: the folder of libmpm.so; if a program contains libmpm.a, the
-// folder of the program and the folder of libraries installed with it.
+// Returns the folders in which this build's library may be: that of libmpm.so; or, if a program contains
+// libmpm.a, that of the program and that of the libraries installed with the program.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -43,8 +43,8 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
-/// Returns the reason. On most machines the library does not exist: then dlerror() is not called, since
-/// glibc 2.41 crashes if memory for the text runs out.
+/// Returns why a library was not loaded. On most machines, the library does not exist. Then dlerror() is not
+/// called, because glibc 2.41 crashes in it if memory for the text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }

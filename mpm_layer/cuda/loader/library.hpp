@@ -1,4 +1,4 @@
-// Finds and checks libmpm_cuda at run time, so that the same program runs with and without a GPU.
+// libmpm_cuda, which is found and checked at run time, so that the same program runs with and without a GPU.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@ namespace mpm::cuda {
 /// A loaded library of the version that this code was built for.
 class Library {
 public:
-    /// Loads the file MPM_CUDA_LIBRARY, else libmpm_cuda.so next to this build or on the loader's search
-    /// path. Throws with the reason if that fails.
+    /// Loads the file that the environment variable MPM_CUDA_LIBRARY names. Without this variable, loads
+    /// libmpm_cuda.so next to this build or on the loader's search path. Throws with the reason if that
+    /// fails.
     static std::shared_ptr<const Library> load();
     /// Loads the file at `path`; does not change the result of load().
     static std::shared_ptr<const Library> open(const std::string& path);
@@ -22,7 +23,7 @@ public:
     Library& operator=(const Library&) = delete;
 
     const MpmCudaEntry& entry() const { return *m_entry; }
-    /// Throws if there is no driver or no device.
+    /// Returns the number of devices. Throws if there is no driver or no device.
     int devices() const;
     /// Throws if a device of that number does not exist.
     void checkDevice(int index) const;

@@ -36,15 +36,15 @@ MPM_HOST_DEVICE inline int indexOf(Candidate c) {
     return c == kNoCandidate ? -1 : ~static_cast<int>(static_cast<std::uint32_t>(c));
 }
 
-/// Returns the other member of token i's pair; -1 if i is alone. `best` and the indices in it count from the
-/// image's first token.
+/// Returns the other token of token i's pair, or -1 without a pair. `best` and the indices in it count from
+/// the image's first token.
 MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     const int nearest = indexOf(best[i]);
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// A token's share of the running sums: a cluster and its members if the token is a representative, else
-/// nothing. Both sums are in the same integer, members in the lower half.
+/// Two sums over tokens in an integer: clusters in the upper half, members in the lower half. A
+/// representative adds its cluster and all members of the cluster, other tokens add nothing.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -67,7 +67,8 @@ struct ClusterLists {
     int* members;
 };
 
-/// Places a token whose predecessors sum to `before`. A representative also places its partner.
+/// Enters a token in the lists; `before` is the sum over all tokens before it. A representative also enters
+/// its partner.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);
@@ -79,8 +80,8 @@ MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int
     lists.members[start + 1] = partner;
 }
 
-/// Returns an element of a cluster's mean. `rows`: the element in token 0's row. `weights`: by token, or
-/// null.
+/// Returns an element of a cluster's mean. `rows` points to this element in the row of token 0. `weights` has
+/// a value for each token; it may be null.
 MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const int* members, int count,
                                          const float* weights) {
     if (count == 1) return rows[members[0] * stride];
@@ -99,14 +100,14 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
     return static_cast<float>(sum / total);
 }
 
-/// Two factors, both powers of two: a single factor may be out of the f32 range.
+/// Two factors, both powers of two, because a single factor may be out of the f32 range.
 struct Scaling {
     float first, second;
 
     MPM_HOST_DEVICE float apply(float v) const { return v * first * second; }
 };
 
-/// Returns factors that scale `largest`, finite and above 0, to 0.5..1.
+/// Returns factors that scale `largest`, which must be finite and above 0, to 0.5..1.
 MPM_HOST_DEVICE inline Scaling scalingFor(float largest) {
     int exponent = 0;
     frexpf(largest, &exponent);
@@ -123,7 +124,8 @@ MPM_HOST_DEVICE inline float roundedToBf16(float value) {
     return value;
 }
 
-/// high + middle + low is exactly the value, unless it is below 1e-33: each term holds 8 of its 24 bits.
+/// Three terms, whose sum is exactly the value, unless the value is below 1e-33. Each has 8 of the value's 24
+/// bits.
 struct SplitValue {
     float high, middle, low;
 };
@@ -138,7 +140,7 @@ MPM_HOST_DEVICE inline SplitValue split(float value) {
 constexpr int kSplitTerms = 3;
 constexpr int kSplitStep = 16;  ///< the depth of a tensor core product
 
-/// Returns the place of a term of element `i` in a split row: the terms of a step are neighbours.
+/// Returns the place of a term of element `i` in a split row, in which the terms of a step are neighbours.
 MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
     return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
 }
@@ -172,8 +174,8 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
     return side * (side + 1) / 2;
 }
 
-/// Returns tile number `index`, counted column by column, for any side of the triangle. The tiles of a
-/// smaller triangle come first: if the side is only an upper bound, the last blocks have no work.
+/// Returns tile number `index` of a triangle, counted column by column. The tiles of a smaller triangle come
+/// first. So if the side is only an upper bound, the last blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
     // The root may be off by a few columns: steps to the column that contains the index.

@@ -8,8 +8,8 @@
 
 namespace mpm::cuda {
 
-/// Values by key: the first use of a key only registers it; later uses return a value, for the caller to
-/// fill.
+/// Values by key. The first use of a key only registers the key. Later uses return a value, which the caller
+/// must fill.
 template <class Key, class Value>
 class Recent {
 public:

@@ -1,4 +1,4 @@
-// The parts of attention that all precisions share: softmax by blocks of keys, and storing the output.
+// The parts of attention that all precisions share: softmax by groups of keys, and storing the output.
 
 #if defined(MPM_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_INL_H_
@@ -19,23 +19,24 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries are in the lanes, keys in the rows. So maxima and sums of the softmax are vertical operations, and
-// the weights of the keys form a panel, the right operand of the product with V. Scores become weights in
-// registers; only weights are written to memory.
+// Queries are in the lanes of vectors, keys in the rows of a block. So the softmax takes maxima and sums lane
+// by lane, and the weights form a panel, the right operand of the product with the values. Scores become
+// weights in registers; only weights are written to memory.
 
 constexpr float kLog2E = 1.44269504f;
 
-// Weights are 2^(score - peak). A score raises the peak of its query only if it exceeds the peak by more than
-// this. Then all sums must be scaled, so it should be rare. Each query has a separate peak, so its bits do
-// not depend on other queries.
+// A weight is 2^(score - peak). Raising a peak scales all sums, so only a score that exceeds the peak of its
+// query by more than kSlack raises it. Each query has a separate peak, so its bits do not depend on other
+// queries.
 constexpr float kSlack = 8.0f;
 
-// V is the number of vectors in use in a panel: 1 if the last queries of a head fit in a vector, else 2.
+// V is the number of vectors of the panel that are in use: 1 if the remaining queries of a head fit in a
+// vector, else 2.
 template <int V>
 struct Panel {
     float* output;   // [headSize][width], transposed
-    float* earlier;  // sums of earlier passes, in the same form; null: all passes add to the output
-    Float peak[V];   // the score that weights are relative to, per query
+    float* earlier;  // sums of earlier passes, like `output`; null: all passes add to `output`
+    Float peak[V];   // per query, the score whose weight is 1
     Float total[V];  // running sum of weights per query
 
     HWY_INLINE explicit Panel(float* output, float* earlier = nullptr) : output(output), earlier(earlier) {
@@ -57,7 +58,7 @@ HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& 
     }
 }
 
-// Starts the sums of scores at the biases of the keys.
+// Sets the sums of a block to the biases of its keys, or to zero without biases.
 template <int V>
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup, V>& block) {
     clearBlock(block);
@@ -100,7 +101,8 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Raises the peaks and scales the sums to them; the factor is exactly 1 if a peak does not change.
+/// Raises peaks that are too low, and scales the sums accordingly. The factor is exactly 1 if a peak does not
+/// change.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -119,8 +121,8 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
     }
 }
 
-/// Adds the sums of a pass to the sums of earlier passes, and clears them. A single chain of additions over
-/// all keys would have several times the rounding errors.
+/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. A single chain of
+/// additions over all keys would have several times the rounding errors.
 template <int V>
 HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     const FloatTag d;
@@ -132,9 +134,9 @@ HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     }
 }
 
-/// Processes all keys of a head in groups. `score(first, block)` fills a block; `weigh(block, at)` turns it
-/// into weights, which begin at key `at` of a buffer for `room` keys; `add(first, count)` adds the values of
-/// the keys, multiplied by these weights.
+/// Processes all keys of a head in groups. score(first, block) adds the scores of a group to a block.
+/// weigh(block, at) turns the block into weights and stores them from key `at` of a buffer for `room` keys.
+/// add(first, count) adds the values of `count` keys, multiplied by the weights in the buffer.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
@@ -162,7 +164,8 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes `count` rows, half of each, as columns: output[q * stride + k] = finish(element (k, q)).
+/// Writes half of each of `count` rows of a panel as a column: output[q * stride + k] = finish(element (k,
+/// q)).
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

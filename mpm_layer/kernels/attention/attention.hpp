@@ -1,11 +1,13 @@
-// Attention of a head over an image. The scores stay in the cache; there is no N x N buffer.
+// Attention of a head over an image. The scores stay in the cache: they are never stored for all queries and
+// keys.
 #pragma once
 
 #include <cstddef>
 
 namespace mpm::kernels {
 
-/// A head of an image. Rows are `stride` floats apart. Keys are read in whole row groups: see paddedSize.
+/// A head of an image. Rows are `stride` floats apart. Keys must be readable in whole row groups: see
+/// paddedSize.
 struct AttentionHead {
     const float* queries;
     const float* keys;
@@ -14,17 +16,17 @@ struct AttentionHead {
     int tokens;
     int headSize;
     float scale;                     ///< factor of the logits
-    const float* keyBias = nullptr;  ///< of each key, added to its logits; may be null
+    const float* keyBias = nullptr;  ///< added to the logits of each key; may be null
     int queryCount = -1;             ///< negative: as many queries as tokens
 
     int queriesFrom(int first) const { return (queryCount < 0 ? tokens : queryCount) - first; }
 };
 
-/// The number of queries that are computed together: a panel.
+/// Returns the number of queries in a panel, which are computed together.
 int queryPanel();
 
 /// Computes softmax(scale q k^T + bias) v for the panel of queries that begins at row `first`. The first row
-/// of `output` belongs to this query; its rows are `outputStride` floats apart.
+/// of `output` belongs to query `first`; rows of `output` are `outputStride` floats apart.
 void attendPanel(const AttentionHead& head, int first, float* output, size_t outputStride);
 
 }  // namespace mpm::kernels

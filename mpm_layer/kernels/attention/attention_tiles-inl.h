@@ -21,14 +21,15 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Keys of a block, and of a piece of it. While the vector units turn the scores of a block into weights, the
-// tiles multiply the keys of the next block and the values of earlier blocks. Steps of tiles and pieces of a
-// block alternate, since the processor looks only a few hundred instructions ahead.
+// The numbers of keys in a block and in a piece of a block. While the vector units turn the scores of a block
+// into weights, the tiles multiply the keys of the next block and the values of earlier blocks. The processor
+// overlaps only instructions that are a few hundred apart at most, so steps of the tiles alternate with
+// pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
 // The number of blocks whose values are added together.
 constexpr int kTogether = 2;
 
-/// The memory for a panel of queries: all of it stays in the level-1 cache.
+/// The memory for a panel of queries, which stays in the level-1 cache.
 struct TileMemory {
     HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
         const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
@@ -48,14 +49,14 @@ struct TileMemory {
     Bf16Pair* queryRows;  // the queries before they are transposed
 };
 
-/// Blocks whose values are added together.
+/// A group of blocks whose values are added together.
 struct KeyGroup {
     int first = 0, blocks = 0;
     Bf16Pair* weights = nullptr;
 };
 
-/// Computes products in tiles, step by step: the scores of a block, then the values of a group, some columns
-/// at a time.
+/// Products in tiles, in small steps of four quarters each: first the scores of a block, then the weighted
+/// values of a group.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -66,7 +67,8 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Returns the steps for the next of `blocks` blocks if each takes an equal share of the values.
+    /// Returns how many steps to run during the next block, if `blocks` blocks share the steps for values
+    /// equally.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
@@ -82,7 +84,7 @@ public:
             quarter<3>();
         }
     }
-    /// Starts the next product if none is in progress; false if nothing is left. A step has four quarters.
+    /// Starts the next product if none is in progress. Returns false if no product is left.
     HWY_INLINE bool begin() { return m_left > 0 || open(); }
 
     template <int kQuarter>
@@ -148,7 +150,7 @@ private:
     size_t m_rowStride = 0;
 };
 
-/// The sums of a panel's weights, of even and odd keys; `bits` is the OR of the bits of all weights.
+/// For each query: the sums of the weights of even and of odd keys, and the OR of the bits of all weights.
 struct TileTotals {
     HWY_INLINE TileTotals() {
         for (auto& half : sum)
@@ -161,7 +163,8 @@ struct TileTotals {
     __m512i bits[2];
 };
 
-/// Returns 2^x plus half of the last bit of a bf16: the upper half is 2^x rounded to bf16.
+/// Returns 2^x plus half of the last bit of a bf16, so that the upper half of the result is 2^x rounded to
+/// bf16.
 HWY_INLINE __m512i exp2ForPairs(Float x) {
     static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -183,15 +186,16 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
     odd = hn::Add(odd, Float{_mm512_castsi512_ps(_mm512_and_si512(second, upper))});
 }
 
-/// The score that weights are relative to, per query. A peak is set kSlack - 1 above the highest score so
-/// far. It is raised if a weight reaches 2 or all weights so far are 0. Each query has a separate peak.
+/// The peak of each query: the score whose weight is 1. A peak is set to the highest score so far plus kSlack
+/// - 1. It is raised if a weight of the query reaches 2, or if all weights of the query so far are 0.
 class TilePeaks {
 public:
     HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
 
     HWY_INLINE Float of(int v) const { return m_peak[v]; }
 
-    /// Whether the peaks hold for the weights so far.
+    /// Whether the peaks are still usable: no weight so far has reached 2, and for no query are all weights
+    /// 0.
     HWY_INLINE bool hold(const TileTotals& totals) const {
         const FloatTag d;
         const __m512i two = _mm512_set1_epi32(0x40000000);
@@ -201,8 +205,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises the peaks for the scores of a block and scales the earlier sums; the factor is exactly 1 if a
-    /// peak does not change.
+    /// Raises peaks that are too low for the scores of a block, and scales the earlier sums accordingly. The
+    /// factor is exactly 1 if a peak does not change.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();
@@ -234,7 +238,7 @@ private:
     Float m_peak[2];
 };
 
-/// Adds the biases of a block's keys to their scores, and hides missing keys.
+/// Adds the biases of a block's keys to their scores. Sets the scores of missing keys to minus infinity.
 HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* scores) {
     const FloatTag d;
     const int key = block * kTileKeys, present = std::min(kTileKeys, head.tokens - key);
@@ -247,11 +251,11 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
     }
 }
 
-/// Turns a block's scores into weights, while the tiles do `budget` steps.
+/// Turns a block's scores into weights while the tiles run `budget` steps.
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;
-    // Separate variables: GCC keeps an array in memory if a lambda refers to it.
+    // Separate variables, because GCC keeps an array in memory if a lambda refers to it.
     const Float leftPeak = peaks.of(0), rightPeak = peaks.of(1);
     Float leftEven = totals.sum[0][0], leftOdd = totals.sum[0][1];
     Float rightEven = totals.sum[1][0], rightOdd = totals.sum[1][1];

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/bf16_attention.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_BF16
 
-// Packs a panel of queries. `rows` is temporary memory for panelWidth() rows of pairsOf(headSize).
+// Packs a panel of queries. `rows` is temporary memory for panelWidth() rows of pairsOf(headSize) pairs.
 HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
     const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
     const int pairs = pairsOf(head.headSize);
@@ -96,7 +96,7 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
     Bf16Pair* weights = queries + query;
     const ValuePairs values{head.values, head.valueStride, f32.headSize};
     Panel<V> panel(memory);
-    packQueryPairs(f32, first, weights, queries);  // the weights' memory is still unused
+    packQueryPairs(f32, first, weights, queries);  // `weights` serves as `rows`
     std::fill(panel.output, panel.output + out, 0.0f);
     attendKeys(
         f32, kKeyBlockBf16, panel,
@@ -119,7 +119,7 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     });
 }
 
-#else  // without the instruction: never called, since hasBf16 is false
+#else  // without the instruction; never called, because hasBf16() is false
 
 bool TakesValuesAsColumns(int) {
     return false;

@@ -1,5 +1,5 @@
-// Attention in bf16 with sums in f32, and in int8. The order of sums is fixed, so the same guarantees about
-// equal bits hold as in f32.
+// Attention in bf16 with sums in f32, and attention in int8. As in f32, the order of sums is fixed, so the
+// bits of a query's output depend neither on other queries nor on the threads.
 #pragma once
 
 #include <cstdint>
@@ -10,53 +10,55 @@
 
 namespace mpm::kernels {
 
-/// Whether values of heads of this size are columns of pairs, [columns][pairs], for tiles. Otherwise they are
-/// rows of pairs, [pairsOf(tokens)][columns].
+/// Whether the values of a head of this size are packed as columns of pairs, [columns][pairs], for AMX tiles.
+/// If not, they are packed as rows of pairs, [pairsOf(tokens)][columns].
 bool takesValuesAsColumns(int headSize);
 
-/// The largest number of pairs of tokens whose values are packed at once.
+/// The largest number of pairs of tokens that a call of packValues() packs.
 constexpr int kValuePairs = 32;
-/// Packs `tokens` rows, at most 2 * kValuePairs, as rows or columns of pairs. Each column gets kValuePairs
-/// pairs; zeros follow the last token.
+/// Packs the values of `tokens` tokens, at most 2 * kValuePairs, as rows or columns of pairs. A zero
+/// completes the pair of an odd last token. Each column gets kValuePairs pairs; pairs after the last token
+/// are zero.
 void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
-/// The number of keys that are read at once: as many keys must be readable behind the last key of a head.
+/// The largest number of keys that are read together. As many keys must be readable behind a head's last key.
 constexpr int kKeysRead = 32;
 
-/// A head whose keys and values are already pairs: of channels in the keys, of tokens in the values.
+/// A head whose keys are packed as pairs of channels and whose values are packed as pairs of tokens.
 struct AttentionHeadBf16 {
-    AttentionHead f32;     ///< queries, sizes and bias; its keys and values are not read
-    const Bf16Pair* keys;  ///< [tokens][keyStride], pairsOf(headSize) used
+    AttentionHead f32;     ///< only its keys and values are not read
+    const Bf16Pair* keys;  ///< [tokens][keyStride], pairsOf(headSize) of each row used
     size_t keyStride;
-    const Bf16Pair* values;  ///< in the layout of packValues
+    const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
-    bool valuesAreColumns = false;  ///< the result of takesValuesAsColumns
+    bool valuesAreColumns = false;  ///< from takesValuesAsColumns()
 };
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);
 
-/// Whether values are quads, like keys; then weights of keys are bytes.
+/// Whether attention in int8 takes the values as quads, like the keys. If so, weights are bytes too.
 bool takesValueQuads();
 
-/// The rounding step of the values of a token in a head. The step multiplies the token's weight: `bias`, the
-/// step's logarithm, is added to the token's score, and `inverse` gives the weight back. Both are NaN if a
-/// value is not finite.
+/// The quantisation step of a token's values in a head. Attention multiplies the token's weight by the step:
+/// it adds `bias`, the step's base-2 logarithm, to the token's score. Multiplying by `inverse` gives the
+/// weight alone again. Both members are NaN if a value is not finite.
 struct ValueStep {
     float bias, inverse;
 };
-/// Rounds the values of a token in a head. Writes whole quads of bytes.
+/// Quantises the values of a token in a head. Writes whole quads of bytes.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
-/// Interleaves the rounded values of four tokens as the quads of `count` columns.
+/// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
 
-/// A head whose keys are quads. Values are quads if `values` is not null, else f32.
+/// A head whose keys are quads. Its values are quads, or the values of `f32` if `values` is null. kKeysRead
+/// keys and scales must be readable behind the last.
 struct AttentionHeadI8 {
-    AttentionHead f32;   ///< queries, values, sizes and bias; its keys are not read
-    const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) used; kKeysRead are read at once
+    AttentionHead f32;   ///< its keys are not read
+    const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) of each row used
     size_t keyStride;
-    const float* keyScales;          ///< of each token; kKeysRead are read at once
-    const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride], from interleaveBytes
+    const float* keyScales;          ///< of each token
+    const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride], from interleaveBytes()
     size_t valueStride = 0;
     const float* valueBiases = nullptr;    ///< of each token: ValueStep::bias
     const float* valueInverses = nullptr;  ///< of each token: ValueStep::inverse

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/i8_attention.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
@@ -26,19 +26,19 @@ namespace HWY_NAMESPACE {
 /// A panel of queries as columns of quads: the right operand of the product with the keys.
 struct QueryQuads {
     I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
-    float* scales;          // of each query, times the scale of the logits
-    std::int32_t* offsets;  // added to the sums
+    float* scales;          // the step of each query, times the scale of the logits
+    std::int32_t* offsets;  // added to the sums of each query
 };
 
-/// The memory for a panel of queries, in floats.
+/// Returns the number of floats that packQueryQuads() needs for its result.
 HWY_INLINE size_t queryRoom(int headSize) {
     return (static_cast<size_t>(quadsOf(headSize)) + 2) * panelWidth();
 }
 
-/// Packs queries into `room`. `rows` is temporary memory for panelWidth() rows of quadsOf(headSize).
+/// Packs queries into `room`. `rows` is temporary memory for panelWidth() rows of quadsOf(headSize) quads.
 template <class Dot>
 HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Quad* rows, float* room) {
-    constexpr ByteForm form = Dot::form(Finer::Left);  // as for the keys
+    constexpr ByteForm form = Dot::form(Finer::Left);  // like the keys
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
     const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
@@ -51,7 +51,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const bool finite = largest == largest;
         Step step(finite ? largest : 0.0f, form.right);
         if constexpr (form.pair < 2 * form.right) {
-            // The sum of a pair can be infinite, so its half is used.
+            // Half of the sum, because the sum of a pair may be infinite.
             const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
             if (ofPair.scale > step.scale) step = ofPair;
         }
@@ -71,7 +71,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
 
 #if HWY_TARGET == HWY_NEON
 
-/// Reads the scores of key `key + r` from the sums of the group that begins at `key`.
+/// Computes scores of key `key + r` from the sums of the group of keys that begins at `key`.
 template <int V>
 HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums, const QueryQuads& queries,
                            int key, int r, Float (&scores)[V]) {
@@ -114,7 +114,8 @@ HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuad
 
 #if MPM_HAS_VNNI
 
-/// Computes the scores of the group of keys at `at` in the block at `key`; updates the highest scores.
+/// Computes the scores of a group of keys and updates the highest scores. The block begins at `key`, and the
+/// group at key `at` of the block.
 template <int V>
 HWY_INLINE void scoreGroup(const AttentionHeadI8& head, int key, int at, const QueryQuads& queries,
                            const KeyBlock& block, Float (&highest)[V]) {
@@ -229,7 +230,7 @@ bool TakesValueQuads() {
 }
 
 ValueStep RoundValues(const float* values, int size, std::int8_t* bytes) {
-    // The smallest step: weights neither overflow nor vanish in f32.
+    // The smallest step: with it, weights neither overflow nor vanish in f32.
     constexpr float kLeast = 0x1p-80f, kNaN = std::numeric_limits<float>::quiet_NaN();
     const float largest = largestOf(values, size);
     if (!(largest == largest)) {

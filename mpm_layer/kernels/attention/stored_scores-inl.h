@@ -1,5 +1,5 @@
-// Softmax by blocks of keys on 64-bit Arm: a group's scores are stored before they become weights. GCC 12
-// moves a block of 24 vectors to memory and back several times if the softmax is unrolled; a loop over the
+// Softmax by groups of keys on 64-bit Arm. The scores of a group are stored before they become weights: with
+// an unrolled softmax, GCC 12 moves a block of 24 vectors to memory and back several times. A loop over
 // stored rows takes less than half of the instructions.
 
 #if defined(MPM_KERNELS_STORED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -20,10 +20,10 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Per query: the highest score of a group of keys, and the sum of the weights.
+/// For each query: the highest score of a group of keys, and the sum of the group's weights.
 template <int V>
 struct GroupWeights {
-    HWY_INLINE GroupWeights() {}  // explicit, for the same reason as in Block
+    HWY_INLINE GroupWeights() {}  // explicit: see Block
 
     Float highest[V];
     Float total[V];
@@ -55,8 +55,9 @@ HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const
     return group;
 }
 
-/// Like attendKeys, but store(key) stores the scores of a group of keys, and `read` reads them. Scores rarely
-/// exceed the peaks by more than kSlack, so weights are computed at once, and computed again in that case.
+/// Like attendKeys, but store(key) stores the scores of the group that begins at `key`, and read(key, r,
+/// scores) reads them. Weights are computed before the peaks are checked. If a score exceeds a peak by more
+/// than kSlack, which is rare, the weights are computed again.
 template <class Exponential, int V, class Store, class Read, class Add>
 HWY_INLINE void attendStored(const AttentionHead& head, int room, float* weights, Panel<V>& panel,
                              const Store& store, const Read& read, const Add& add) {

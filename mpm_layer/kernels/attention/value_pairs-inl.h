@@ -1,4 +1,4 @@
-// The weights of keys as bf16 pairs, and the values that they multiply.
+// Attention weights as pairs of bf16, and their product with the values.
 
 #if defined(MPM_KERNELS_VALUE_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_VALUE_PAIRS_INL_H_
@@ -23,11 +23,12 @@ struct ValuePairs {
     int columns;
 };
 
-// The number of keys of a pass: the weights (480 x 32 x 2 bytes = 30 KiB) stay in the level-1 cache until the
-// values are added.
+// The number of keys in a pass, which computes weights before it adds values. The weights (480 keys x 32
+// queries x 2 bytes = 30 KiB) stay in the level-1 cache.
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 
-/// Turns the scores of a block into weights, two keys at a time, in the order that the product with V reads.
+/// Turns the scores of a block into weights. Stores the weights of two keys as pairs, for the product with
+/// the values.
 template <int V>
 HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
     static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");

@@ -1,4 +1,4 @@
-// The weights of keys in f32, and the values that they multiply.
+// Attention weights in f32, and their product with the values.
 
 #if defined(MPM_KERNELS_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_VALUES_INL_H_
@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The number of keys of a pass: the weights (240 x 32 x 4 bytes = 30 KiB) stay in the level-1 cache until the
-// values are added.
+// The number of keys in a pass, which computes weights before it adds values. The weights (240 keys x 32
+// queries x 4 bytes = 30 KiB) stay in the level-1 cache.
 constexpr int kKeyBlock = 20 * kGroup;
 
 /// Turns the scores of a block into weights.
@@ -36,7 +36,7 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
     }
 }
 
-/// Adds to columns column.. in blocks of R while such a block fits, and advances `column`.
+/// Adds to the columns from `column` on in blocks of R columns, while such a block fits. Advances `column`.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();
@@ -48,8 +48,8 @@ HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& ad
     }
 }
 
-/// Adds to the columns of the output in register blocks: calls add(block, column). Small blocks come last, so
-/// that the usual head sizes waste nothing.
+/// Adds to all columns of the output: calls add(block, column) for blocks of columns in registers. The blocks
+/// get smaller at the end, so that the usual head sizes waste nothing.
 template <int V, class Add>
 HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
     int column = 0;

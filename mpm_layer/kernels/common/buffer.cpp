@@ -19,7 +19,8 @@ std::atomic<size_t> g_allocations{0};
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kMostFloats = size_t{1} << 60;
 
-// With AddressSanitizer, each block is allocated separately, so that it finds reads beyond a block.
+// With AddressSanitizer, each block is allocated separately, so that the sanitizer finds reads beyond a
+// block.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kShareRegions = false;
 #else
@@ -32,7 +33,7 @@ float* allocate(size_t alignment, size_t bytes) {
     return static_cast<float*>(block);
 }
 
-/// Allocates a block, in large pages as far as they fit, if the system provides them on request.
+/// Allocates a block, and asks the system for large pages, as many as fit completely into the block.
 float* allocateLarge(size_t bytes) {
     float* const block = allocate(kLargePage, bytes);
 #ifdef MADV_HUGEPAGE
@@ -42,8 +43,8 @@ float* allocateLarge(size_t bytes) {
 }
 
 // Memory from the system. A forward reads all weights, and each new page costs an address translation, so all
-// but small blocks are in large pages. Blocks smaller than a large page share a region, which is freed with
-// its last block.
+// blocks except small blocks are in large pages. Other blocks that are smaller than a large page share a
+// region, which is freed with its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -69,7 +70,7 @@ private:
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
 
-    // The old region is released last, so that it can still be used if the system has no more memory.
+    // Drops the old region last, so that it remains in use if the system has no more memory.
     void open() {
         float* const region = allocateLarge(kRegion);
         m_users[region] = 1;
@@ -85,7 +86,7 @@ private:
         m_users.erase(found);
     }
 
-    std::map<float*, int> m_users;  // blocks in a region, plus 1 for the region of the next blocks
+    std::map<float*, int> m_users;  // number of blocks in each region, plus 1 in the current region
     float* m_region = nullptr;
     float* m_next = nullptr;
     size_t m_left = 0;
@@ -94,7 +95,7 @@ private:
 // Blocks that are not in use, by size.
 class Pool {
 public:
-    // Never destroyed: threads that end late still return buffers to the pool.
+    // Never destroyed, because threads that end late still return buffers to the pool.
     static Pool& instance() {
         static Pool* const pool = new Pool;
         return *pool;
@@ -120,7 +121,7 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         try {
             m_free.emplace(bytes, block);
-        } catch (const std::bad_alloc&) {  // called by a destructor, so it must not throw
+        } catch (const std::bad_alloc&) {  // destructors call give(), so it must not throw
             m_regions.give(block, bytes);
             return;
         }
@@ -146,7 +147,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // The count may be a product of two ints and a small factor: it fits 64 bits, its bytes may not.
+    // The count may be a product of two ints and a small factor. It fits 64 bits, but its bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

@@ -1,5 +1,5 @@
-// Memory that the kernels work in: aligned for the widest vector, grown on demand, and recycled by the
-// process. After the first forwards, frames allocate nothing, even if their numbers of tokens change.
+// Memory for kernels: aligned for the widest vector, grown on demand, and recycled in the process. After the
+// first forwards, frames allocate nothing, even if the number of tokens changes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace mpm::kernels {
 
 constexpr size_t kAlignment = 64;
 
-/// Uninitialised floats. Growing does not keep the contents.
+/// A buffer of uninitialised floats. Its contents are lost when it grows.
 class Buffer {
 public:
     Buffer() = default;
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Number of allocations from the system so far; constant after the first forwards.
+/// Returns the number of allocations from the system so far; constant after the first forwards.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

@@ -1,4 +1,4 @@
-// Functions of vectors, for softmax and activations.
+// Exponentials and the normal distribution of vectors, for softmax and activations.
 
 #if defined(MPM_KERNELS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_FUNCTIONS_INL_H_
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// c[0] + x (c[1] + x (c[2] + ...))
+/// Returns c[0] + x (c[1] + x (c[2] + ...)).
 template <size_t N>
 HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     const FloatTag d;
@@ -28,19 +28,19 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     return sum;
 }
 
-/// 2^x for x <= 127; relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
+/// Returns 2^x for x <= 127: relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
 HWY_INLINE Float exp2(Float x) {
     // The polynomial of x - floor(x).
     static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
                                        0.0557999127f, 0.00901702978f, 0.00186713052f};
 #if HWY_TARGET <= HWY_AVX3
-    // scalef uses the whole part of x.
+    // scalef multiplies by 2^floor(x).
     const Float above{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(above, kTerms).raw, x.raw)};
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // The order matters: x86 returns the second value if one is NaN.
+    // The order matters: if a value is NaN, x86 returns the second value.
     const Float bounded = hn::Max(hn::Set(d, -127.0f), x), whole = hn::Floor(bounded);
     // The bits of the exponent, all zero at -127.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
@@ -50,27 +50,28 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// 2^x, relative error below 8e-5, for values that are rounded to bf16 (1 part in 512) next. scalef itself
-/// takes the whole part of x, and returns 0 for minus infinity.
+/// Returns 2^x with a relative error below 8e-5, for results that are then rounded to bf16 (1 part in 512).
+/// scalef multiplies by 2^floor(x), and returns 0 for minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The sixteen lanes of a register are a table: if a short polynomial cannot approximate a function, its terms
-// are looked up for each piece. That takes fewer operations than a long polynomial or a quotient.
+// The sixteen lanes of a register serve as a table: if no single short polynomial approximates a function,
+// the terms of a polynomial are looked up for each piece of the function. That takes fewer operations than a
+// long polynomial or a quotient.
 
 /// Divides x into a whole number of pieces, each 2^-kBits long, and a rest of at most half a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit is worth a piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // its last bit is worth a piece
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
           rest{_mm512_reduce_ps(x.raw, kBits << 4 | _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)} {}
 
-    /// Evaluates the polynomial of each piece: term k of piece i, modulo 16, is terms[k][i].
+    /// Evaluates the polynomial of each lane's piece: term k for piece i is terms[k][i modulo 16].
     template <size_t N>
     HWY_INLINE Float polynomial(const float (&terms)[N][16]) const {
         const auto term = [&](size_t k) HWY_ATTR {
@@ -86,7 +87,7 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// Returns 1/2 plus a polynomial of |x| with the sign of x; a piece of `terms` is 1/2 long.
+/// Returns 1/2 plus the polynomial of |x|, with the sign of x. Each piece of `terms` is 1/2 long.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -94,7 +95,7 @@ HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     return hn::Add(hn::CopySign(pieces.polynomial(terms), x), hn::Set(d, 0.5f));
 }
 
-/// The normal distribution, absolute error below 1e-7.
+/// Returns the normal distribution at x, with an absolute error below 1e-7.
 HWY_INLINE Float normal(Float x) {
     HWY_ALIGN static constexpr float kTerms[][16] = {
         {0.0f, 0.191462442f, 0.341344744f, 0.43319279f, 0.477249891f, 0.493790329f, 0.498650104f,
@@ -117,7 +118,7 @@ HWY_INLINE Float normal(Float x) {
     return normalOf(x, kTerms);
 }
 
-/// Like normal(), with an absolute error below 1.1e-5, for values that are rounded to bf16 next.
+/// Like normal(), with an absolute error below 1.1e-5, for results that are then rounded to bf16.
 HWY_INLINE Float normalCoarse(Float x) {
     HWY_ALIGN static constexpr float kTerms[][16] = {
         {0.0f, 0.191452712f, 0.341334969f, 0.433189809f, 0.477252036f, 0.493793219f, 0.498651743f,
@@ -138,8 +139,8 @@ HWY_INLINE Float normalCoarse(Float x) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// 2^x for x <= 127, relative error below 1.1e-4, for weights of scores in int8. Exactly 1 at 0, 0 at minus
-/// infinity.
+/// Returns 2^x for x <= 127, for attention weights in int8: relative error below 1.1e-4, exactly 1 at 0, 0 at
+/// minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
     const FloatTag d;
@@ -153,8 +154,8 @@ HWY_INLINE Float exp2Coarse(Float x) {
 
 #endif
 
-/// The normal distribution, absolute error below 1e-7, from the error function: an odd rational function of
-/// degree 13 over 8, clamped to 1 if f32 cannot distinguish it from 1.
+/// Returns the normal distribution at x, with an absolute error below 1e-7. Uses the error function: an odd
+/// rational function of degree 13 over 8. x is clamped if the error function is 1 or -1 in f32.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

@@ -1,5 +1,6 @@
-// Vectors at the end of a row, with fewer elements than lanes. On older instruction sets, Highway's masked
-// loads may access masked lanes; these functions access existing elements only.
+// Loads and stores at the end of a row, which may have fewer elements than a vector has lanes. On older
+// instruction sets, Highway's masked loads may access masked lanes; these functions access existing elements
+// only.
 
 #if defined(MPM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_INL_H_

@@ -1,5 +1,5 @@
-// Limits on the sizes of matrices and images: every size from a model or a caller is checked before anything
-// is computed from it.
+// Limits on the sizes of matrices and images. Every size from a model or a caller must be checked before
+// anything is computed from it.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,12 @@
 
 namespace mpm {
 
-/// The largest number of elements of a matrix. OpenCV counts elements of a blob in an int. The rest of the
-/// range of int lets kernels round rows up to whole groups and read a few rows more. If checkShape accepts a
-/// shape, any product of sizes in the shape fits an int.
+/// The largest number of elements of a matrix. OpenCV counts the elements of a blob in an int. The limit is a
+/// little lower, so that kernels can round up rows to whole groups and read a few rows more. If checkShape
+/// accepts a shape, every product of its sizes fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
-/// The longest side and the largest area of an image: the longest side that JPEG allows, and more pixels than
-/// the largest cameras have.
+/// The longest side of an image (that of JPEG), and the most pixels (more than the largest cameras have).
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 
@@ -41,7 +40,7 @@ template <class Sizes>
                                            std::to_string(kMostElements) + " elements");
 }
 
-/// Throws if a shape does not fit. `what` begins the message: "mpm: tokens".
+/// Throws if a shape does not fit. `what` begins the message, for example "mpm: tokens".
 template <class Sizes>
 void checkShape(const Sizes& sizes, const std::string& what) {
     if (!shapeFits(sizes)) rejectShape(sizes, what);

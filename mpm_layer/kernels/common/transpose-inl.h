@@ -1,5 +1,5 @@
-// Turns rows into columns and columns into rows, four columns at a time, in squares of 4 x 4 elements of 32
-// bits. A row of a square fills a block of 128 bits.
+// Transposition of rows and columns, four columns at a time, in squares of 4 x 4 elements of 32 bits. A row
+// of a square fills a 128-bit block of a vector.
 
 #if defined(MPM_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TRANSPOSE_INL_H_
@@ -36,7 +36,7 @@ HWY_INLINE void storeColumns(D, V v0, V v1, V v2, V v3, T* rows, size_t, int) {
 
 #else
 
-/// In each block, swaps element j of vector i with element i of vector j.
+/// In each 128-bit block, swaps element j of vector i with element i of vector j.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     const hn::Repartition<std::uint64_t, D> pairs;
@@ -50,7 +50,7 @@ HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
-/// Loads four elements of row `row` and of every fourth row after it, each row into a block.
+/// Loads four elements of row `row` and of every fourth row after it. The elements of a row fill a block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> loadBlocks(D d, const T* rows, size_t stride, int row, int last) {
     if constexpr (hn::MaxLanes(D()) == kSquare) {
@@ -75,7 +75,7 @@ HWY_INLINE void storeBlocks(D d, hn::Vec<D> v, T* rows, size_t stride, int row, 
     }
 }
 
-/// Loads four columns of as many rows as a vector has lanes. Rows beyond the last row repeat it.
+/// Loads four columns of as many rows as a vector has lanes. Rows after row `last` repeat that row.
 template <class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void loadColumns(D d, const T* rows, size_t stride, int last, V& v0, V& v1, V& v2, V& v3) {
     v0 = loadBlocks(d, rows, stride, 0, last);
@@ -85,7 +85,7 @@ HWY_INLINE void loadColumns(D d, const T* rows, size_t stride, int last, V& v0, 
     transposeSquares(d, v0, v1, v2, v3);
 }
 
-/// Stores four columns: the reverse of loadColumns. Rows beyond the last row are not written.
+/// Stores four columns: the reverse of loadColumns. Rows after row `last` are not written.
 template <class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void storeColumns(D d, V v0, V v1, V v2, V v3, T* rows, size_t stride, int last) {
     transposeSquares(d, v0, v1, v2, v3);

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/bf16.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/epilogue-inl.h"
@@ -46,7 +46,7 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-/// Stores sums as pairs; a zero completes an odd last column.
+/// Stores sums as pairs; a zero completes the pair of an odd last column.
 struct PairTarget {
     Bf16Pair* output;
     size_t stride;
@@ -75,8 +75,8 @@ private:
     }
 };
 
-// Like multiplyPanel, which cannot be used here: a function without bf16 cannot inline calls that have it.
-// Without inlining, the sums are in memory at each step, which takes twice the time.
+// Like multiplyPanel, which cannot be used here: it is compiled without bf16, and functions with bf16 cannot
+// be inlined into it. Without inlining, the sums are in memory at each step, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -108,7 +108,7 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
 
 #if MPM_HAS_TILES
 
-/// Like multiplyBf16, if tiles fit the depth.
+/// Like multiplyBf16, if the depth is a multiple of a tile's.
 template <class Target>
 HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -131,8 +131,8 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
 
 #endif
 
-/// Multiplies in tiles if the processor has tiles and their size divides the depth. The choice depends on the
-/// weights only, so that the bits of a row do not depend on the number of rows.
+/// Multiplies in tiles if the processor has tiles and the depth is a multiple of a tile's. The choice depends
+/// on the weights only, so that the bits of a row do not depend on the number of rows.
 template <class Target>
 HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                          const Epilogue& epilogue, const Target& target) {
@@ -153,7 +153,7 @@ void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const Pac
     multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
 }
 
-#else  // without the instruction: never called, since HasBf16 is false
+#else  // without the instruction; never called, because HasBf16() is false
 
 bool HasBf16() {
     return false;

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/cells.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 using CellTag = hn::RebindToUnsigned<FloatTag>;
 
-/// Gathers a vector of columns of all rows; `load` reads it from the cells of a row.
+/// Gathers a vector of columns for all rows of a panel; load(cells) returns the vector of a row.
 template <class Load>
 HWY_INLINE void gatherVector(const CellGrid& grid, const Load& load, Cell* HWY_RESTRICT to) {
     const CellTag d;
@@ -53,7 +53,7 @@ void GatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], vo
 }
 
 void SumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to) {
-    constexpr int kAbreast = 4;  // sums that are computed at once: each is a chain
+    constexpr int kAbreast = 4;  // sums in progress together, because each is a chain
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (int x = 0; x < width; x += kAbreast * lanes) {

@@ -10,14 +10,15 @@ namespace mpm::kernels {
 
 using Cell = std::uint32_t;
 
-/// Columns of a panel, from `lane` of a vector to the next run. The cell of lane l is at offset + l.
+/// A run of columns whose cells are neighbours in memory: from `lane` of a vector to the next run. The cell
+/// of lane l is at offset + l.
 struct CellRun {
     int lane;
     std::ptrdiff_t offset;
 };
 
-/// The source of a panel's rows: row (plane, tap) of a column is at
-/// cells + plane * stride + the column's offset + taps[tap].
+/// The source of a panel's rows. The cell of row (plane, tap) in a column is at cells + plane * stride +
+/// taps[tap] + the column's offset.
 struct CellGrid {
     const Cell* cells;
     size_t stride;
@@ -26,13 +27,14 @@ struct CellGrid {
     int count;  ///< number of taps
 };
 
-/// Fills panel[plane * count + tap][column]. Each of the two vectors of the panel has at least one run, and
-/// the first run begins at lane 0. Whole vectors are read for each run, so memory before and behind the cells
+/// Fills panel[plane * count + tap][column]. Each of the panel's two vectors must have at least one run, and
+/// the first run must begin at lane 0. Each run reads whole vectors, so memory before and behind the cells
 /// must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
-/// For all `width` x of a row: to[x] = start + sum over planes and taps of weights[plane * count + tap] * the
-/// f32 cell at x. For few rows of weights, which do not fill a row group. Whole vectors are read.
+/// Computes, for all `width` x of a row, to[x] = start + the sum over planes and taps of weights[plane *
+/// count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a row group. Whole
+/// vectors must be readable.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

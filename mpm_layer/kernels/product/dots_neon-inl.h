@@ -27,8 +27,8 @@ namespace HWY_NAMESPACE {
 
 using Int = hn::Vec<hn::ScalableTag<std::int32_t>>;
 
-// `sdot` and `smmla` are written in assembler: if the compiler were allowed to use them, it would also use
-// them on processors without them.
+// `sdot` and `smmla` are written in assembler. If the compiler were allowed to use these instructions, it
+// would also use them in code for processors without them.
 #define MPM_ARM_INT8 ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
 
 struct DotSdot {
@@ -65,7 +65,7 @@ struct DotSmmla : DotSdot {
 
 #undef MPM_ARM_INT8
 
-/// Two products fit into 16 bits.
+/// Adds two products in 16 bits, in which their sum fits.
 struct DotPlain {
     static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false, kTwoRows = false;
@@ -112,7 +112,8 @@ HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const S
     }
 }
 
-/// Stores the sums of R rows and V vectors of columns of a panel: [R][8]. Strides count quads.
+/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][8]. Strides count
+/// quads.
 template <int R, int V, class Ahead>
 HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, const I8Quad* panel,
                              std::int32_t* sums, Ahead ahead) {
@@ -142,8 +143,7 @@ HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, cons
     }
 }
 
-/// Returns the largest absolute value of a row, or NaN if a value is not finite. Without the sign, bits of
-/// floats have the order of their values, and come last if the value is not finite.
+/// Like largestOf for other instruction sets (quads-inl.h).
 HWY_INLINE float largestOf(const float* row, int width) {
     const uint32x4_t sign = vdupq_n_u32(0x80000000u);
     uint32x4_t peaks[2] = {vdupq_n_u32(0), vdupq_n_u32(0)};
@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Rounds sixteen values to steps: the low bytes of their sums with 1.5 * 2^23.
+/// Returns sixteen values as rounded steps: the low bytes of sums with 1.5 * 2^23.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];
@@ -176,7 +176,7 @@ HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float3
     return vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
 }
 
-/// Like roundToQuads of the other instruction sets.
+/// Like roundToQuads for other instruction sets.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     auto* to = reinterpret_cast<std::int8_t*>(quads);

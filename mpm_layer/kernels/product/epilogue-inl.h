@@ -27,7 +27,7 @@ struct Gelu {
 };
 
 #if HWY_TARGET <= HWY_AVX3
-/// For values that are rounded to bf16 next.
+/// Gelu for results that are then rounded to bf16.
 struct GeluCoarse {
     static HWY_INLINE Float of(Float x) { return hn::Mul(x, normalCoarse(x)); }
 };
@@ -53,7 +53,7 @@ struct Silu {
 };
 
 struct Relu {
-    /// NaN stays NaN: x86 returns the second operand for it, Arm the NaN.
+    /// NaN stays NaN: if an operand is NaN, x86 returns the second operand, Arm returns NaN.
     static HWY_INLINE Float of(Float x) { return hn::Max(hn::Zero(FloatTag()), x); }
 };
 
@@ -61,7 +61,7 @@ struct Unchanged {
     static HWY_INLINE Float of(Float x) { return x; }
 };
 
-/// Calls visit(function) with the function of an activation; ErfGelu is the function of Gelu.
+/// Calls visit(function) with the function of an activation; ErfGelu is the function of Activation::Gelu.
 template <class ErfGelu = Gelu, class Visit>
 HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     switch (activation) {
@@ -80,8 +80,7 @@ HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     }
 }
 
-/// The two vectors of a row of a block, which begins at `from`. It has `columns` columns; missing columns are
-/// zero.
+/// Two vectors of columns, read from `from`. Only `columns` columns exist there; missing columns are zero.
 struct ColumnPair {
     HWY_INLINE ColumnPair() : left(hn::Zero(FloatTag())), right(left) {}
     HWY_INLINE ColumnPair(const float* from, int columns) {
@@ -112,8 +111,8 @@ HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, in
     }
 }
 
-/// Applies an epilogue, except for adding to the output, to `rows` rows of a block whose first element
-/// belongs at (row, column). `columns` is the number of columns of the output from there.
+/// Applies an epilogue, except for Epilogue::add, to `rows` rows of a block. The block begins at (row,
+/// column) of the output, which has `columns` columns from there.
 template <class ErfGelu>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
                               Block<kGroup>& block) {
@@ -173,8 +172,8 @@ struct FloatTarget {
         }
     }
 
-    /// Prefetches the memory that `finish` reads and writes. Rows may be far apart, such as rows of channels:
-    /// the processor does not prefetch them itself.
+    /// Prefetches the memory that `finish` will read and write. The processor does not prefetch rows that are
+    /// far apart, for example if a row is a channel of an image.
     HWY_INLINE void expect(const Epilogue& epilogue, int row, int column) const {
         for (int r = row; r < row + kGroup; ++r) {
             __builtin_prefetch(output + r * stride + column, 1);

@@ -1,6 +1,6 @@
-// An epilogue row by row, on stored sums. As with an unrolled softmax, GCC 12 for Arm does not keep a whole
-// block in registers through an unrolled epilogue: it moves the block to memory and back several times.
-// Storing the block once and reading it in a loop takes half of the instructions.
+// An epilogue that runs row by row on stored sums. In an unrolled epilogue, GCC 12 for Arm moves a block to
+// memory and back several times. Storing the block once and reading it in a loop takes half of the
+// instructions.
 
 #if defined(MPM_KERNELS_EPILOGUE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_EPILOGUE_ROWS_INL_H_
@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Like FloatTarget::finish; read(r, sums) reads the two vectors of row r. kWhole: no columns are missing.
+/// Like FloatTarget::finish; read(r, sums) reads the two vectors of row r. With kWhole, no columns are
+/// missing.
 template <class Function, bool kWhole, class Read>
 HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
                              const FloatTarget& target) {
@@ -62,7 +63,7 @@ HWY_INLINE void finishStored(const Read& read, const Epilogue& e, int row, int r
         });
 }
 
-/// Calls FloatTarget::finish, or finishStored if it is better for this instruction set.
+/// Calls finishStored on Arm, FloatTarget::finish on other processors.
 HWY_INLINE void finishBlock(const FloatTarget& target, Block<kGroup>& block, const Epilogue& epilogue,
                             int row, int rows, int column, int columns) {
 #if HWY_TARGET == HWY_NEON

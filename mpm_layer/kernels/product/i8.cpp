@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/i8.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/epilogue_rows-inl.h"
@@ -188,7 +188,8 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
-/// Like multiplyI8, if tiles fit the depth. Sums of integers are exact, so the bits are the same.
+/// Like multiplyI8, if the depth is a multiple of a tile's. Sums of integers are exact, so the bits are the
+/// same.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
@@ -268,13 +269,13 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
     return largest;
 }
 
-/// Returns the nearest whole number of steps, at most 127. The last bit of the sum is worth 1.
+/// Returns the nearest whole number of steps, at most 127: the last bit of the sum with kMagic is worth 1.
 float wholeSteps(float value, float inverse) {
     constexpr float kMagic = 12582912.0f;
     return (value * inverse + kMagic) - kMagic;
 }
 
-/// Returns the inverse of a step, if `largest` has all steps; finite even if `largest` is tiny.
+/// Returns the inverse of the step with which `largest` has all steps; finite even if `largest` is tiny.
 float inverseOf(float largest) {
     return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
@@ -371,7 +372,8 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // An outlier keeps its value. It would hide the error that it causes in the rest of its column.
+    // The largest weight of a column has no rounding error. Counted here, it would hide the error that it
+    // causes in the rest of its column.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

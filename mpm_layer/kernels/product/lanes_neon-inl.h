@@ -1,5 +1,5 @@
-// Products on 64-bit Arm, whose instructions can multiply by a single lane of a vector: a load reads several
-// elements of the left operand. The order of sums is the same as in multiplyAdd.
+// Products on 64-bit Arm, whose instructions can multiply by a single lane of a vector. So a load reads
+// several elements of the left operand. The order of sums is the same as in multiplyAdd.
 
 #if defined(MPM_KERNELS_LANES_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_NEON_INL_H_
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// sums[r][v] += lane of row r * columns[v]; the lanes of `left` are four rows, the first is row `R0`.
+/// Adds left[i] * columns[v] to sums[R0 + i][v]; each of the four lanes of `left` belongs to a row.
 template <int R0, int R, int V>
 HWY_INLINE void addFourRows(float32x4_t left, const Float (&columns)[V], Float (&sums)[R][V]) {
 #pragma GCC unroll 2
@@ -32,7 +32,8 @@ HWY_INLINE void addFourRows(float32x4_t left, const Float (&columns)[V], Float (
     }
 }
 
-/// Adds the products of neighbouring rows: element (r, k) is rows[r + k * depthStep]. R is 4, 8 or 12.
+/// Adds rows * panel to the sums. The left operand is transposed: element (r, k) is rows[r + k * depthStep].
+/// R is 4, 8 or 12.
 template <int R, int V>
 HWY_INLINE void addRowsByLane(int depth, const float* HWY_RESTRICT rows, size_t depthStep,
                               const float* HWY_RESTRICT panel, Float (&sums)[R][V]) {
@@ -49,7 +50,7 @@ HWY_INLINE void addRowsByLane(int depth, const float* HWY_RESTRICT rows, size_t 
     }
 }
 
-/// sum += columns * row[Lane]
+/// Returns sum + columns * row[Lane].
 template <int Lane>
 HWY_INLINE Float addByLane(Float sum, Float columns, float32x2_t row) {
     // GCC 12 moves loads and intrinsics so far apart that it runs out of registers; assembler stays in order.
@@ -57,8 +58,8 @@ HWY_INLINE Float addByLane(Float sum, Float columns, float32x2_t row) {
     return sum;
 }
 
-/// Adds products, two elements of a row at a time; element (r, k) is rows[r * rowStep + k]. Returns the depth
-/// that is done: `depth`, or one less if `depth` is odd.
+/// Adds rows * panel to the sums, two elements of a row at a time; element (r, k) is rows[r * rowStep + k].
+/// Returns the depth that is done: `depth`, or one less if `depth` is odd.
 template <int R, int V, class Ahead>
 HWY_INLINE int addDepthsByLane(int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                                const float* HWY_RESTRICT panel, Float (&sums)[R][V], Ahead& ahead) {

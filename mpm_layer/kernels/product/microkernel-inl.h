@@ -1,9 +1,9 @@
-// The inner product loop of the project, compiled once per instruction set.
+// The innermost loop of products in f32, compiled for each instruction set.
 //
-// The sums of a block, R rows by two vectors of columns, stay in registers along the whole depth. The left
-// operand is read in place, with a broadcast per element. The right operand comes in panels of two vectors,
-// k-major ([k][2 * lanes]). Every element is a single chain of fused multiply-adds in ascending k, for blocks
-// of any height. So the bits of a row depend neither on the rows around it nor on the division among threads.
+// The sums of a block, R rows by two vectors of columns, stay in registers along the whole depth k. Elements
+// of the left operand are broadcast from memory. The right operand is in panels of two vectors, [k][2 *
+// lanes]. Every sum is a single chain of fused multiply-adds in ascending k, for blocks of any height. So the
+// bits of a row depend neither on the rows around it nor on the division among threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_
@@ -26,7 +26,7 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 32 vector registers hold 24 sums, two columns and one broadcast; 16 registers hold 12 sums.
+// 32 vector registers hold 24 sums, two vectors of columns and a broadcast; 16 registers hold 12 sums.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kGroup = 12;
 #else
@@ -62,11 +62,11 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
     }
 }
 
-/// Sums of R rows and V vectors of columns: both vectors of a panel, or the first.
+/// Sums of R rows and V vectors of columns: both vectors of a panel, or only the first.
 template <int R, int V = 2>
 struct Block {
-    // Explicit, because GCC compiles the implicit constructor without this instruction set and then
-    // cannot inline vectors.
+    // Explicit, because GCC compiles the implicit constructor without this instruction set and then cannot
+    // inline functions of vectors.
     HWY_INLINE Block() {}
 
     Float sum[R][V];
@@ -76,8 +76,8 @@ struct NothingAhead {
     HWY_INLINE void step(int = 1) const {}
 };
 
-/// Prefetches the next panel of weights, a piece per step. The first rows need the whole panel at once, so it
-/// is fetched into the cache while the previous panel is used.
+/// Prefetches the next panel of weights, a piece in each step. A panel's first row group needs the whole
+/// panel, so it is fetched while the previous panel is in use.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
@@ -91,14 +91,14 @@ struct PanelAhead {
     size_t piece;
 };
 
-/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep]. `ahead`
-/// prefetches a piece at each step.
+/// Adds rows * panel to a block. Element (r, k) of the left operand is rows[r * rowStep + k * depthStep].
+/// `ahead` prefetches a piece in each step.
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size_t rowStep, size_t depthStep,
                                  const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
-    // x86 addresses base + {0, 1, 2} * step without another register, so a base serves three rows.
+    // x86 can address base + {0, 1, 2} * step without another register, so a base serves three rows.
     constexpr int kBases = (R + 2) / 3;
     const float* base[kBases];
     for (int i = 0; i < kBases; ++i)
@@ -123,7 +123,7 @@ HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size
     }
 }
 
-/// Adds rows * panel. Element (r, k) of the left operand is rows[r * rowStep + k].
+/// Adds rows * panel to a block. Element (r, k) of the left operand is rows[r * rowStep + k].
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                             const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
@@ -134,7 +134,7 @@ HWY_INLINE void multiplyAdd(int depth, const float* HWY_RESTRICT rows, size_t ro
     multiplyAddSteps(depth, rows, rowStep, 1, panel, block, ahead);
 }
 
-/// Adds rows * panel. Rows are side by side: element (r, k) is rows[r + k * depthStep].
+/// Adds rows * panel to a block, with a transposed left operand: element (r, k) is rows[r + k * depthStep].
 template <int R, int V>
 HWY_INLINE void multiplyAddBeside(int depth, const float* HWY_RESTRICT rows, size_t depthStep,
                                   const float* HWY_RESTRICT panel, Block<R, V>& block) {
@@ -190,10 +190,10 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
     }
 }
 
-/// Multiplies all rows with a panel: done(row, block) gets the finished block of each row group, in ascending
-/// order. Reads whole groups: rows past the last row must be readable.
+/// Multiplies all rows by a panel. Calls done(row, block) with the finished block of each row group, in
+/// ascending order. Whole row groups must be readable.
 ///
-/// The depth is never divided into passes: reading a panel that exceeds the level-1 cache from the level-2
+/// The depth is not divided into passes. If a panel exceeds the level-1 cache, reading it from the level-2
 /// cache costs less than storing sums and loading them again.
 template <class Done>
 HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,

@@ -1,4 +1,4 @@
-// Pairs of bf16 in AVX-512 BF16: their product loop, and rounding to pairs.
+// Pairs of bf16 in AVX-512 BF16: the loop of their products, and rounding to pairs.
 
 #if defined(MPM_KERNELS_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PAIRS_INL_H_
@@ -19,8 +19,8 @@
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
 // Highway 1.0 has no target with AVX-512 BF16; later versions have some above AVX3. So the instruction is
-// added to each of these targets, and checked for at run time. So is AMX, which multiplies bf16 many times
-// faster on the newest Intel processors.
+// added to AVX3 and all targets above it, and checked for at run time. The same is done for AMX, which
+// multiplies bf16 many times faster on the newest Intel processors.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))

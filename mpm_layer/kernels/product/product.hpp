@@ -1,4 +1,4 @@
-// Products of rows with packed weights, on one thread: the caller divides the rows into chunks.
+// Products of rows with packed weights, on a single thread: the caller divides rows among threads.
 #pragma once
 
 #include <cstddef>
@@ -9,34 +9,36 @@
 
 namespace mpm::kernels {
 
-/// The number of rows in a group, which are computed together; chunks of rows should be multiples of it.
+/// Returns the number of rows in a group. These rows are computed together, so threads should get whole
+/// groups.
 int rowGroup();
-/// The number of columns in a panel of a packed right operand.
+/// Returns the number of columns in a panel of a packed right operand.
 int panelColumns();
 
 inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// The distance between rows in temporary memory: a cache line more than their width, since rows a power of
-/// two apart would share the same few sets of a cache.
+/// Returns the distance between rows in temporary memory: a cache line more than their width, because rows at
+/// a distance of a power of two would share the same few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Floats for `rows` rows of a left operand. Whole groups are read, and tiles read 32 rows at once.
+/// Returns the number of floats in `rows` rows of a left operand, with the rows behind them that products
+/// read: up to a whole row group, or in tiles up to a multiple of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
-/// A packed right operand: [panel][cell][panelColumns]; missing columns are zero. A cell holds kDepth
-/// neighbours along the depth.
+/// A packed right operand: [panel][cell][column]. A cell holds kDepth neighbours along the depth of the
+/// product. Missing columns are zero.
 template <class Cell, int kDepth>
 class Panels {
 public:
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
-    size_t bytes() const {  ///< in use
+    size_t bytes() const {  ///< bytes in use
         const int width = panelColumns(), panels = (m_columns + width - 1) / width;
         return panels * panelSize() * sizeof(Cell);
     }
@@ -44,7 +46,7 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// Makes room for another operand, whose panels the caller fills. Keeps the memory.
+    /// Makes room for another operand, whose panels the caller must fill. Keeps memory that is large enough.
     void reshape(int depth, int columns) {
         m_depth = depth;
         m_columns = columns;
@@ -70,11 +72,12 @@ public:
 
 using mpm::Activation;
 
-/// The operations on a sum before it is stored, in this order. Null pointers do nothing. `residual` and
-/// `gate` are matrices, `rowBias` has a value for each row, the others have a value for each column.
+/// The operations on a sum before it is stored, in the order of the members. Null pointers do nothing.
+/// `residual` and `gate` are matrices, `rowBias` has a value for each row, `bias` and `scale` for each
+/// column.
 struct Epilogue {
     const float* bias = nullptr;
-    const float* rowBias = nullptr;   ///< of each row
+    const float* rowBias = nullptr;
     const float* residual = nullptr;  ///< added; its rows are residualStride apart
     size_t residualStride = 0;
     bool residualLast = false;  ///< the residual is added after all other operations
@@ -85,8 +88,8 @@ struct Epilogue {
     bool add = false;              ///< adds to the f32 output instead of overwriting it
 };
 
-/// output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups are read: see
-/// paddedSize.
+/// Computes output[r][n] = epilogue(sum over k of rows[r][k] * weights[k][n]). Whole row groups must be
+/// readable: see paddedSize.
 void product(const float* rows, size_t rowStride, int count, const PackedWeights& weights,
              const Epilogue& epilogue, float* output, size_t outputStride);
 

@@ -1,10 +1,10 @@
-// Quads of bytes: their product loop, and quantising to quads.
+// Quads of bytes: the loop of their products, and quantisation to quads.
 //
-// The operands of the instructions differ. On x86, bytes of the left operand are unsigned, bytes of the right
-// operand signed: left bytes are stored with an offset, which is later removed from the sums. Without VNNI,
-// two products are first added in 16 bits. These sums do not saturate if two neighbours of the right operand
-// have at most 128 steps together, or if the left operand has 7 bits. On Arm, bytes of both operands are
-// signed (dots_neon-inl.h).
+// On x86, instructions multiply unsigned bytes of the left operand by signed bytes of the right operand. So
+// left bytes are stored with an offset, which is later removed from the sums. Without VNNI, two products are
+// first added in 16 bits. These sums do not saturate if two neighbours of the right operand have at most 128
+// steps together, or if the left operand has 7 bits. On Arm, bytes of both operands are signed
+// (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -27,7 +27,8 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 
-// As with bf16, VNNI is added to the targets that may have it, and checked for at run time.
+// As for bf16 (pairs-inl.h), VNNI is added to Highway's targets that may have it, and checked for at run
+// time.
 #undef MPM_I8_TARGET
 #undef MPM_HAS_VNNI
 #undef MPM_BEFORE_NAMESPACE_I8
@@ -82,9 +83,9 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-// A Dot class is a way to multiply: form() describes its operands, add() adds the four products of each lane
-// to a sum. With kByLane, addLane() multiplies by a lane of a vector that holds two quads of a row: a single
-// load instead of two broadcasts.
+// A Dot class multiplies quads with certain instructions: form() describes the bytes, add() adds the four
+// products of each lane to a sum. With kByLane, addLane() multiplies by a single lane of a vector that holds
+// two quads of a row, which takes a load instead of two broadcasts.
 
 #if MPM_HAS_VNNI
 
@@ -123,8 +124,8 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Adds two products in 16 bits, then two of these sums in 32 bits: 254 * 129 and 127 * 127 * 2 fit. A pair
-/// of 128 steps becomes 129 if both values are rounded up.
+/// Adds two products in 16 bits, then two of these sums in 32 bits. Sums up to 254 * 129 and 127 * 127 * 2
+/// fit. (A pair of 128 steps becomes 129 if both values are rounded up.)
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
@@ -145,7 +146,7 @@ struct DotPlain {
     }
 };
 
-#elif HWY_TARGET != HWY_NEON  // its classes are in dots_neon-inl.h
+#elif HWY_TARGET != HWY_NEON  // the classes for Arm are in dots_neon-inl.h
 
 /// Multiplies byte by byte, in vectors of any kind.
 struct DotPlain {
@@ -252,7 +253,7 @@ HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// Stores the sums of R rows and V vectors of columns of a panel: [R][panelWidth()].
+/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][panelWidth()].
 template <class Dot, int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
                               const I8Quad* HWY_RESTRICT panel, std::int32_t* HWY_RESTRICT sums,
@@ -296,7 +297,7 @@ HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
 
 #endif
 
-/// Returns half of the largest absolute sum of two neighbours, the first at an even place. Values are finite.
+/// Returns half of the largest absolute sum of elements 2k and 2k + 1. All elements must be finite.
 HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -313,7 +314,8 @@ HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     return hn::GetLane(hn::MaxOfLanes(d, peak));
 }
 
-/// The scale of a step and its inverse, for values of at most `largest`; finite even for tiny values.
+/// The value of a quantisation step and its inverse, if `largest` is `levels` steps. Both are finite even for
+/// tiny values.
 struct Step {
     HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;
@@ -326,8 +328,8 @@ struct Step {
 
 #if HWY_TARGET != HWY_NEON
 
-/// Returns the largest absolute value of a row, or NaN if a value is not finite. Without the sign, bits of
-/// floats have the order of their values, and come last if the value is not finite.
+/// Returns the largest absolute value of a row, or NaN if a value is not finite. Compares the bits of floats
+/// without the sign: their order is that of the values, and values that are not finite come last.
 HWY_INLINE float largestOf(const float* row, int width) {
     constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;
@@ -343,15 +345,16 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Writes the bytes of a row: its rounded steps from `zero`, plus `offset`. The last quad is filled up.
+/// Writes the bytes of a row: each value's distance from `zero` in rounded steps, plus `offset`. Completes
+/// the last quad.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     const FloatTag d;
     const IntTag di;
     const hn::Rebind<std::uint8_t, IntTag> d8;
     const Float by = hn::Set(d, inverse), from = hn::Set(d, zero);
-    // 1.5 * 2^23: adding it rounds to a whole number, to nearest even, in the low bits of the sum: the byte
-    // is taken from there.
+    // Adding 1.5 * 2^23 rounds to a whole number (to nearest even) in the low bits of the sum, which contain
+    // the byte.
     const Float magic = hn::Set(d, 12582912.0f + static_cast<float>(offset));
     const int lanes = static_cast<int>(hn::Lanes(d));
     auto* to = reinterpret_cast<std::uint8_t*>(quads);

@@ -1,6 +1,6 @@
-// Products in AMX tiles: eight registers of 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16 or a quad
-// of bytes. The panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a panel fill two
-// tiles. Here too, every element is a single chain of sums in ascending k, independent of other rows.
+// Products in AMX tiles, which are eight registers of 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16
+// or a quad of bytes. Panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a panel fill
+// two tiles. As in microkernel-inl.h, every sum is a single chain in ascending k, independent of other rows.
 
 #if defined(MPM_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TILES_INL_H_
@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <hwy/highway.h>  // brings the intrinsics, and their warnings silenced
+#include <hwy/highway.h>  // includes the intrinsics, without their warnings
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -36,7 +36,7 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 constexpr int kTileRows = 16, kTileCells = 16;
-constexpr size_t kTileStride = 32 * sizeof(float);  // a panel's two vectors of columns, in bytes
+constexpr size_t kTileStride = 32 * sizeof(float);  // bytes of a panel's row: two vectors of columns
 
 /// Whether the processor has the tiles, with products of bf16 and of bytes, and the system lets this process
 /// use them.
@@ -48,7 +48,7 @@ inline bool mayUseTiles() {
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// Configures all eight tiles at their largest size until it is destroyed. Tiles that stay configured would
+/// A scope in which all eight tiles are configured at their largest size. Tiles that stayed configured would
 /// slow down every switch to another thread.
 class TileScope {
 public:
@@ -63,7 +63,7 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Makes the compiler finish all writes: it does not know that tiles read memory.
+/// Makes the compiler finish all writes, because the compiler does not know that tiles read memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
@@ -71,7 +71,7 @@ HWY_INLINE void finishWrites() {
 // The sums are in tiles 0 to 3, the rows in tiles 4 and 5, the panel in tiles 6 and 7. The intrinsics take
 // literal numbers only.
 
-/// bf16, with sums in f32.
+/// Products of bf16, with sums in f32.
 struct PairTiles {
     static HWY_INLINE void addUpperLeft() { _tile_dpbf16ps(0, 4, 6); }
     static HWY_INLINE void addUpperRight() { _tile_dpbf16ps(1, 4, 7); }
@@ -79,7 +79,7 @@ struct PairTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbf16ps(3, 5, 7); }
 };
 
-/// Bytes, unsigned in rows and signed in panels as in VNNI, with sums in 32 bits.
+/// Products of bytes, unsigned in rows and signed in panels as in VNNI, with sums in 32 bits.
 struct QuadTiles {
     static HWY_INLINE void addUpperLeft() { _tile_dpbusd(0, 4, 6); }
     static HWY_INLINE void addUpperRight() { _tile_dpbusd(1, 4, 7); }
@@ -97,7 +97,7 @@ HWY_INLINE void storeSums(void* sums, size_t stride) {
     _tile_stored(3, lower + 64, bytes);
 }
 
-/// Adds the product of 32 rows with a panel, kTileCells deep. Strides count cells.
+/// Adds the product of 32 rows with a panel, over kTileCells of the depth, to the tiles. Strides count cells.
 template <class Tiles>
 HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel) {
     const size_t bytes = rowStride * sizeof(std::uint32_t);
@@ -134,9 +134,9 @@ HWY_INLINE void changeSums(void* to, const void* from) {
 }
 #undef MPM_CHANGE_SUMS
 
-/// Runs a quarter of a step. In the first step of a product, the sums start from `sums`, or from zero if
-/// `sums` is null. The sums of the previous product are stored in `before`, if it is not null. Both happen
-/// tile by tile, when a tile is needed.
+/// Runs a quarter of a step: the products of one of the four tiles of sums. The first step of a product also
+/// stores the tile's previous sums in `before`, unless `before` is null, and starts the tile from `sums`, or
+/// from zero if `sums` is null.
 template <class Tiles, int kQuarter>
 HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
                             bool first, void* before, const void* sums) {
@@ -164,8 +164,8 @@ HWY_INLINE void firstStep(const std::uint32_t* rows, size_t rowStride, const std
     quarterStep<Tiles, 3>(rows, rowStride, panel, true, before, sums);
 }
 
-/// Multiplies 32 rows with a panel, `cells` deep, a multiple of kTileCells. The sums start as in firstStep,
-/// and stay in the tiles. Calls step() after each step.
+/// Multiplies 32 rows by a panel, over a depth of `cells`, a multiple of kTileCells. The sums start as in
+/// quarterStep, and remain in the tiles. Calls step() after each step.
 template <class Tiles, class Step>
 HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
                               const std::uint32_t* panel, const void* sums, void* before, const Step& step) {
@@ -192,13 +192,13 @@ struct LinesAhead {
     int lines;
 };
 
-// The number of cells of a pass: a panel (192 x 32 x 4 bytes = 24 KiB) stays in the level-1 cache, since the
-// level-2 cache is too slow for tiles.
+// The depth of a pass, in cells. A pass's part of a panel (192 x 32 x 4 bytes = 24 KiB) stays in the level-1
+// cache, because the level-2 cache is too slow for tiles.
 constexpr int kCellBlock = 192;
 
-/// Multiplies `count` rows with a panel, `cells` deep. Writes sums [rows][32], for whole tiles of rows. Calls
-/// done(row) when the sums of a row group are there. While the tiles multiply a block of rows, each step
-/// finishes a row group of the previous block.
+/// Multiplies `count` rows by a panel, over a depth of `cells`. Writes sums [rows][32], for whole tiles of
+/// rows. Calls done(row) when the sums of the row group at `row` are complete. While the tiles multiply a
+/// block of rows, each step finishes a row group of earlier blocks.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, Sum* sums, const Done& done) {
@@ -234,7 +234,8 @@ HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* ro
         done(finished);
 }
 
-/// The number of sums that multiplyPanelTiles writes for `count` rows, at least whole row groups.
+/// Returns the number of sums that multiplyPanelTiles needs for `count` rows: whole blocks, and whole row
+/// groups.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
     const size_t groups = (count + kGroup - 1) / kGroup, blocks = (count + kRows - 1) / kRows;

@@ -1,4 +1,4 @@
-// Leads and bars of rows, and extents, which show that other rows cannot exceed the bars: see screen.hpp.
+// Leads and bars of rows, and extents of groups of rows: see screen.hpp.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/bars.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/microkernel-inl.h"
@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Returns the bars of a vector of rows. 2 % are added to the sum of all errors, more than f32 rounds.
+/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, which exceeds the rounding in
+/// f32.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
@@ -90,7 +91,7 @@ bool Extent::isFarFrom(const Extent& other) const {
     return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-// Memory behind the last row: whole panels of columns are written, and vectors that begin at any row.
+// Elements behind the last row, because whole panels are written, and vectors that begin at any row.
 constexpr size_t kTail = 2 * kAlignment / sizeof(float);
 
 Leads::Leads(int count) : m_count(count) {

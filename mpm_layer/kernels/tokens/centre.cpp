@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/centre.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
@@ -21,13 +21,13 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Rows of words have at most this length, so that |q|^2 + K stays below 2^31: see screenMargin.
+// The largest length of a row of words, with which |q|^2 + K stays below 2^31: see screenMargin.
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
 // A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// The smallest distance of a row to the basis that counts: below it, hardly any difference is left in f32.
-// Squares of steps must not vanish.
+// The smallest distance of a row to the basis for which a step is chosen: in f32, nearer rows hardly differ,
+// and squares of steps must not vanish.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -38,7 +38,7 @@ HWY_INLINE float sumOf(Float v) {
 // The number of rows that are centred together, step by step, so that their square roots overlap.
 constexpr int kTogether = 16;
 
-/// e: the rest of a row without its place.
+/// The rest e of a row, without m and the row's place.
 struct Rest {
     float far, near;   // |u - m|^2, |e|^2
     float peak;        // the largest element of e
@@ -66,7 +66,8 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
 }
 
 // This file is compiled with -ffp-contract=off: the unit row must be rounded here as everywhere else.
-/// Subtracts the place of a row from the unit row, in * inverse. Writes e in whole vectors; zeros follow it.
+/// Subtracts m and the place of a row from the unit row, in * inverse. Writes e in whole vectors, with zeros
+/// behind it.
 HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
                          float* out, Rest& rest) {
     const FloatTag d;
@@ -128,8 +129,8 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// Returns a bound of the rounding error of e. Each step rounds its result: u - m, then the rest after each
-/// direction, which makes the squares smaller by 2 a^2.
+/// Returns a bound of the rounding error of e. The results of all steps are rounded: u - m, then the rest
+/// after each direction, whose square is about 2 a^2 smaller each time.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
@@ -190,8 +191,8 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     row.norm = (norm + haze) * 1.00001f;
-    // A bound of |B'e|: as computed, plus rounding, plus the error `haze` of e. Directions are below 1.5
-    // long.
+    // A bound of |B'e|: the computed length, plus rounding, plus the error `haze` of e. Directions are
+    // shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
     // U rounds the sum of both shifts a few times.
@@ -212,7 +213,7 @@ struct Group {
 HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
                             const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;
-    // Each lane adds its part of the elements one by one.
+    // Each lane adds its part of the elements one by one, rounding each time.
     const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
     Rest rest[kTogether];
     float rounded[kTogether] = {};

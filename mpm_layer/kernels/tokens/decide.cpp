@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/decide.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/tokens/screen_operands-inl.h"
@@ -21,8 +21,8 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Adds in sixteen chains, then the chains in pairs: in the same order for vectors of any length. Fused or
-// not, each product of two f32 is exact in f64.
+// Adds products in sixteen chains, then the chains in pairs, so the order is the same for vectors of any
+// width. A product of two f32 is exact in f64, so a fused multiply-add gives the same bits.
 HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
     constexpr int kSums = 16;
     double sums[kSums] = {};
@@ -65,7 +65,7 @@ struct Decision {
         index = candidate;
         token = itsToken;
     }
-    /// Whether a candidate with this token can still win: no cosine is above 1.
+    /// Whether a candidate with this token can still win, given that no cosine is above 1.
     HWY_INLINE bool canChange(int itsToken) const { return value < 1 || itsToken < token; }
 };
 
@@ -81,14 +81,14 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// Smaller groups than in the screen: doubtful rows are few, and threads share them.
+// Smaller groups than in the screen, because doubtful rows are few and are divided among threads.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {
     return kDecided;
 }
 
-/// Decides at most kDecided rows; their cells are gathered first.
+/// Finds the most similar rows of at most kDecided rows. First gathers their cells in `cells`.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
                             float* cells, int* nearest) {

@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/deformable.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -37,7 +37,7 @@ constexpr float kLog2OfE = 1.44269504f;
 /// Loads min(count, lanes) elements, at least 1.
 HWY_INLINE Float loadFew(const float* from, int count) {
 #if HWY_TARGET <= HWY_AVX2
-    // These instruction sets do not access masked lanes.
+    // On these instruction sets, masked loads do not access masked lanes.
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(std::min(count, lanes))), d, from);
@@ -52,7 +52,7 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Writes whole vectors. The next query overwrites the elements behind the last, or they are not read.
+// Writes whole vectors. Elements behind the last are overwritten by the next query, or never read.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -76,7 +76,8 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Comparisons with NaN fail, so such a sample is outside: all its corners are the zeros below the map.
+// Comparisons with NaN fail, so a sample at NaN is outside. All corners of an outside sample are zeros below
+// the level.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -103,8 +104,8 @@ HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) 
     hn::StoreU(hn::Mul(below, across), d, to.weight[3] + i);
 }
 
-// Adds the samples of V vectors of channels, from channel `c`. With kPart, the vector is the last part of the
-// channels. Each corner has a separate sum: a single chain of additions would be slow.
+// Adds up the samples of V vectors of channels, from channel `c` on. With kPart, fewer channels than lanes
+// are left. Each corner has a separate sum, because a single chain of additions would be slow.
 template <int V, bool kPart>
 HWY_INLINE void addSamples(const DeformableHead& head, const Samples& samples, int first, int c, float* out) {
     const FloatTag d;
@@ -156,7 +157,8 @@ HWY_INLINE void fetch(const float* from, int count) {
     __builtin_prefetch(from + count - 1, kWrite);
 }
 
-// Prefetches a head's part of a query: it is short, and the next part is too far away for the processor.
+// Prefetches a head's part of a query. The part is short, and the next part is too far away for the processor
+// to prefetch it.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);

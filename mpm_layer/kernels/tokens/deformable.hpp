@@ -6,7 +6,7 @@
 
 namespace mpm::kernels {
 
-/// Some queries of a head. Every query has `samples` samples: the points of each level, level by level.
+/// Some queries of a head. Every query has `samples` samples, sorted by level.
 struct DeformableHead {
     /// The head's channels, position after position. Each level has zeros around it, so that four neighbours
     /// can be read everywhere: a row above, a position before each row, and two rows below.
@@ -17,9 +17,10 @@ struct DeformableHead {
     size_t logitStride = 0;
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
-    int next = 0;  ///< number of following queries that are computed next, at most `queries`
-    // For each sample, [queries * samples]: the reference point in pixels from the centre of pixel 0, and the
-    // level of the sample: its columns and rows, the elements from row to row, and the element of pixel 0.
+    int next = 0;  ///< number of queries behind these to prefetch, at most `queries`
+    // For each sample, [queries * samples]: the reference point x, y in pixels from the centre of pixel 0;
+    // the columns and rows of the sample's level; the elements from row to row; and the first element of the
+    // level's pixel 0.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;
@@ -27,9 +28,8 @@ struct DeformableHead {
     size_t outStride = 0;
 };
 
-/// `samples` counts the samples of all queries. x, y, columns, rows, pitch and start must be readable for
-/// deformableRoom(samples) elements. deformableHead() needs deformableScratch(samples) floats of temporary
-/// memory.
+/// `samples`: of all queries together. The caller must make x, y, columns, rows, pitch and start readable for
+/// deformableRoom(samples) elements, and give deformableHead() deformableScratch(samples) floats of memory.
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 
@@ -37,7 +37,8 @@ size_t deformableScratch(size_t samples);
 /// not finite. The bits of a query do not depend on the other queries.
 void deformableHead(const DeformableHead& head, float* scratch);
 
-/// Copies `channels` elements of each of `count` positions, which are `stride` elements apart, side by side.
+/// Packs `count` positions, which are `stride` elements apart, one behind the other: copies `channels`
+/// elements of each.
 void packPositions(const float* from, size_t stride, int channels, int count, float* to);
 
 }  // namespace mpm::kernels

@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// Keeps a value that is not among the first two.
+    /// Keeps a value that is not among the two highest.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {
@@ -60,7 +60,7 @@ struct LeadVectors {
     }
 };
 
-/// Merges the leads of `count` rows, which begin at `fromFirst`, into the leads of rows first..first+count.
+/// Merges the leads of rows fromFirst..fromFirst+count into the leads of rows first..first+count.
 HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first, int count) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     for (int r = 0; r < count; r += lanes) {

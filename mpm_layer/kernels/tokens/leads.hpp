@@ -7,7 +7,7 @@
 
 namespace mpm::kernels {
 
-/// The two highest values of each row so far, their columns, and `rest`, an upper bound of all others.
+/// The two highest values of each row so far, their columns, and `rest`, an upper bound of all other values.
 class Leads {
 public:
     struct Row {
@@ -28,7 +28,7 @@ private:
     Buffer m_data;
 
 public:
-    // Memory for two more vectors follows the last row: vectors may begin at any row.
+    // Memory for two more vectors follows the last row, because vectors may begin at any row.
     float *value, *second, *rest;
     int *index, *secondIndex;
 };

@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/nearest.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/microkernel-inl.h"
@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The best value of each lane so far; of equal values, the first stays.
+/// The best value of each lane so far; the first of equal values is kept.
 struct RunningBest {
     Float value;
     Index index;
@@ -87,8 +87,8 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
-// Two sums in flight hide half of the latency of a multiply-add; more would spill on AVX2 with the tail's
-// mask.
+// Two chains of sums hide half of the latency of a multiply-add. With more, AVX2 would run out of registers,
+// because the last elements need a mask.
 HWY_INLINE float dot(const float* a, const float* b, int width) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));

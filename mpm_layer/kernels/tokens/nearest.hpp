@@ -1,4 +1,4 @@
-// Finds the most similar column of each row, in f32, for methods that match two sets of tokens.
+// The search for the most similar column of each row, in f32, for reducers that match two sets of tokens.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,20 @@
 
 namespace mpm::kernels {
 
-/// Unit rows as the columns of panels.
+/// Rows of length 1, packed as the columns of panels.
 struct SimilarColumns {
     const float* panels;  ///< [panel][k][panelColumns()], missing columns zero
     int count;
     int width;  ///< of a row
 };
 
-/// Packs `present` rows, at most panelColumns(), as the columns of panel `index`; its other columns are zero.
+/// Packs `present` rows, at most panelColumns(), as the columns of panel `index`. The panel's other columns
+/// are zero.
 void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels);
-/// The number of floats in the panels of `count` rows.
+/// Returns the number of floats in the panels of `count` rows.
 size_t panelsSize(int count, int width);
 
-/// The best partner of each row so far; the lowest index wins ties.
+/// The most similar column of each row so far; the lowest index wins ties.
 struct Best {
     explicit Best(int count);
 
@@ -32,8 +33,9 @@ struct Best {
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best);
 
-/// Compares a unit row with rows candidates[0..count) of `rows`. Returns the first with the largest product,
-/// or -1 if there are none; `value` is the product. Its bits do not depend on the order of the two rows.
+/// Compares a unit row with the rows of `rows` that `candidates` lists. Returns the first candidate with the
+/// largest product, or -1 without candidates; `value` is the product. The product's bits do not depend on the
+/// order of its two rows.
 int nearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,
                      int width, float& value);
 

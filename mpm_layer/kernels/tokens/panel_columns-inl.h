@@ -1,4 +1,4 @@
-// Columns of a panel of similarities: which exist, and values that cannot win.
+// The columns of a panel of similarities: their numbers, and a value that never wins for missing columns.
 
 #if defined(MPM_KERNELS_PANEL_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PANEL_COLUMNS_INL_H_
@@ -36,7 +36,7 @@ struct Columns {
     }
 };
 
-/// Keeps the values of columns after `last` and before `limit`; the others become too small to win.
+/// Keeps the values of columns after `last` and before `limit`. All other values become kNever.
 HWY_INLINE Float between(Float v, Index column, int last, int limit) {
     const FloatTag d;
     const IndexTag di;

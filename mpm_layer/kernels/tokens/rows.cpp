@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/rows.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -89,7 +89,8 @@ void AddScaledRow(float factor, const float* from, int width, float* to) {
     });
 }
 
-/// If squares neither overflow nor vanish, x / |x| needs no scaling: the bits are the same.
+/// If squares neither overflow nor vanish, computes x / |x| without scaling, with the same bits, and returns
+/// true.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     const FloatTag d;
@@ -139,8 +140,8 @@ bool UnitRow(const float* in, int width, float* out) {
 
 namespace {
 
-// The number of columns at once: long enough runs of each plane, and few enough columns that hundreds of
-// channels stay in a level-2 cache for three passes.
+// The number of columns that are normalised together: enough for long runs in each channel, and few enough
+// that hundreds of channels stay in a level-2 cache for three passes.
 constexpr int kColumns = 256;
 
 struct ColumnBlock {
@@ -196,7 +197,7 @@ void NormaliseColumns(const float* in, size_t stride, int depth, int count, cons
     }
 }
 
-// Returns the scores of visible keys, and minus infinity for hidden keys and past the end.
+// Returns scores, with minus infinity for hidden keys and behind the last key.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;

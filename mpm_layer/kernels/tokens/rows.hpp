@@ -15,22 +15,23 @@ void normaliseRow(const float* in, int width, const float* weight, const float* 
 /// false if an element is NaN or infinite; `out` is then undefined.
 bool unitRow(const float* in, int width, float* out);
 
-/// Computes the mean of `count` rows (indices into `rows`). Sums are in f64: no overflow, no underflow. The
-/// mean of equal rows is that row, to the bit.
+/// Computes the mean of the `count` rows with the numbers `indices`. Sums are in f64: no overflow, no
+/// underflow. The mean of equal rows equals these rows, to the bit.
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
 
-/// The same, weighted by `weights` of the members.
+/// Computes the same mean, with a weight for each of the rows.
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
 float dotRows(const float* a, const float* b, int width);
-/// to += factor * from
+/// Computes to += factor * from.
 void addScaledRow(float factor, const float* from, int width, float* to);
 
-/// Sum of (a - b)^2; `b` may be null: zeros.
+/// Returns the sum of (a - b)^2. A null `b` counts as zeros.
 float squaredDistance(const float* a, const float* b, int width);
 
-/// Rotates pairs of a head in place: x * cos + rotate(x) * sin.
+/// Applies rotary positions to a head in place: x * cos + rotate(x) * sin. Rotates channels 2i and 2i + 1
+/// together, or i and i + size / 2.
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 
@@ -39,8 +40,9 @@ void rotateHalves(float* head, const float* cosine, const float* sine, int size)
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out);
 
-/// Computes the softmax of `count` scores, at least 1. A score with a negative mask gets 0, unless all masks
-/// are negative. Without a mask, all scores count. A mask that is NaN is not negative. `to` may be `scores`.
+/// Computes the softmax of `count` scores, at least 1. A score with a negative mask value gets 0, unless all
+/// mask values are negative. A null mask hides no score. A NaN in the mask is not negative. `to` may be
+/// `scores`.
 void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
 
 }  // namespace mpm::kernels

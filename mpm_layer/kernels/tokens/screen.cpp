@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/screen.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/tokens/leads-inl.h"
@@ -20,7 +20,7 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Leads of each lane, in memory as [value][index][second].
+/// The leads of each lane; in memory they are [value][index][second].
 struct LaneLeads {
     Float value, second;
     Index index;
@@ -59,11 +59,11 @@ struct LaneLeads {
     }
 };
 
-// Rows whose sums are examined together: several row groups, to amortise the work per panel.
+// The number of rows whose sums are examined together: several row groups, to share the work for a panel.
 constexpr int kFollowed = 3 * kGroup;
 
-/// Updates the leads from the sums of `rows` rows, which begin at `first`, with a panel. Only pairs above the
-/// diagonal count. The leads of the columns stay in registers.
+/// Updates the leads of rows and columns from the sums of rows first..first+rows with a panel. Only columns
+/// after a row's own are used, because the matrix is symmetric. The leads of the columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
@@ -122,7 +122,7 @@ HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& l
     keepLeads(found, 0, leads, first, rows);
 }
 
-/// Compares rows first..first+rows of a screen with later columns, with separate leads for each lane.
+/// The comparison of rows first..first+rows of a screen with later columns; each lane has separate leads.
 template <class Operand>
 class Sweep {
 public:
@@ -136,14 +136,15 @@ public:
         forget(m_rowLeads, m_apart);
     }
 
-    /// Multiplies a panel with the groups of rows from..to for which `matters` is true.
+    /// Multiplies the panel at `column` by the row groups from..to, except groups for which `matters` returns
+    /// false.
     template <class Matters>
     HWY_INLINE void follow(int column, int from, int to, const Matters& matters) {
         const size_t width = panelWidth(), panelSize = m_screen.depth * width;
         const float* panel = m_screen.panels + static_cast<size_t>(column) * m_screen.depth;
         const size_t piece = panelSize / ((to - from + kGroup - 1) / kGroup);
         const float* next = panel + panelSize;
-        int waiting = 0;  // rows before `row` that are multiplied, but not examined
+        int waiting = 0;  // rows before `row` that are multiplied, but not yet examined
         for (int row = from; row < to; row += kGroup) {
             const int here = std::min(kGroup, to - row);
             if (matters(m_first + row, here)) {
@@ -182,7 +183,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Whether a row of a group may be the most similar row of a column of a panel, or the reverse.
+/// Decides whether a row of a group may be the most similar row of a column of a panel, or the reverse.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
@@ -218,7 +219,7 @@ private:
     std::vector<Extent> m_groups;
 };
 
-/// The number of rows of a task, in whole groups, that are more than a panel before the panel at `column`.
+/// Returns how many of the rows first..first+rows, in whole groups, are more than a panel before `column`.
 HWY_INLINE int farRows(int first, int rows, int column) {
     const int before = column - static_cast<int>(panelWidth()) - first;
     return std::clamp(before / kGroup * kGroup, 0, rows);

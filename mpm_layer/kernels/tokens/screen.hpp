@@ -1,11 +1,13 @@
-// Finds the most similar other row of every unit row, exactly. A screen of few bits decides if the best row
-// leads the second by more than the sum of all errors; otherwise cosines in f64 decide among the candidates.
+// The exact search for the most similar other row of every unit row. A screen compares rows in few bits. It
+// decides if the best row leads the second by more than the sum of all errors; if not, cosines in f64 decide
+// among the candidates.
 //
-// **Words.**
+// **Terms.**
 // - basis: a point m near all rows and kDirections directions, the columns of B
 // - place: the coordinates a of a row in the basis
-// - cell: 32 bits of a row's rest e: an element in f32, or two in 16 bits ("words")
-// - panel: the columns that a product takes at once, stored together (packPanel)
+// - rest: the part e of a row that m and the place do not contain
+// - cell: 32 bits of a rest: an element in f32, or two in 16 bits ("words")
+// - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, from cells and places
 // - lead: a column with the highest U of a row so far (leads.hpp)
 // - bar: a lower bound of the cosine of a row and its lead: columns with U below the bar are not the nearest
@@ -13,7 +15,7 @@
 // - extent: bounds of the places, the bars and F of some rows
 // Leads, bars and both bounds refer to the cosine minus 1.
 //
-// **What is computed.** The cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
+// **Similarity** is the cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
 // f64, so the bits of a cosine are the same on every processor. The lowest index wins ties.
 //
 // **The screen.** Tokens of an image resemble each other: similarities differ in the last digits only, and
@@ -29,14 +31,14 @@
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
 //       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
 //   with K for the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats, each
-//   step of the product rounds. K also covers that, and the rounding of the sum U relative to this term. The
-//   error of e_i itself is at most h_i, since subtracting m and B a_i rounds: x_i >= h_i / s_i + ...
+//   step of the product rounds. K also covers this rounding, and the rounding of U relative to this term.
+//   Subtracting m and B a_i rounds, so e_i itself has an error of at most h_i: x_i >= h_i / s_i + ...
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
-// - The length of a unit row in f32 is not exactly 1. This changes a cosine by less than 2^-24 (D + 16) times
-//   its distance from 1, which these bounds cover, plus the square of 2^-24 (D + 16).
+// - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), this changes a
+//   cosine by less than d times the cosine's distance from 1, which these bounds cover, plus d^2.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine minus 1, and exceeds it by at most
@@ -45,8 +47,8 @@
 // **Far rows.** As e_i.e_j <= |e_i| |e_j|, with l_i >= |e_i|
 //     F_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + l_i l_j
 // is also never below the cosine minus 1. Rows are in the order of their places in the first direction, so
-// neighbours tend to be similar. The screen begins with near rows. The bars from these leads exceed F of most
-// other rows, which then need no product. For whole panels,
+// neighbours tend to be similar. The screen begins with near rows. The bars from their leads exceed F of most
+// other rows, which then need no product. A simpler bound excludes whole panels:
 //     F_ij <= z_i + z_j - (a_i-a_j)^2 of the first direction alone, z_i = r_i + slack_i + l_i^2 / 2.
 #pragma once
 
@@ -59,7 +61,8 @@ namespace mpm::kernels {
 constexpr int kDirections = 4;
 constexpr double kTilt = 1.0 / (1 << 14);
 
-/// m, and the directions of B as rows, `stride` apart; unused directions are zero. Zeros follow each row.
+/// The basis: m, and the columns of B as rows, `stride` apart. Unused directions are zero. Zeros follow each
+/// row.
 struct ScreenBasis {
     const float* origin;
     const float* directions;
@@ -67,9 +70,9 @@ struct ScreenBasis {
     float offsets[kDirections];  ///< products of the directions with m
 };
 
-/// Whether the screen multiplies 16-bit words, two in a cell, instead of floats.
+/// Whether the screen multiplies rows of this width as 16-bit words, two in a cell, instead of floats.
 bool screensWords(int width);
-/// The number of 32-bit cells of a row.
+/// Returns the number of 32-bit cells of a row.
 inline int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
 }
@@ -81,9 +84,10 @@ struct TokenRows {
     int width;
 };
 
+/// A row is plain if its squares neither overflow nor vanish. Other rows are normalised first.
 struct PlacedRow {
     float place[kDirections];  ///< a
-    float inverse;             ///< 1 / length; a row that is not plain is normalised first
+    float inverse;             ///< 1 / length
     bool finite, zero, plain;
 };
 
@@ -100,17 +104,17 @@ struct CentredRow {
 };
 
 /// Writes the cells of the rows with the numbers `tokens`; cells of rows are `stride` apart. If an element of
-/// a row is not finite, its cells are zeros and its shift is -infinity.
+/// a row is not finite, the row's cells are zeros and the row's shift is -infinity.
 void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
                 const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred);
 
 /// Returns K for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
 
-/// Rows and columns of the screen. Arrays of rows are readable for whole panels; shifts of missing rows are
-/// -infinity.
+/// The rows of the screen, which are also its columns. Arrays with a value for each row must be readable for
+/// whole panels; the shifts of missing rows must be -infinity.
 struct Screen {
-    const float* cells;  ///< [count][stride], whole row groups readable
+    const float* cells;  ///< [count][stride]; whole row groups must be readable
     size_t stride;
     const float* panels;  ///< the same rows as columns: see packPanel
     int depth;            ///< cells of a row
@@ -125,33 +129,33 @@ struct Screen {
     int count, width;
 };
 
-/// Bounds for some rows that are near each other.
+/// Bounds of some rows that are near each other.
 struct Extent {
-    double low, high;  ///< of their places in the first direction
-    double most;       ///< of their z
-    double least;      ///< of their bars
+    double low, high;  ///< of the places in the first direction
+    double most;       ///< of z
+    double least;      ///< of the bars
 
     /// Whether no row of one extent can be the most similar row of a row of the other extent.
     bool isFarFrom(const Extent& other) const;
 };
 
-/// Bars of rows; the bar of a missing row is +infinity.
+/// The bars of all rows, and the extents of all panels. The bar of a missing row is +infinity.
 struct FarBars {
-    const float* least;    ///< readable for whole panels
+    const float* least;    ///< of each row; readable for whole panels
     const Extent* panels;  ///< of each panel
 };
 
-/// Sets the bar of each row of the panel that begins at `first`: -infinity without a lead, +infinity if the
+/// Sets the bars of the panel that begins at row `first`: -infinity for a row without a lead, +infinity if a
 /// row is missing or not finite.
 void setBars(const Screen& screen, const Leads& leads, int first, float* bars);
 
 Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 
-/// Computes U of rows first..first+rows with the later rows in the same or the next panel, and updates the
-/// leads of both. The rows are whole row groups, except for the last.
+/// Computes U of rows first..first+rows with later rows in the same panel or the next, and updates the leads
+/// of both rows. The rows must be whole row groups, except at the end.
 void screenNear(const Screen& screen, int first, int rows, Leads& leads);
 
-/// The same with the later rows in all other panels, if they can lead.
+/// Does the same with later rows in all other panels, except for groups and panels that the bars exclude.
 void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads);
 
 /// All rows of an image, for cosines in f64.
@@ -159,31 +163,32 @@ struct ExactRows {
     const float* data;
     size_t stride;
     int width;
-    const double* lengths;  ///< of the rows, if they are unit rows; null: they are normalised when needed
+    const double* lengths;  ///< of unit rows; null: rows are normalised for each cosine
     const int* tokens;      ///< the token of each row of the screen
 };
 
-/// Some rows of a screen. A column whose U is below the bar `least` of a row is not the most similar.
+/// Rows whose most similar row the screen has not found. A column whose U is below the bar `least` of a row
+/// is not the most similar.
 struct DoubtfulRows {
     const int* rows;
     const float* least;
     int count;
 };
 
-/// The number of rows that are decided in about the time of a single row.
+/// Returns the number of doubtful rows that decideRows() handles together, in about the time of a single row.
 int decidedTogether();
 
 /// Finds the most similar other row of each doubtful row: cosineOf decides among the remaining columns.
 void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest);
 
-/// Returns the more similar of two columns, by the same rule.
+/// Returns which of two columns is more similar to `row`, by the same rule.
 int decideBetween(const ExactRows& rows, int row, int one, int other);
 
-/// The product of two rows in f64; its bits do not depend on the processor.
+/// Returns the product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
 
-/// The cosine of two unit rows in f64, from their lengths in f64: at most 1, and 1 for equal rows; 0 if a row
-/// is zero.
+/// Returns the cosine of two unit rows in f64, from their lengths in f64: at most 1, exactly 1 for equal
+/// rows, and 0 if a row is zero.
 double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB);
 
 }  // namespace mpm::kernels

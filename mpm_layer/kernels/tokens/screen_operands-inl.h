@@ -1,6 +1,6 @@
-// The two kinds of operands of the screen: on x86, 16-bit words with 32-bit sums, since it multiplies twice
-// as many words as floats; elsewhere floats. Each multiplies a row group by a panel and adds the margin to
-// the sums.
+// The two kinds of operands of the screen. On x86, they are 16-bit words with 32-bit sums, because x86
+// multiplies twice as many words as floats; elsewhere floats. Each kind multiplies a row group by a panel and
+// adds the margin to the sums.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
@@ -113,7 +113,7 @@ struct WordOperand {
 #define MPM_SCREENS_WORDS 0
 #endif
 
-/// Calls run(Operand()).
+/// Calls run(Operand()) with the operand for words or floats.
 template <class Run>
 HWY_INLINE void withOperand([[maybe_unused]] bool words, const Run& run) {
 #if MPM_HAS_VNNI

@@ -42,7 +42,7 @@ struct RowTerms {
             place[l] = screen.places[l * screen.apart + row];
     }
 
-    /// U without the last term.
+    /// Returns U without its last term.
     HWY_INLINE Float apart(const ColumnTerms& columns) const {
         const FloatTag d;
         Float sum = hn::Add(hn::Set(d, shift), columns.shift);
@@ -58,7 +58,7 @@ struct RowTerms {
         return hn::MulAdd(sums, hn::Mul(hn::Set(FloatTag(), step), columns.step), apart(columns));
     }
 
-    /// F: also an upper bound, but without the product.
+    /// Returns F, an upper bound that needs no product.
     HWY_INLINE Float farUpper(const ColumnTerms& columns) const {
         return hn::MulAdd(hn::Set(FloatTag(), norm), columns.norm, apart(columns));
     }

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/upsample.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// highway.h must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -17,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Equal samples stay as they are, even infinite samples. A sample of weight 0 has no effect, even a NaN.
+// Returns the blend of two samples. Equal samples are not changed, even if infinite. With weight 0, `stop`
+// has no effect, even as NaN.
 HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     const FloatTag d;
     const Float slope = hn::Sub(stop, start);
@@ -34,7 +35,7 @@ HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
     for (int k = runs.runs.front().begin; k < end; k += lanes) {
         const Float start = hn::GatherIndex(d, row, hn::LoadU(di, runs.index.data() + k));
         const Float stop = hn::GatherIndex(d, row, hn::LoadU(di, runs.next.data() + k));
-        const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all are padded by a vector at the end
+        const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all arrays are padded by a vector
         storePart(blendOf(start, stop, weight), out + k, std::min(lanes, end - k));
     }
 }
@@ -63,10 +64,11 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// Pieces or vectors that are computed at once: each is a chain of compare and select; the chains overlap.
+// The number of pieces or vectors in progress together: each is a chain of compare and select, and chains
+// overlap.
 constexpr int kAbreast = 4;
 
-// Checked once, not in each of the many blends of a sample.
+// Whether all samples are finite; checked once, not in each of the many blends of a sample.
 HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int columns) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -78,7 +80,7 @@ HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int col
     return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
 }
 
-// The loop over classes is the inner loop: the best values and their labels stay in registers.
+// The inner loop is over classes, so that the best values and their labels stay in registers.
 template <bool Finite>
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
                              const Piece* pieces, int* labels, float* largest) {
@@ -147,7 +149,7 @@ HWY_INLINE Float sigmoidOf(Float x) {
     return hn::Div(one, hn::Add(one, exp2(bounded)));
 }
 
-// Without kBlends, a row is not blended: it is a single row, or the weight is 0.
+// Without kBlends, rows are not blended, because `low` and `high` are the same or the weight is 0.
 template <bool kBlends>
 void packRows(const float* low, const float* high, size_t stride, float weight, PackedWeights& to) {
     const FloatTag d;
@@ -162,7 +164,7 @@ void packRows(const float* low, const float* high, size_t stride, float weight, 
                 const int count = std::min(lanes, to.columns() - first - i);
                 Float x = count > 0 ? loadPart(a + i, count) : hn::Zero(d);
                 if (kBlends && count > 0) {
-                    const Float other = loadPart(b + i, count);  // may be the same infinity
+                    const Float other = loadPart(b + i, count);  // both may be the same infinity
                     x = blendOf(x, other, part);
                 }
                 hn::StoreU(sigmoidOf(x), d, out + i);
@@ -231,7 +233,7 @@ std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
         taps[k].index = static_cast<int>(at);
         taps[k].next = std::min(taps[k].index + 1, from - 1);
         taps[k].weight = static_cast<float>(at - taps[k].index);
-        if (taps[k].weight == 0) taps[k].next = taps[k].index;  // the other sample has no effect
+        if (taps[k].weight == 0) taps[k].next = taps[k].index;  // the next sample has no effect
     }
     return taps;
 }

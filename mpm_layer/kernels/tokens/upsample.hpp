@@ -8,7 +8,7 @@
 
 namespace mpm::kernels {
 
-/// A point between samples `index` and `next`, at `weight` of the way.
+/// A point between samples `index` and `next`; `weight` is that of `next`.
 struct Tap {
     int index = 0, next = 0;
     float weight = 0;
@@ -16,14 +16,14 @@ struct Tap {
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
-/// A run: neighbouring output columns between the same two samples. So a row is stretched by vectors of
-/// consecutive columns without a gather, unless runs are short.
+/// A run of neighbouring output columns between the same two samples. Unless runs are short, a row is
+/// stretched in vectors of columns, without a gather.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };
 struct Runs {
     std::vector<Run> runs;
-    // By output column:
+    // For each output column:
     std::vector<float> weights;
     std::vector<int> index, next;
 };
@@ -32,22 +32,22 @@ Runs bilinearRuns(int from, int to, bool alignCorners);
 
 /// Keeps only the first `columns` output columns.
 void crop(Runs& runs, int columns);
-/// Returns output columns begin..end, counted from 0.
+/// Returns output columns begin..end, numbered from 0.
 Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// Stretches `classes` rows (`stride` apart) and gives each column the number of the row with the largest
-/// value. The lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
+/// Stretches `classes` rows (`stride` apart) and labels each column with the row of the largest value. The
+/// lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
-/// Fills `to`, which already has its shape: row k is the sigmoid of low + weight * (high - low) of row k.
-/// Rows are `stride` apart. The sigmoid of a NaN is 0.
+/// Fills `to`, which must already have its shape: row k becomes the sigmoid of low + weight * (high - low),
+/// with row k of both inputs. Rows are `stride` apart. The sigmoid of a NaN is 0.
 void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
 
-/// Finds the row with the largest value of each column, and that value. The lowest row wins ties, a NaN never
-/// wins; if all are NaN, row 0 wins with minus infinity.
+/// Finds, for each column, the row with the largest value, and this value. The lowest row wins ties, a NaN
+/// never wins; if all are NaN, row 0 wins with minus infinity.
 void argmaxRows(const float* rows, size_t stride, int count, int columns, int* labels, float* best);
 
 }  // namespace mpm::kernels

@@ -17,27 +17,27 @@ CV_EXPORTS_W void registerLayers();
  * domains. */
 CV_EXPORTS_W dnn::Net readNet(const String& path);
 
-/** @brief The network's input for an image (8 bits, BGR), with the size and the normalisation in the model's
- * metadata. */
+/** @brief Returns the network's input for an image (8 bits, BGR), with the size and the normalisation in the
+ * metadata of the model. */
 CV_EXPORTS_W Mat blobFromImage(InputArray image, const String& path);
 
-/** @brief The class names in the model's metadata, by id. */
+/** @brief Returns the class names in the model's metadata, by id. */
 CV_EXPORTS_W std::vector<String> labels(const String& path);
 
 /** @brief Changes a setting of the process, for later forwards.
 @param name blocks, method, device, precision, reuse or batch_independent
 @param value the same text as in the environment variables MPM_BLOCKS, MPM_METHOD, ..., such as "2,5" or
-"auto"; empty: removes the setting */
+"auto"; an empty text removes the setting */
 CV_EXPORTS_W void set(const String& name, const String& value);
 
-/** @brief The number of image tokens that entered each block in the last forward of this thread.
+/** @brief Returns the number of image tokens that entered each block in the last forward of this thread.
 @param image index in the batch */
 CV_EXPORTS_W std::vector<int> tokens(int image = 0);
 
-/** @brief Milliseconds of the last forward of this thread: merging, restoring, the whole encoder. */
+/** @brief Returns the milliseconds of this thread's last forward: merging, restoring, the whole encoder. */
 CV_EXPORTS_W std::vector<double> times();
 
-/** @brief The version of MPM: MAJOR.MINOR.PATCH. */
+/** @brief Returns the version of MPM: MAJOR.MINOR.PATCH. */
 CV_EXPORTS_W String version();
 
 }  // namespace mpm
