@@ -15,7 +15,7 @@ struct ActivationEntry {
     const char* name;
     Activation activation;
     float (*of)(float);
-    float least;  ///< no value is below it
+    float least;  ///< no result is smaller
 };
 
 inline float sigmoidOf(float x) {
@@ -33,7 +33,7 @@ inline constexpr std::array<ActivationEntry, 5> kActivations = {
      {"silu", Activation::Silu, [](float x) { return x * sigmoidOf(x); }, -0.279f},
      {"relu", Activation::Relu, [](float x) { return std::max(0.f, x); }, 0}}};
 
-/// "gelu, gelu_tanh, ..."
+/// Returns "gelu, gelu_tanh, ..."
 inline std::string activationNames() {
     std::string names;
     for (const ActivationEntry& entry : kActivations)

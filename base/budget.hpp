@@ -10,15 +10,16 @@
 
 namespace mpm {
 
-/// A limit was exceeded. The message names the budget, the value and the option that changes it; programs
-/// exit with status 3.
+/// Reports that a limit was exceeded. The message names the limit, its value and the option that raises it;
+/// programs exit with status 3.
 class BudgetError : public cv::Exception {
 public:
     explicit BudgetError(const std::string& message)
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// The limits of a job, passed by reference. Several threads may take and give bytes at the same time.
+/// The limits of a job; to be passed by reference. Several threads may call takeBytes() and giveBytes() in
+/// parallel.
 class Budget {
 public:
     /// Allows `maxBytes` at a time, and `maxSeconds` from now. 0 or less: no limit.
@@ -26,15 +27,15 @@ public:
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 
     std::int64_t maxBytes() const { return m_maxBytes; }
-    std::int64_t bytes() const { return m_bytes; }  ///< held now
+    std::int64_t bytes() const { return m_bytes; }  ///< taken and not yet given back
 
-    /// Sets new limits, for a job that learns the size of the input later; the clock continues.
+    /// Sets new limits, for a job that learns the size of the input later. The clock continues.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;
     }
 
-    /// Throws BudgetError if `bytes` more would exceed the limit. `what` describes them: "the output of
+    /// Throws BudgetError if `bytes` more would exceed the limit. `what` describes the bytes: "the output of
     /// Expand".
     void takeBytes(std::int64_t bytes, const std::string& what) {
         if (bytes < 0) throwBytes(what);

@@ -1,5 +1,5 @@
-// The filter of system calls (seccomp): calls for computing and for the files of the task are allowed, the
-// others fail.
+// The filter of system calls (seccomp). It allows calls for computing and for the files of the task; all
+// other calls fail.
 #include <linux/prctl.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -18,7 +18,7 @@ namespace {
 
 /// Names that the processor or the installed libseccomp lacks are skipped.
 constexpr const char* kAllowed[] = {
-    // Open files, and the files that Landlock allows.
+    // Calls on open files, and on files that Landlock allows.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",
     "newfstatat", "stat", "lstat", "statx", "fstatfs", "statfs", "access", "faccessat", "faccessat2",
     "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "fcntl", "dup", "dup2", "dup3", "fadvise64",
@@ -27,12 +27,12 @@ constexpr const char* kAllowed[] = {
     // Memory.
     "brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "mincore", "membarrier", "map_shadow_stack",
     "mseal",
-    // Threads; addConditions() allows new threads. arch_prctl enables the processor's matrix tiles.
+    // Calls for threads; addConditions() allows new threads. arch_prctl enables the processor's matrix tiles.
     "futex", "futex_waitv", "futex_wake", "futex_wait", "futex_requeue", "set_robust_list", "get_robust_list",
     "rseq", "set_tid_address", "gettid", "getpid", "getppid", "sched_yield", "sched_getaffinity",
     "sched_getparam", "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min", "getcpu",
     "exit", "exit_group", "arch_prctl",
-    // Handlers of signals, time, and properties of the machine.
+    // Calls for signal handlers, time, and properties of the machine.
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "nanosleep",
     "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrlimit",
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
@@ -92,7 +92,7 @@ public:
                                     conditions.size() > 0 ? conditions.begin() : nullptr);
     }
 
-    /// 0, or the error.
+    /// Returns 0 or the error.
     int load() {
         if (m_error == 0) m_error = -seccomp_attr_set(m_context.get(), SCMP_FLTATR_CTL_TSYNC, 1);
         return m_error != 0 ? m_error : -seccomp_load(m_context.get());

@@ -1,4 +1,4 @@
-// Sizes, shapes and offsets from files and other programs: arithmetic that never wraps around.
+// Arithmetic that never wraps around, for sizes, shapes and offsets from files and other programs.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// A size, shape or offset that does not fit a type.
+/// Reports a size, shape or offset that does not fit a type.
 class SizeError : public cv::Exception {
 public:
     explicit SizeError(const std::string& message)
@@ -37,7 +37,7 @@ T checkedCast(Number value) {
     return result;
 }
 
-/// Computes the product of all numbers as a T. Returns false if it does not fit.
+/// Computes the product of all numbers as a T. Returns false if the product does not fit.
 template <class T, class... Numbers>
 bool productFits(T& product, Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -50,8 +50,8 @@ bool productFits(T& product, Numbers... numbers) {
     return (!__builtin_mul_overflow(product, numbers, &product) && ...);
 }
 
-/// The product of all numbers; throws cv::Exception if it does not fit a T. A negative number does not fit an
-/// unsigned T.
+/// Returns the product of all numbers; throws cv::Exception if it does not fit a T. A negative number does
+/// not fit an unsigned T.
 template <class T, class... Numbers>
 T checkedProduct(Numbers... numbers) {
     T product{};
@@ -59,7 +59,7 @@ T checkedProduct(Numbers... numbers) {
     return product;
 }
 
-/// The sum of all numbers; throws cv::Exception if it does not fit a T.
+/// Returns the sum of all numbers; throws cv::Exception if it does not fit a T.
 template <class T, class... Numbers>
 T checkedSum(Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -68,7 +68,7 @@ T checkedSum(Numbers... numbers) {
     return sum;
 }
 
-/// first - second; throws cv::Exception if it does not fit a T.
+/// Returns first - second; throws cv::Exception if it does not fit a T.
 template <class T, class First, class Second>
 T checkedDifference(First first, Second second) {
     T difference{};
@@ -76,8 +76,8 @@ T checkedDifference(First first, Second second) {
     return difference;
 }
 
-/// The product of all sizes of a shape, 1 for an empty shape; throws cv::Exception if it does not fit a T or
-/// a size is negative.
+/// Returns the product of all sizes of a shape, 1 for an empty shape. Throws cv::Exception if the product
+/// does not fit a T or a size is negative.
 template <class T, class Shape>
 T checkedTotal(const Shape& shape) {
     T total = 1;

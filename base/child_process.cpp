@@ -28,11 +28,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
-/// Runs in the child, between fork and exec: uses only calls that are allowed in a signal handler.
+/// Runs in the child, between fork and exec, so uses only calls that are allowed in a signal handler.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          bool withErrors, pid_t parent) {
     setsid();
-    // If the parent has already ended, the kernel does not send this signal.
+    // The kernel sends this signal only if the parent ends later, so getppid() must be checked.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -43,7 +43,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     for (int number = 1; number < NSIG; ++number)
-        sigaction(number, &usual, nullptr);  // fails for signals that never change
+        sigaction(number, &usual, nullptr);  // fails for signals whose handler cannot change
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -70,7 +70,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
                          const std::vector<std::string>& environment, bool withErrors) {
-    // Everything is prepared before the fork: the child must not allocate memory.
+    // Everything is prepared before the fork, because the child must not allocate memory.
     std::vector<std::string> words = arguments, settings = environment;
     const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
     int ends[2];
@@ -78,7 +78,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
         m_startError = errno;
         return;
     }
-    // A number above 2: dup2() would replace a lower one with a standard stream.
+    // A number above 2, because the child replaces 0 to 2 with the standard streams.
     const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const pid_t parent = getpid();
     {
@@ -99,18 +99,18 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// Signals the child and its process group, which does not exist before the child has called setsid().
+/// Signals the child and its process group. The group does not exist before the child has called setsid().
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);
     kill(m_id, number);
 }
 
-/// Returns whether the child has ended; then drops its number, which may belong to another process.
+/// Returns whether the child has ended. If so, forgets its number, which another process may get.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;
-    // The child stays a zombie until its group has been killed: its number remains reserved.
+    // The child remains a zombie until its group has been killed, so no other process gets the number.
     siginfo_t about{};
     if (waitid(P_PID, static_cast<id_t>(m_id), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0)
         return false;

@@ -1,4 +1,4 @@
-// A program started for a single task. The program inherits nothing and can be stopped at any time.
+// A child process for a single task. It inherits nothing from this process and can be stopped at any time.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct ChildEnd {
         Exited,      ///< number: the exit status
         Signalled,   ///< number: the signal
         Stopped,     ///< by stop()
-        OutOfTime,   ///< it took longer than wait() allows
+        OutOfTime,   ///< ran longer than wait() allows
         NotStarted,  ///< number: errno
     };
     How how = How::NotStarted;
@@ -32,14 +32,16 @@ public:
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Starts `program` in a new session with the given environment and nothing else: no descriptors except
-    /// /dev/null and the pipe for the output, no blocked or ignored signals. The child ends with the thread
-    /// that starts it. `withErrors`: also keeps standard error. Call start() once.
+    /// Starts `program` in a new session. The child gets the given environment and nothing else: no
+    /// descriptors except /dev/null and the pipe for the output, no blocked or ignored signals. The child is
+    /// killed when the thread that started it ends. `withErrors`: also keeps standard error. Call start()
+    /// once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, bool withErrors = false);
-    /// Waits at most `seconds`, on the thread that started the child. Keeps the first `most` bytes of output.
+    /// Waits at most `seconds`, then kills the child. Must run on the thread that started the child. Keeps
+    /// the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
-    /// Kills the child and its process group; wait() then returns soon. Any thread may call stop(); a call
+    /// Kills the child and its process group, so that wait() soon returns. Any thread may call stop(); a call
     /// before start() prevents the start.
     void stop();
 

@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// Owns a descriptor and closes it in the destructor; a negative number means none.
+/// Owns a descriptor and closes it in the destructor; a negative number means no descriptor.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -28,7 +28,7 @@ private:
     int m_file = -1;
 };
 
-/// Marks every descriptor except the standard streams, so that exec() closes it: libraries open sockets
+/// Marks every descriptor except the standard streams, so that exec() closes it; some libraries open sockets
 /// without this mark. Safe between fork() and exec() too.
 inline void closeDescriptorsOnExec() noexcept {
     constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack

@@ -1,5 +1,5 @@
-// Landlock without the system's header: Debian 12's header is older than many kernels, and some systems have
-// no header.
+// Landlock, declared here because Debian 12's header is older than many kernels and some systems have no
+// header.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,7 +39,7 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// All rights that this version can restrict; the process loses the rights without a rule.
+/// Returns all rights that this version can restrict; the process keeps only those that a rule allows.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,
@@ -51,7 +51,7 @@ size_t sizeOf(int version) {
     return sizeof(std::uint64_t) * (version >= 6 ? 3 : version >= 4 ? 2 : 1);
 }
 
-/// Adds a rule for `path`; a missing path needs no rule.
+/// Adds a rule for `path`. If the path does not exist, no rule is needed.
 bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
     const int file = open(path.c_str(), O_PATH | O_CLOEXEC);
     if (file < 0) return true;

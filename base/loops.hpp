@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// The pool synchronises the parts of a loop, but ThreadSanitizer does not see how. This counter repeats the
-/// synchronisation in instrumented code.
+/// The pool synchronises the parts of a loop in a way that ThreadSanitizer does not see. This counter repeats
+/// the synchronisation visibly.
 inline std::atomic<unsigned> g_loopOrder{0};
 
 template <class Body>

@@ -1,5 +1,5 @@
-// The rule that normalises a row, without the weights. Lists the kinds and their names once, for attributes
-// of operators, nodes of exports and descriptions.
+// The rule by which a norm changes a row, without the weights. The kinds of norms and their names are listed
+// only here, for attributes of operators, nodes of exports and descriptions.
 #pragma once
 
 #include <cstddef>

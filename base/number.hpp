@@ -1,5 +1,5 @@
-// Numbers as text for files and images, with a decimal point in every locale: a window sets the user's
-// locale, and then printf writes 0,5 and strtod expects it.
+// Numbers as text for files and images, with a decimal point in every locale. printf() and strtod() would use
+// the comma of some locales (0,5) once a window has set the user's locale.
 #pragma once
 
 #include <charconv>
@@ -7,13 +7,13 @@
 
 namespace mpm {
 
-/// Six significant digits, like "%.6g".
+/// Writes six significant digits, like "%.6g".
 inline std::string numberText(double value) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
 }
 
-/// `digits` digits after the point, like "%.*f".
+/// Writes `digits` digits after the point, like "%.*f".
 inline std::string fixedText(double value, int digits) {
     char text[400];  // the largest double has 309 digits before the point
     const auto [end, error] =
@@ -21,7 +21,7 @@ inline std::string fixedText(double value, int digits) {
     return error == std::errc() ? std::string(text, end) : numberText(value);
 }
 
-/// A number and the end of its text; the end equals the beginning if there is no number.
+/// A number and the end of its text. If there is no number, `end` is the beginning of the text.
 struct NumberRead {
     double value;
     const char* end;

@@ -1,4 +1,4 @@
-// The file that holds this code: a program, or a library that a program has loaded.
+// The file that contains this code: a program, or a library that a program has loaded.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,8 +14,8 @@ struct OwnFile {
     bool isProgram = false;
 };
 
-/// `code`: the address of any function in the file. The path of a program comes from /proc, because its name
-/// in the command may be relative to an earlier current folder.
+/// `code`: the address of any function in the file. The path of a program is read from /proc, because the
+/// command that started it may name a path relative to another folder.
 inline OwnFile ownFile(const void* code) {
     Dl_info info{};
     link_map* object = nullptr;

@@ -33,7 +33,7 @@ std::string advice(int reason) {
     }
 }
 
-/// The target of a chain of links, whether it exists or not.
+/// Follows a chain of links to its target, which need not exist.
 fs::path destination(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
@@ -44,8 +44,8 @@ fs::path destination(fs::path path) {
     return path;
 }
 
-/// The standard stream that writes to `file`, or -1. Opening /dev/stdout again would start at the beginning
-/// of a file that already has half of the output.
+/// Returns the standard stream that writes to `file`, or -1. The file must not be opened again (as
+/// /dev/stdout), because writing would begin at its start, over earlier output.
 int streamOf(const struct stat& file) {
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
         struct stat other {};
@@ -93,7 +93,7 @@ void PendingFile::write(std::string_view bytes) {
     if (!m_scratch->write(bytes)) refuse(errno);
 }
 
-/// The bytes reach the disk before the rename: after a power failure either the old or the new file is there.
+/// Syncs the file before the rename, so that after a power failure either the old or the new file is there.
 void PendingFile::keep(Sync sync) {
     if (m_through) return copyThrough();
     const bool always = sync == Sync::Always;

@@ -11,7 +11,7 @@ namespace mpm {
 
 namespace detail {
 
-/// Length and code point of the UTF-8 character at `at`; length 0 if the bytes are not UTF-8.
+/// Length and code point of a UTF-8 character; the length is 0 if the bytes are not UTF-8.
 struct Utf8Character {
     std::size_t length;
     std::uint32_t point;
@@ -36,8 +36,8 @@ inline Utf8Character utf8At(std::string_view text, std::size_t at) {
 
 /// Ranges (first, last) of code points without a glyph: control characters, which move the cursor; line and
 /// paragraph separators; all format characters (Unicode's category Cf), which hide or reorder text; other
-/// invisible fillers and selectors; private use. Variation selectors 1 to 16 are not in the list: emoji need
-/// them.
+/// invisible fillers and selectors; private use. Variation selectors 1 to 16 are not in the list because
+/// emoji need them.
 inline constexpr std::uint32_t kUnprintable[][2] = {
     {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},   {0x0600, 0x0605},
     {0x061C, 0x061C},   {0x06DD, 0x06DD},   {0x070F, 0x070F},   {0x0890, 0x0891},   {0x08E2, 0x08E2},
@@ -72,9 +72,9 @@ inline bool isUtf8(std::string_view text) {
     return true;
 }
 
-/// A single line of valid UTF-8: characters that are not printable, and bytes that are not UTF-8, become
-/// escapes (\n, \x1b). Text longer than `limit` bytes loses its middle. Other text is unchanged. Not inlined:
-/// in a caller with a short string, GCC 12 would warn of reads that the check of the size makes impossible.
+/// Returns a single line of valid UTF-8. Unprintable characters and bytes that are not UTF-8 become escapes
+/// (\n, \x1b). Text of more than `limit` bytes loses its middle. Not inlined, because GCC 12 would warn of
+/// impossible reads in a caller with a short string.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {
@@ -106,7 +106,7 @@ inline bool isUtf8(std::string_view text) {
     return result;
 }
 
-/// Like printable(), but keeps line breaks: for messages of several lines that the program itself composes.
+/// Like printable(), but keeps line breaks. For messages of several lines that the program itself composes.
 inline std::string printableLines(std::string_view text, std::size_t limit = 4000) {
     std::string result;
     for (std::size_t from = 0; from <= text.size() && result.size() <= limit;) {

@@ -9,15 +9,16 @@
 namespace mpm {
 
 /// Opens `path` for writing, with O_CLOEXEC and O_NOFOLLOW; creates it as 0600 if it does not exist. `flags`
-/// are further flags of open(2): O_TRUNC, O_APPEND, O_EXCL. If others may read an existing file of the user,
-/// they lose this right. Returns the descriptor; throws cv::Exception that names the path and the reason.
+/// are further flags of open(2): O_TRUNC, O_APPEND, O_EXCL. If the file exists and the user owns it, other
+/// users lose all rights to it. Returns the descriptor; throws cv::Exception that names the path and the
+/// reason.
 int openPrivate(const std::string& path, int flags);
 
-/// From now on, files are created as 0600 and folders as 0700, also by libraries. Call it once, before there
-/// are threads.
+/// Makes this process, also its libraries, create files as 0600 and folders as 0700. Call it once, before
+/// there are threads.
 void createFilesPrivately();
 
-/// Restores the umask from before createFilesPrivately(), for a program that this process starts. Safe
+/// Restores the umask that createFilesPrivately() changed, for a program that this process starts. Safe
 /// between fork() and exec().
 void restoreFileMode() noexcept;
 
@@ -38,7 +39,8 @@ inline void makePrivateFolders(const std::string& path) {
 void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
 /// A folder (0700) for the files of a task, next to the task's result; removed with the object. The folder is
-/// locked while in use: the next WorkFolder in the same place removes only folders that killed programs left.
+/// locked while in use, so the next WorkFolder in the same place removes only folders that killed programs
+/// left.
 class WorkFolder {
 public:
     /// Creates `beside` too. Throws cv::Exception that names the path and the reason.

@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// A step of SplitMix64: turns any two numbers into a well mixed number.
+/// A step of SplitMix64: mixes any two numbers into a number that looks random.
 inline uint64_t mixSeed(uint64_t seed, uint64_t salt = 0) {
     uint64_t z = seed + 0x9E3779B97F4A7C15ull * (salt + 1);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -15,7 +15,7 @@ inline uint64_t mixSeed(uint64_t seed, uint64_t salt = 0) {
     return z ^ (z >> 31);
 }
 
-/// Seed from a text such as a file name (FNV-1a).
+/// Makes a seed from a text such as a file name (FNV-1a).
 inline uint64_t seedOf(const std::string& text) {
     uint64_t hash = 0xCBF29CE484222325ull;
     for (unsigned char c : text)

@@ -35,9 +35,9 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
-/// Returns a descriptor, which the caller closes, and the result of fstat() in `there`.
+/// Returns a descriptor, which the caller must close. `there` becomes the result of fstat().
 int openRegular(const std::string& path, struct stat& there) {
-    // Without O_NONBLOCK a pipe would block the program here until another process writes to it.
+    // O_NONBLOCK, because a pipe would block the program here until another process writes to it.
     const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0) fail(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
     if (fstat(file, &there) == 0 && S_ISREG(there.st_mode)) return file;

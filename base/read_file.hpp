@@ -12,14 +12,14 @@ namespace mpm {
 /// cv::Exception that names the path and the reason.
 std::string readRegularFile(const std::string& path, std::uint64_t limit);
 
-/// Reads a regular file line by line: the file may be larger than the memory, a line may not.
+/// Reads a regular file line by line, so the file may be larger than the memory.
 class LineReader {
 public:
-    /// `longest`: limit of a line, in bytes. Throws cv::Exception like readRegularFile().
+    /// `longest`: the most bytes of a line. Throws cv::Exception like readRegularFile().
     LineReader(const std::string& path, std::size_t longest);
 
-    /// Reads the next line, without the line break. False at the end of the file, or if the file cannot be
-    /// read. Throws cv::Exception if the line is too long.
+    /// Reads the next line, without the line break. Returns false at the end of the file, or if the file
+    /// cannot be read. Throws cv::Exception if the line is too long.
     bool next(std::string& line);
     bool failed() const { return std::ferror(m_file.get()) != 0; }
     /// Whether the last line ended with a line break.

@@ -11,7 +11,7 @@
 namespace mpm {
 namespace {
 
-/// Truncates a regular file; leaves other files alone.
+/// Truncates a regular file; other files remain unchanged.
 bool cut(int file, std::uintmax_t length) {
     struct stat there {};
     if (fstat(file, &there) != 0) return false;

@@ -11,8 +11,8 @@
 namespace mpm {
 
 /// A row is written completely or not at all, unless the program is killed during the write. A device or a
-/// pipe receives the rows and is not replaced. Throws cv::Exception that names the file and the system's
-/// reason.
+/// pipe receives the rows and is not replaced. Functions throw cv::Exception that names the file and the
+/// system's reason.
 class RowFile {
 public:
     /// Begins a new file with these rows; an existing file is replaced only after the rows are written.
@@ -24,7 +24,7 @@ public:
     RowFile& operator=(const RowFile&) = delete;
 
     void add(std::string_view row);
-    void sync() const;  ///< added rows survive a power failure
+    void sync() const;  ///< makes the added rows survive a power failure
 
 private:
     [[noreturn]] void refuse(int reason) const;
@@ -34,9 +34,9 @@ private:
     std::uintmax_t m_length = 0;
 };
 
-/// `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets run text
-/// that begins with = + - @ as a formula: such text gets a ' in front, which spreadsheets do not show.
-/// Numbers need no quotes.
+/// Returns `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets
+/// run text that begins with = + - @ as a formula, so such text gets a ' in front, which spreadsheets do not
+/// show.
 inline std::string csvField(std::string_view text) {
     std::string field = printable(text);
     const std::size_t first = field.find_first_not_of(' ');

@@ -27,7 +27,7 @@ namespace mpm {
 
 namespace {
 
-constexpr std::int64_t kThreadBytes = 24 << 20;  // a thread's stack and share of the allocator's arenas
+constexpr std::int64_t kThreadBytes = 24 << 20;  // a thread's stack, and its share of the allocator's arenas
 constexpr rlim_t kDescriptors = 256;
 constexpr size_t kMostEntries = 4096;
 
@@ -46,8 +46,7 @@ void setLimits(const Sandbox& sandbox) {
     limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
     limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kDescriptors);
     if (sandbox.fileSize > 0) limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", static_cast<rlim_t>(sandbox.fileSize));
-    // The first limit ends the process with a signal that shows the cause; the second, 2 s later, always ends
-    // it.
+    // At the limit, SIGXCPU ends the process and shows the cause. 2 s later, SIGKILL ends it in any case.
     if (sandbox.seconds > 0)
         limit(RLIMIT_CPU, "RLIMIT_CPU", static_cast<rlim_t>(std::max(1.0, std::ceil(sandbox.seconds))), 2);
     if (sandbox.memory <= 0 || kSanitized) return;

@@ -1,5 +1,5 @@
-// Before a process reads an untrusted file, it gives up all rights that its task does not need, for the rest
-// of its life.
+// The sandbox for reading untrusted files: before reading, a process gives up all rights that its task does
+// not need, until it ends.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace mpm {
 
-/// The rights that the process keeps. enterSandbox() removes all others: sockets, programs, other processes
-/// and the rest.
+/// The rights that the process keeps. enterSandbox() removes all others, such as those to open sockets, start
+/// programs or signal other processes.
 struct Sandbox {
     std::vector<std::string> readable;  ///< files, and folders with their content
     std::vector<std::string>
@@ -21,25 +21,25 @@ struct Sandbox {
     bool filter = true;         ///< restricts system calls; tests switch it off
 };
 
-/// Enters the sandbox: resource limits, no core dumps, no new privileges; then Landlock and a filter of
-/// system calls if the kernel has them. Call this before there are other threads: Landlock does not cover
-/// running threads, the filter does. Returns a line with the reason for each missing protection. The limits
-/// are never missing: throws cv::Exception if a limit cannot be set.
+/// Enters the sandbox: sets the resource limits, forbids core dumps and new privileges, then enters Landlock
+/// and a filter of system calls if the kernel has them. Call this before there are other threads, because
+/// Landlock does not cover running threads. Returns a line with the reason for each missing protection;
+/// throws cv::Exception if a limit cannot be set.
 std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 
 /// Describes the kernel's support in a single line: "Landlock 4, system call filter".
 std::string sandboxSupport();
 
-/// Lists up to 4096 files and folders in a folder whose names do not begin with a dot. Skips links. Empty for
-/// a folder that cannot be opened; throws cv::Exception if listing fails halfway.
+/// Lists up to 4096 entries of a folder: files and folders whose names do not begin with a dot, without
+/// links. Empty if the folder cannot be opened; throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {
 
-/// Return the reason for a failure; empty: success.
+/// Return the reason for a failure; empty after success.
 std::string enterLandlock(const Sandbox& sandbox);
 std::string enterCallFilter();
-/// 0: the kernel has no Landlock.
+/// Returns 0 if the kernel has no Landlock.
 int landlockVersion();
 bool hasCallFilter();
 

@@ -18,8 +18,9 @@ namespace mpm {
 namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
-constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write: a file replaced by path has no lock
+constexpr size_t kRandom = 8;  // bytes
+constexpr std::time_t kAbandoned =
+    600;  // seconds without a write; a file that other code replaced is not locked
 
 /// An unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -43,7 +44,7 @@ std::string orHere(const std::string& folder) {
     return folder.empty() ? "." : folder;
 }
 
-/// Closes, and keeps the errno of an earlier failure.
+/// Closes `file` and keeps the errno of an earlier failure.
 void closeQuietly(int file) {
     const int reason = errno;
     close(file);
@@ -60,8 +61,8 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Runs once per folder and process: a folder may hold thousands of images. Files that cannot be examined
-/// stay.
+/// Lists a folder once per process, because it may have thousands of images. Keeps files that cannot be
+/// examined.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;
@@ -69,7 +70,7 @@ void removeAbandoned(const std::string& folder) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!seen.insert(folder).second) return;
     }
-    // The standard library's iterator is not used: it ends the program if an allocation fails.
+    // Not std::filesystem's iterator, because it ends the program if an allocation fails.
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
     while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
         if (isHiddenName(entry->d_name)) removeIfAbandoned(folder + '/' + entry->d_name);
@@ -109,12 +110,12 @@ ScratchFile::ScratchFile(const std::string& folder, Access access) {
     }
 }
 
-/// False if another process removed the file before it was locked.
+/// Returns false if another process removed the file before it was locked; the caller then tries again.
 bool ScratchFile::create(const std::string& folder, Access access) {
     const std::string name = hiddenName();
     if (name.empty()) return true;
     m_path = folder + '/' + name;
-    // The system applies the umask, which no thread can read without changing it.
+    // The system applies the umask. A thread cannot read the umask without changing it.
     m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                         access == Access::Owner ? 0600 : 0666);
     if (m_descriptor < 0) m_path.clear();
@@ -139,13 +140,14 @@ bool ScratchFile::write(std::string_view bytes) const {
     return writeAll(m_descriptor, bytes);
 }
 
-/// Network file systems report a full disk when any descriptor is closed.
+/// Closes a second descriptor, because network file systems report a full disk only when a descriptor is
+/// closed.
 bool ScratchFile::flush() const {
     const int second = fcntl(m_descriptor, F_DUPFD_CLOEXEC, 0);
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// Opens the file by path: another file may have replaced it.
+/// Opens the file by path, because other code may have replaced it.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

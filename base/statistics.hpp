@@ -5,16 +5,16 @@
 
 namespace mpm {
 
-/// The quantile of `values` for a share from 0 to 1, interpolated between the two nearest values. NaN without
-/// values.
+/// Returns the quantile of `values` for a share from 0 to 1, interpolated between the two nearest values; NaN
+/// without values.
 double quantile(std::vector<double> values, double share);
 double mean(const std::vector<double>& values);       ///< NaN without values
-double deviation(const std::vector<double>& values);  ///< of the sample (n - 1); 0 for fewer than two
+double deviation(const std::vector<double>& values);  ///< of a sample (n - 1); 0 for fewer than two values
 
 /// Total work divided by total time: `counts[i]` images took `ms[i]` milliseconds.
 struct Rate {
     double perSecond;
-    double standardError;  ///< from the scatter of the entries; NaN for fewer than two
+    double standardError;  ///< from the scatter of the entries; NaN for fewer than two entries
 };
 Rate rateOf(const std::vector<double>& counts, const std::vector<double>& ms);
 

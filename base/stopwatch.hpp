@@ -1,11 +1,11 @@
-// Elapsed time, from a clock that is never set.
+// Elapsed time, measured by a clock that is never adjusted.
 #pragma once
 
 #include <chrono>
 
 namespace mpm {
 
-/// Runs from construction or the last restart.
+/// Measures the time since construction or the last restart.
 class Stopwatch {
 public:
     double milliseconds() const { return elapsed<std::milli>(); }

@@ -6,7 +6,7 @@
 namespace mpm {
 namespace {
 
-// For Auto: the GPU of this number if it is usable, else the CPU. Only an explicit request for a GPU throws.
+// The backend for Auto: GPU `index` if it is usable, else the CPU. Only an explicit request for a GPU throws.
 std::shared_ptr<const Backend> bestBackend(int index) {
     try {
         return cudaBackend(index);

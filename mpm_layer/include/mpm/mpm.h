@@ -17,18 +17,19 @@
 extern "C" {
 #endif
 
-/* "MAJOR.MINOR.PATCH"; must not be freed. */
+/* Returns "MAJOR.MINOR.PATCH", which must not be freed. */
 MPM_C_API const char* mpm_version(void);
-/* The reason of the calling thread's last failure; "" without a failure. Valid until its next failure. */
+/* Returns the reason of the calling thread's last failure, or "". Valid until the thread's next failure. */
 MPM_C_API const char* mpm_last_error(void);
 
-/* Settings: NULL removes the setting; any text that is not described here fails.
+/* Settings: NULL removes the setting; a text that is not described here makes the function fail.
  * blocks: the blocks before which tokens merge, counted from 0 and strictly increasing, such as "2,5"; or
  * "none". */
 MPM_C_API int mpm_set_blocks(const char* blocks);
-/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". The blocks stay. */
+/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". Does not change the
+ * blocks. */
 MPM_C_API int mpm_set_method(const char* method);
-/* device: "cpu", "cuda", "cuda:1" or "auto". Also fails if that GPU cannot be used. */
+/* device: "cpu", "cuda", "cuda:1" or "auto". Also fails if the GPU cannot be used. */
 MPM_C_API int mpm_set_device(const char* device);
 /* precision: "f32", "tf32", "bf16", "f16", "i8", "auto" or "auto-fast". If the device does not support the
  * precision, the next forward fails. */
@@ -40,8 +41,8 @@ MPM_C_API int mpm_set_batch_independent(const char* independent);
  * of the model file if mpm::readNet() or mpm_read_net() read it, else their defaults. */
 MPM_C_API int mpm_set_reuse(const char* reuse);
 
-/* Number of images in the report: the batch of the last forward of a merging encoder in this thread; 0 before
- * the first forward. */
+/* Returns the number of images in the report: the batch of the last forward of a merging encoder in this
+ * thread; 0 before the first forward. */
 MPM_C_API int mpm_report_images(void);
 /* image: 0 to mpm_report_images() - 1 here and below; for other values functions fail.
  * Returns the number of image tokens at the encoder's input, the length of the image's map. */
@@ -60,7 +61,7 @@ MPM_C_API int mpm_report_stages(int image);
 MPM_C_API int mpm_report_stage(int image, int stage, int* block, int* tokens);
 /* Writes the cluster of each image token that entered the stage, as mpm_report_map() does. */
 MPM_C_API int mpm_report_stage_map(int image, int stage, int* ids, int capacity);
-/* Milliseconds of the last forward: all merges, all restores, the whole encoder; 0 before any forward. */
+/* Return milliseconds of the last forward: for all merges, all restores, the whole encoder; at first 0. */
 MPM_C_API double mpm_report_merge_ms(void);
 MPM_C_API double mpm_report_restore_ms(void);
 MPM_C_API double mpm_report_whole_ms(void);
@@ -90,11 +91,11 @@ MPM_C_API void mpm_net_free(mpm_net* net);
  * for a network. */
 typedef struct mpm_operator mpm_operator;
 /* Begin and end a network: the operators that the calling thread builds between these calls belong to it.
- * Without these calls a decoder computes all rows, even if the encoder before it reuses. */
+ * Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */
 MPM_C_API void mpm_begin_network(void);
 MPM_C_API void mpm_end_network(void);
-/* Returns the name of an operator ("MpmEncoder"). index: counted from 0; returns NULL after the last
- * operator. The name must not be freed. */
+/* Returns the name of operator `index`, counted from 0 ("MpmEncoder"), or NULL after the last operator. The
+ * name must not be freed. */
 MPM_C_API const char* mpm_operator_type(int index);
 /* Returns NULL if there is no such operator. mpm_operator_free() releases the operator. */
 MPM_C_API mpm_operator* mpm_operator_new(const char* type);
@@ -102,12 +103,12 @@ MPM_C_API mpm_operator* mpm_operator_new(const char* type);
 MPM_C_API int mpm_operator_set_ints(mpm_operator* op, const char* name, const int* values, int count);
 MPM_C_API int mpm_operator_set_reals(mpm_operator* op, const char* name, const double* values, int count);
 MPM_C_API int mpm_operator_set_text(mpm_operator* op, const char* name, const char* value);
-/* Adds the operator's next constant, before mpm_operator_build(). The numbers are not copied: they must stay
- * unchanged until mpm_operator_free(). */
+/* Adds the operator's next constant, before mpm_operator_build(). The numbers are not copied, so they must
+ * not change until mpm_operator_free(). */
 MPM_C_API int mpm_operator_add_constant(mpm_operator* op, const mpm_array* constant);
 /* Checks the attributes and creates the operator. */
 MPM_C_API int mpm_operator_build(mpm_operator* op);
-/* Writes type and sizes of the outputs, but no more than `capacity` outputs. Reads only the sizes of
+/* Writes the type and sizes of each output, but of no more than `capacity` outputs. Reads only the sizes of
  * `inputs`, and does not change the `data` of `outputs`. Returns the operator's number of outputs. */
 MPM_C_API int mpm_operator_outputs(mpm_operator* op, const mpm_array* inputs, int count, mpm_array* outputs,
                                    int capacity);

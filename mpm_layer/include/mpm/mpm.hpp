@@ -18,8 +18,8 @@
 
 namespace mpm {
 
-/// The device of an encoder. Auto: the GPU if libmpm_cuda and a usable GPU are found; else the CPU, also if
-/// reuse is on, or the encoder has windows or rows behind the image tokens.
+/// The device of an encoder. Auto: the GPU if libmpm_cuda and a usable GPU are found; the CPU if not, if
+/// reuse is on, or if the encoder has windows or rows behind the image tokens.
 enum class Device { Cpu, Cuda, Auto };
 
 /// The number format of an encoder's products. I8: products in int8, with values quantised during the
@@ -41,15 +41,15 @@ struct Stage {
 struct Reuse {
     double sensitivity = 1.6;  ///< a token has changed if it differs by more than this multiple of the
                                ///< estimated noise; 0 or more
-    double floor = -1;   ///< smallest difference that counts, relative to the root mean square of the frame's
-                         ///< embedded tokens; -1: the library's default
+    double floor = -1;   ///< smallest difference that is a change, relative to the root mean square of the
+                         ///< frame's embedded tokens; -1: the library's default
     bool exact = false;  ///< a token has changed if any bit differs; noise is not estimated
     int refresh = 30;    ///< each token is computed at least once in this many frames, unless every bit of
                          ///< the input has long been the same; 0: no such limit
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
-    double budget = 1;   ///< largest share of tokens, 0..1, that a frame computes if it is not full: tokens
-                         ///< due for a refresh first, then the largest changes. `refresh` has precedence: if
-                         ///< the budget is below 1 / refresh, 1 / refresh of the tokens are computed
+    double budget = 1;   ///< largest share of tokens, 0..1, that a frame computes if it is not full: first
+                         ///< tokens that `refresh` requires, then the largest changes. If the budget is below
+                         ///< 1 / refresh, 1 / refresh of the tokens are computed
 };
 
 /// @param text "on", "off", or values with commas ("refresh=30,full=0.25"); absent options keep their
@@ -73,8 +73,8 @@ struct ReuseReport {
     cv::Mat reasons;  ///< CV_8U 1xN: ReuseReason of each image token; empty if Off or Suspended, or if the
                       ///< frame has NaN or Inf
     cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is
-    /// Drift: how far the last output of a refreshed token is from its old output, as a root mean square
-    /// relative to that of the new output; in a chain, the output of the last segment. Shows how far kept
+    /// Drift: the difference between a refreshed token's new and old values in the last output (of the last
+    /// segment, in a chain), as a root mean square relative to that of the new values. Shows how far kept
     /// tokens are from a full forward. 0 if no token was refreshed.
     double meanDrift = 0, largestDrift = 0;
 };
@@ -100,15 +100,16 @@ struct Report {
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that stayed in f32 to lose less
+    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that ran in f32, to lose less
 };
 
 class EncoderControl;
 
 /// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain, with block numbers of
-/// the chain. A handle is cheap to copy, and stays valid after the network is destroyed. Settings take effect
-/// at the next forward, and stay until they are changed. They override the C interface, the environment and
-/// the model file. A network and its handle belong to a single thread at a time.
+/// the chain. A handle is cheap to copy, and remains valid after the network is destroyed. A setting takes
+/// effect at the next forward, and remains until it is changed. Settings of the handle override the C
+/// interface, the environment and the model file. A network and its handle belong to a single thread at a
+/// time.
 ///
 /// Every function throws cv::Exception if the handle was moved from, and in the cases described below. The
 /// message names the argument and the expected value.
@@ -121,20 +122,22 @@ public:
     ///     tokens
     /// @throws cv::Exception if the encoder has no such block, or the blocks do not increase
     void setSchedule(const std::vector<int>& blocks);
-    /// @return the next forward's schedule: set here, by the C interface, the environment or the model file
+    /// @return the schedule of the next forward, from setSchedule(), the C interface, the environment or the
+    ///     model file
     std::vector<int> schedule() const;
 
     /// @param method how tokens are reduced: "mpm", "none", or another reducer with its parameters
-    ///     ("tome:r=13"), see docs/reference/reducers.md. The schedule stays
+    ///     ("tome:r=13"), see docs/reference/reducers.md. Does not change the schedule
     /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of range
     void setMethod(const std::string& method);
-    /// @return the next forward's method: set here, by the C interface, the environment or the model file
+    /// @return the method of the next forward, from setMethod(), the C interface, the environment or the
+    ///     model file
     std::string method() const;
 
-    /// @param device Auto is the default, see Device
+    /// @param device see Device; Auto is the default
     /// @param index number of the GPU, from 0; not used on a CPU
-    /// @throws cv::Exception if `index` is negative, or if `device` is Cuda and that GPU is not usable; the
-    ///     message names the missing part
+    /// @throws cv::Exception if `index` is negative, or if `device` is Cuda and the GPU is not usable; then
+    ///     the message names the missing part
     void setDevice(Device device, int index = 0);
 
     /// @param precision F32 is the default
@@ -143,10 +146,10 @@ public:
     void setPrecision(Precision precision);
 
     /// @param independent true: on a GPU too, the bits of an image do not depend on its batch, at the cost of
-    ///     some speed. On a CPU they never depend on the batch
+    ///     some speed. On a CPU the bits never depend on the batch
     void setBatchIndependent(bool independent);
 
-    /// Uses the given maps at a stage instead of computing them, until clearMaps().
+    /// Uses the given maps at a stage instead of maps of the method, until clearMaps().
     /// @param stage index in the schedule, from 0
     /// @param maps a map for each image, or a single map for all: CV_32S 1xK for the K image tokens that
     ///     enter the stage, ids 0..M-1, each used at least once
@@ -185,7 +188,7 @@ public:
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                          void* stream = nullptr);
 
-    /// @return a copy of the last forward's report, which shares no memory with the encoder; it has no images
+    /// @return a copy of the last forward's report, which shares no memory with the encoder; without images
     ///     before the first forward
     Report report() const;
     /// @param image index in the batch of the last forward, from 0
@@ -198,11 +201,11 @@ public:
     /// @throws cv::Exception if the last forward had no such image
     std::vector<std::vector<int>> tokensByWindow(int image = 0) const;
 
-    /// @param keep true: every forward of the network keeps a copy of the tokens for output(); false (the
-    ///     default) also drops the copy
+    /// @param keep true: every forward of the network keeps a copy of its tokens for output(); false (the
+    ///     default) also drops an existing copy
     void keepOutput(bool keep);
     /// @return the last output of the last forward, with the special tokens: CV_32F [images, rows, dim()];
-    ///     empty if none was kept. Later forwards do not change it
+    ///     empty if no copy was kept. Later forwards do not change the matrix
     cv::Mat output() const;
 
     int blocks() const;  ///< number of transformer blocks
@@ -274,12 +277,13 @@ struct Detection {
                       ///< empty if the model has no masks
 };
 
-/// Registers the operators of the domain `mpm` with OpenCV. May be called again, and from several threads.
+/// Registers the operators of the domain `mpm` with OpenCV. May be called repeatedly and from several
+/// threads.
 MPM_API void registerLayers();
 
 /// @param net a network with an MpmEncoder; call registerLayers() before reading it
 /// @return a handle of the backbone: the first MpmEncoder that merges, or its chain
-/// @throws cv::Exception if no MpmEncoder merges; with the reason if OpenCV 5 could not create it
+/// @throws cv::Exception if no MpmEncoder merges; with the reason if OpenCV 5 could not create the encoder
 MPM_API Encoder encoder(cv::dnn::Net& net);
 
 /// Merges mutual pairs: two tokens merge if each is the other's most similar token.
@@ -292,7 +296,7 @@ MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
 /// Restores merged tokens: row special+i of the result is a copy of row special+map[i] of `tokens`.
 /// @param tokens CV_32F (special+M) x D
 /// @param map CV_32S 1xN, ids 0..M-1; not all ids have to be used
-/// @param special rows in front that keep their place, 0..rows
+/// @param special rows in front that are copied as they are, 0..rows
 /// @return CV_32F (special+N) x D
 /// @throws cv::Exception if a matrix has another type, or `special` or an id is out of range
 MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int special = 0);
@@ -360,11 +364,11 @@ MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// Reads the outputs of a detector. Sigmoid: each pair of a box and a class other than the background is a
 /// candidate. Softmax: each box is a candidate of its best class other than the background. Without
-/// activation: each box with its label is a candidate; if the model has no labels, the pairs are, as with
-/// Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are left out.
+/// activation: each box with its label is a candidate, or each pair, as for Sigmoid, if the model has no
+/// labels. Boxes are clipped to the image; boxes with NaN or without area are skipped.
 /// @param outputs from net.forward(outputs, names)
-/// @param names names of the outputs, in the same order; must include all that info.detections names
-/// @param info from modelInfo(); `detections` must be set; for boxes in pixels of the input also `size`
+/// @param names names of the outputs, in the same order; must include all outputs named in info.detections
+/// @param info from modelInfo(); `detections` must be set; if boxes are in pixels of the input, `size` too
 /// @param imageSize size of the original image
 /// @param threshold only candidates with a larger score are returned
 /// @param b index of the image in the batch

@@ -12,7 +12,7 @@ namespace mpm {
 struct PrecisionInfo {
     Precision precision = Precision::F32;
     std::string name;         ///< "bf16"
-    bool onProcessor = true;  ///< false: runs on a GPU only
+    bool onProcessor = true;  ///< false: runs only on a GPU
 };
 
 /// @return all precisions, in the order of help and messages

@@ -1,4 +1,5 @@
-// Reads a network in a single call, and a model file's options of reuse. <mpm/mpm.hpp> has everything else.
+// Reads a network in a single call, and the options of reuse from a model file. <mpm/mpm.hpp> has everything
+// else.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -6,15 +7,15 @@
 namespace mpm {
 
 /// Registers the operators, selects OpenCV's engine, and reads the network without the warnings that OpenCV
-/// prints for operators of other domains. Gives the encoder the file's options of reuse: mpm_set_reuse() and
-/// MPM_REUSE start from these.
+/// prints for operators of other domains. The file's options of reuse become the defaults of mpm_set_reuse()
+/// and MPM_REUSE.
 /// @param path an ONNX file, converted or not
 /// @throws cv::Exception if the file cannot be read, has a later version of the domain `mpm` than this
 ///     library, has an operator that OpenCV does not support, or has invalid options of reuse
 MPM_API cv::dnn::Net readNet(const std::string& path);
 
-/// Reads the options of reuse in a model file's metadata `mpm.reuse`; options that are absent have their
-/// defaults. The metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
+/// Reads the options of reuse in a model file's metadata `mpm.reuse`; absent options have their defaults. The
+/// metadata never turns reuse on: encoder.setReuse(reuseOf(path)) does.
 /// @throws cv::Exception if the file cannot be read or has a later version, or if a value is out of range
 MPM_API Reuse reuseOf(const std::string& path);
 
@@ -22,7 +23,7 @@ MPM_API Reuse reuseOf(const std::string& path);
 /// @throws cv::Exception if the file cannot be read or has a later version
 MPM_API int batchOf(const std::string& path);
 
-/// As reuseFrom(text), but options that are absent in `text` have the values of `others`.
+/// Like reuseFrom(text), but options that `text` lacks have the values of `others`.
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others);
 
 }  // namespace mpm

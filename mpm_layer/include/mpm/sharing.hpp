@@ -12,8 +12,8 @@ namespace mpm {
 
 class SharingControl;
 
-/// Handle of the MpmShare inside a network; cheap to copy. Settings take effect at the next forward, and stay
-/// until they are changed. A network and its handles belong to a single thread at a time.
+/// Handle of the MpmShare inside a network; cheap to copy. A setting takes effect at the next forward, and
+/// remains until it is changed. A network and its handles belong to a single thread at a time.
 class MPM_API Sharing {
 public:
     /// For mpm::sharing(). @throws cv::Exception if `control` is null
@@ -26,8 +26,8 @@ public:
     /// @throws cv::Exception if `count` is out of range
     void setShared(int count);
 
-    /// Replaces the scores of the policy network. Superpatches with the highest scores share a token; the
-    /// lowest index wins ties, NaN is below all other scores.
+    /// Replaces the scores of the policy network. The superpatches with the highest scores share a token.
+    /// Among equal scores the lowest index comes first; NaN is below all other scores.
     /// @param scores a matrix for each image of the batch, or a single matrix for all images: CV_32F with the
     ///     size grid(); {} restores the scores of the policy network
     /// @throws cv::Exception if a matrix has another size or type; the next forward throws if the number of
