@@ -16,7 +16,7 @@
 namespace mpm::models {
 namespace {
 
-// A size that axes other than the batch are unlikely to have.
+// The batch in place of a dynamic batch: a size that other axes are unlikely to have.
 constexpr int kBatch = 2;
 
 // Returns the reason why the graph does not work with an image of this shape; empty if it works.
@@ -24,8 +24,8 @@ std::string problemWith(const Graph& graph, const Shape& image) {
     return problemOf(graph, infer(graph, inputsFor(graph, image)));
 }
 
-// Returns the image size for which the export's positions were made: a constant map that the graph resizes to
-// the patch grid. Empty if there is no such map.
+// Returns the image size for which the export's positions were made, if these are a constant map that the
+// graph resizes to the patch grid; otherwise empty.
 cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Node& node : graph.nodes) {
@@ -40,7 +40,7 @@ cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Returns the size of the square image that has as many tokens as the added positions have rows. Empty if
+// Returns the size of the square image with as many tokens as there are rows of added positions; empty if
 // there is none.
 cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
@@ -63,8 +63,8 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Exports with a dynamic image size often hold constants that fit a single size. Finds that size in the
-// metadata, by trying usual sizes, or from the positions.
+// Finds an image size with which the graph works: from the metadata, by trying usual sizes, or from the
+// positions. Exports with a dynamic size often contain constants for a single size.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     const auto problemAt = [&](const cv::Size& size) {
         shape[2] = size.height;
@@ -111,13 +111,13 @@ bool isSizeOfImages(const Port& port) {
     return port.type != Type::Bool && port.hasShape && port.dims.size() == 2 && port.dims[1] == 2;
 }
 
-// The image is the first input; the size of the original may follow.
+// Whether the graph has a single input, or an image and then the sizes of the images before resizing.
 bool takesImages(const Graph& graph) {
     if (graph.inputs.size() == 1) return true;
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
-// Replaces Shape nodes by constants if the shape of their input is declared; images are excluded.
+// Replaces the Shape of a graph input by a constant, if this shape is declared and the input is no image.
 void foldShapes(Graph& graph) {
     for (const Port& port : graph.inputs) {
         const bool fixed = port.hasShape && !isImage(port) &&
@@ -178,7 +178,8 @@ void putImageFirst(Graph& graph) {
         std::stable_partition(graph.inputs.begin(), graph.inputs.end(), isImage);
 }
 
-// Names the outputs that need only the image: models of images and texts often have some.
+// Throws a Refusal that names the outputs that need only the image, if any: models of images and texts often
+// have some.
 [[noreturn]] void refuseInputs(const Graph& graph) {
     List<Port> images, others, alone;
     for (const Port& port : graph.inputs)
@@ -324,7 +325,7 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 }
 
 bool accepts(const Graph& graph, const Binding& binding) {
-    // Shapes alone do not show a fixed size: the same number of patches in another grid gives no error.
+    // Shapes alone do not show a fixed size: another grid with the same number of patches gives no error.
     const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;

@@ -1,4 +1,4 @@
-// Chooses the input sizes that the export leaves open or the options set.
+// Chooses the sizes of the inputs: those that the options give, and those that the export leaves open.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace mpm::models {
 /// Replaces scalar inputs of type bool, which exporters make from default arguments, by the constant false.
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
-/// Fixes the scalar inputs in `values` to these numbers or truth values. Throws cv::Exception (StsOutOfRange)
-/// if an input does not exist or cannot have its value.
+/// Replaces the scalar inputs that `values` names by constants: numbers, "true" or "false". Throws
+/// cv::Exception (StsOutOfRange) if an input does not exist or cannot have its value.
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
 /// Keeps only the outputs with these names (all if `names` is empty) and the inputs that they need. Throws
@@ -21,17 +21,18 @@ void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
-/// Whether the graph works with these inputs unchanged.
+/// Whether the graph works with these inputs without a change.
 bool accepts(const Graph& graph, const Binding& binding);
-/// Whether a graph of a declared size takes all sizes from the image, and so works with these inputs, too.
+/// Whether a graph for another image size computes all sizes from the image, so that it works with these
+/// inputs.
 bool followsSize(const Graph& graph, const Binding& binding);
 
-/// Changes an export of one image to the batch of `wanted`, including constants that hold the batch. Empty if
-/// the batch cannot be followed to every output.
+/// Changes an export of a single image to the batch of `wanted`, also in constants. Returns nothing if the
+/// batch cannot be followed from the image to every output.
 std::optional<Graph> withBatch(Graph graph, const Binding& own, const Binding& wanted);
 
-/// Calls understand(). The Refusal gives the reason if the batch is dynamic in name only: constants of the
-/// graph hold the batch of the example.
+/// Calls understand(). If that fails only because constants of the graph contain the batch of the exporter's
+/// example, the Refusal reports this.
 State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
                           bool chains);
 

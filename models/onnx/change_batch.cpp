@@ -10,8 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// Follows the batch from the image to the outputs. A value has the batch in at most one axis, or is the same
-// for all images.
+// The change of a graph to another batch, which is followed from the image to the outputs. A value contains
+// the batch in one axis, or is the same for all images.
 class BatchChange {
 public:
     BatchChange(Graph& graph, const Binding& own, const Binding& wanted)
@@ -52,7 +52,8 @@ private:
         m_graph.arrange();
     }
 
-    // The axis with the batch, and the extent within it in front of the batch: the axis may also hold heads.
+    // The axis that contains the batch. `outer`: the extent in front of the batch within this axis, which may
+    // also contain heads.
     struct Place {
         size_t axis = 0;
         int64_t outer = 1;
@@ -114,7 +115,8 @@ private:
         }
     }
 
-    // Returns the axis of input k that must have the length of the batch axis of input `other`.
+    // Returns the axis of input k that must have the length of the batch axis of input `other`; empty if
+    // there is none.
     std::optional<size_t> axisBeside(const Node& node, size_t other, const Place& place, size_t k) const {
         const Shape &shape = m_new[node.inputs[k]].shape(), &images = m_new[node.inputs[other]].shape();
         if (node.is("Einsum")) {
@@ -153,8 +155,9 @@ private:
         return result;
     }
 
-    // The batch goes to the same place among the target's elements: in front of the next axis, or, if that is
-    // the last (the channels) and longer than 1, to the end of the axis before.
+    // Multiplies an axis of the target by the batch. The batch keeps its place among the elements, so this is
+    // the axis behind that place; but if that axis is the last (the channels) and longer than 1, the axis in
+    // front of that place.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {
@@ -180,7 +183,8 @@ private:
         m_outer[node.outputs[0]] = place.outer;
     }
 
-    // Returns the number of elements in front of the batch if the target is computed and contains the batch.
+    // Returns the number of elements in front of the batch, if the target shape is computed and contains the
+    // batch.
     std::optional<int64_t> askedIn(const Node& node) const {
         const int target = node.input(1);
         if (target == kAbsent || !m_old.values[target].known() || !m_new[target].known()) return std::nullopt;

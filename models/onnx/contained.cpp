@@ -43,7 +43,8 @@ std::vector<std::string> environment() {
     if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
         settings.push_back(std::string("LD_LIBRARY_PATH=") + libraries);
 #ifdef __SANITIZE_ADDRESS__
-    settings.push_back("ASAN_OPTIONS=detect_leaks=0");  // leak detection traces the process
+    // Leak detection uses ptrace, which the sandbox forbids.
+    settings.push_back("ASAN_OPTIONS=detect_leaks=0");
 #endif
     return settings;
 }
@@ -96,7 +97,7 @@ Contained resultOfAny(const ChildEnd& child) {
             {}};
 }
 
-/// Moves the child's output into place, after checking that it is a regular file.
+/// Moves the child's file to `output`, after checking that this is a regular file.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // has the mode of a new file

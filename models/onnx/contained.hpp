@@ -1,4 +1,4 @@
-// Converts an untrusted model in a child process: with limits, in a sandbox, and stoppable at any time.
+// The conversion of an untrusted model in a child process, with limits and a sandbox.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace mpm::models {
 
 struct ContainedLimits {
     std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's memory
-    double seconds = 1800;    ///< wall clock time; processor time: as much for each processor
+    double seconds = 1800;    ///< of wall clock time, and of processor time for each processor
     bool landlock = true;     ///< only tests turn off landlock and filter
     bool filter = true;
 };
@@ -28,19 +28,21 @@ struct Contained {
         Stopped    ///< by stop()
     };
     End end = End::Failed;
-    std::string message;               ///< a line in English, safe to print; empty for the limits
+    std::string message;               ///< how the conversion ended: a line in English, safe to print
     std::vector<std::string> missing;  ///< unsupported parts of the sandbox, a line each, safe to print
 };
 
 class ContainedConversion {
 public:
-    /// `program` starts with `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
+    /// The main() of `program` must begin with
+    /// `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
-    /// Writes `output` and creates its folders; blocks. The child writes to a separate folder next to
-    /// `output`, which is replaced atomically. Call this function once.
+    /// Converts `input`, and returns when the child has ended. Creates the folders of `output`. The child
+    /// writes to a folder next to `output`; then `output` is replaced atomically. Call this function only
+    /// once.
     Contained run(const std::string& input, const std::string& output);
-    /// Stops the conversion at once, from any thread.
+    /// Stops the conversion immediately. May be called from any thread.
     void stop() { m_child.stop(); }
 
     const ContainedLimits& limits() const { return m_limits; }
@@ -57,14 +59,15 @@ Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// Runs the whole program if isContainedCall(). Returns the exit status.
+/// Runs the child; call it only if isContainedCall(). Ends the process; returns an exit status only if the
+/// sandbox fails.
 int containedMain(int argc, char** argv);
 
 constexpr const char* kContainedVerb = "--contained-conversion";
 constexpr const char* kWithoutLandlock = "without-landlock";
 constexpr const char* kWithoutFilter = "without-filter";
 
-/// Every line of the child begins with one of these words.
+/// The first word of each line that the child prints.
 constexpr const char* kMissingWord = "missing";
 constexpr const char* kMessageWord = "message";
 

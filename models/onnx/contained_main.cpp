@@ -64,7 +64,7 @@ int fail(int status, const std::string& message) {
     return status;
 }
 
-/// Called in any thread if an allocation fails.
+/// Ends the process. Called in any thread if an allocation fails.
 [[noreturn]] void endWithoutMemory() {
     _exit(kContainedMemory);
 }
@@ -98,7 +98,7 @@ Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     // Named explicitly, because the model may be a link or in a folder with very many files.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
-    // Libraries read these on their first use.
+    // Libraries read these paths on their first use.
     for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
                              "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
         sandbox.readable.push_back(path);
@@ -113,7 +113,8 @@ bool isContainedCall(int argc, char** argv) {
 int containedMain(int argc, char** argv) {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     lowerPriority();
-    static_cast<void>(cv::getNumThreads());  // reads the number of processors, once
+    // Makes OpenCV read the number of processors before the sandbox.
+    static_cast<void>(cv::getNumThreads());
     try {
         for (const std::string& line : enterSandbox(sandboxFor(argc, argv)))
             report(kMissingWord, line);

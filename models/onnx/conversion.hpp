@@ -10,40 +10,40 @@ namespace mpm::models {
 
 /// The cost of an encoder behind the backbone, for an image.
 struct DecoderCost {
-    double rows = 0, width = 0;  ///< tokens; width of queries, keys and values
+    double rows = 0, width = 0;  ///< number of tokens; width of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;
-    bool merged = false;  ///< works on the backbone's merged tokens
+    bool merged = false;  ///< whether it computes the backbone's merged tokens
 };
 
-/// Normalisation of RGB pixels, from 0 to 1: (value - mean) / deviation.
+/// The normalisation of RGB values from 0 to 1: (value - mean) / deviation.
 struct Pixels {
-    bool known = false;  ///< false: not requested
+    bool known = false;  ///< whether mean and deviation have been determined
     cv::Scalar mean, deviation;
-    std::string origin;  ///< for the report
+    std::string origin;  ///< of the values, for the report
 };
 
-/// The model that the converter found, and the proof.
+/// The description of a model, and the result of the proof if the model was converted.
 struct Conversion {
     int blocks = 0, dim = 0, heads = 0;
     int segments = 0;                                            ///< segments in the encoder's chain
     int specialTokens = 0, imageTokens = 0, trailingTokens = 0;  ///< of the first segment
-    std::vector<int> otherTokens;                                ///< by block: tokens other than image tokens
+    std::vector<int> otherTokens;  ///< for each block, the number of tokens that are not image tokens
     cv::Size size, grid;
     int batch = 0;  ///< 0: dynamic
     std::string norm, activation, attention, decoder;
     std::string windows;                  ///< description of the attention windows; empty: none
-    double windowCount = 1, padding = 0;  ///< windows of an image; padding rows in them
-    std::vector<char> windowed;           ///< by block: attends within windows
-    int besideBlocks = 0;                 ///< of encoders that neither continue nor read the backbone
-    std::vector<int> taps;
+    double windowCount = 1, padding = 0;  ///< windows in an image; rows of padding in these windows
+    std::vector<char> windowed;           ///< for each block, whether it attends within windows
+    int besideBlocks = 0;                 ///< blocks of decoders that do not read the backbone's output
+    std::vector<int> taps;                ///< blocks after which an output leaves the encoder
     std::string method = "mpm";
     std::vector<int> schedule;
-    bool byDefault = false;  ///< neither the options nor the file named method or schedule
+    bool byDefault = false;  ///< neither the options nor the file named a method or a schedule
     Pixels pixels;
     double parameters = 0;
     double gflops = 0;                ///< for an image, without merging
     double gflopsMerged = 0;          ///< with the method's usual number of tokens; NaN if unknown
-    std::vector<double> usualTokens;  ///< image tokens in each block and behind the last; empty if unknown
+    std::vector<double> usualTokens;  ///< image tokens in each block, then behind the last; empty if unknown
     std::vector<double> attentionWeights, mlpWeights;  ///< number of weights in each block
     int attentionWidth = 0;                            ///< width of queries, keys and values
     std::vector<DecoderCost> decoders;
@@ -55,7 +55,7 @@ struct Conversion {
     std::vector<std::string> notes;
 };
 
-/// Lists EncoderSpec, decoder, size and costs, each on a line.
+/// Returns the lines of the report: encoder, tokens, decoder, size, costs.
 std::string describe(const Conversion& conversion);
 
 }  // namespace mpm::models

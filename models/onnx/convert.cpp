@@ -40,7 +40,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// The inputs that the export accepts; also the requested inputs if the export does not accept them.
+// `own`: inputs that the export accepts. `wanted`: the requested inputs, if the export does not accept these.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -48,7 +48,7 @@ struct Bindings {
     const Binding& last() const { return wanted ? *wanted : own; }
 };
 
-// Changes an export of one image to the requested batch, if the batch can be followed.
+// Changes an export of a single image to the requested batch, if withBatch() can.
 std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options) {
     const bool single =
         !graph.inputs.empty() && !graph.inputs[0].dims.empty() && graph.inputs[0].dims[0] == 1;
@@ -66,7 +66,7 @@ std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options)
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
-    // If the graph follows the size, it is converted and verified there, in the same way as a dynamic export.
+    // A graph that follows the size is converted and verified at the requested size, like a dynamic export.
     if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};
@@ -76,7 +76,7 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     try {
         own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
-        return {asked, std::nullopt};  // no size works: the error is the problem at the requested size
+        return {asked, std::nullopt};  // no size works, so the requested size gives the error message
     }
     if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
     return {own, asked};
@@ -112,7 +112,7 @@ List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     return inputs;
 }
 
-// A conversion, step by step: read, bind, match, write either form, verify.
+// A conversion, step by step: read, bind, match, write one of the forms, verify.
 class Converter {
 public:
     Converter(const std::string& input, const ConvertOptions& options, PendingFile& file)
@@ -135,7 +135,7 @@ private:
         return graph;
     }
 
-    // Frees the graphs on return: OpenCV needs their memory for the proof.
+    // Writes the file. Frees the graphs on return, because OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph given = readInput(&m_conversion.notes);
@@ -183,7 +183,8 @@ private:
         m_conversion.byDefault = !chosen && !keeps;
     }
 
-    // Adds a note if nothing merges or if attention never merges: otherwise the lost time goes unnoticed.
+    // Adds a note if nothing merges, or if attention outside of the encoder never merges. Otherwise nobody
+    // would notice the lost time.
     void warnAboutMerging(const Match& match) {
         const List<std::string>& outside = match.outside;
         const bool none = m_options.method && *m_options.method == "none";
@@ -227,8 +228,9 @@ private:
         }
     }
 
-    // The export does not run at the requested size, so the proof uses the same conversion at the export's
-    // size; only positions and shapes differ. Returns the state at the export's size.
+    // Writes the model at a size at which the export does not run. The proof therefore uses the same
+    // conversion at the export's size, which differs only in positions and shapes. Returns the state at the
+    // export's size.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_merging);
         State state = own;
@@ -287,7 +289,7 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // If the export is already a converted model, OpenCV runs it for the proof: from a copy next to the
+    // Runs the export for the proof. If the export is a converted model, OpenCV runs a copy next to the
     // output, written as the converter understood the model.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
@@ -331,7 +333,8 @@ private:
     PendingFile& m_file;
     Conversion m_conversion;
     Merging m_merging;
-    // Valid until the file is written: the export with the requested batch, and as it is in the file.
+    // Valid only within write(): m_original is the export with the requested batch, m_given the export as in
+    // the file.
     const Graph* m_original = nullptr;
     const Graph* m_given = nullptr;
     const Binding* m_own = nullptr;

@@ -1,4 +1,4 @@
-// Converts any ViT export to a model with Mutual Pair Merging that OpenCV 4.6 to 5.x runs.
+// The conversion of any ViT export to a model with Mutual Pair Merging, which OpenCV 4.6 to 5.x runs.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace mpm::models {
 
-/// Throws Refusal if the model cannot be converted, BudgetError if the conversion takes more memory or time
-/// than the options allow, cv::Exception for invalid options and files that cannot be written. `output` is
-/// written atomically, after the proof.
+/// Converts `input`, proves that the result computes the same, and then writes `output` atomically. Throws
+/// Refusal if the model cannot be converted, BudgetError if the conversion takes more memory or time than the
+/// options allow, cv::Exception for invalid options and files that cannot be written.
 Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options);
 
 }  // namespace mpm::models

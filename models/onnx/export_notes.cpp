@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // keeps lightly-train's classes in the order of their ids
 
-// Returns null if the key is absent, or the text is not JSON or nested too deeply for a note.
+// Returns a note as JSON; null if the key is absent, or if the text is not JSON or is nested too deeply.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;
@@ -114,7 +114,8 @@ std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::
             byId[id] = names.back();
         }
         if (names.size() != note.size()) continue;
-        // Scores are numbered without gaps; labels are ids and may have gaps.
+        // With `count`, the names are for scores, which are numbered without gaps. Labels are ids, which may
+        // have gaps.
         return numbered && (!count || byId.size() == names.size()) ? byId : names;
     }
     return {};

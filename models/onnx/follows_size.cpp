@@ -1,4 +1,4 @@
-// Finds whether an export with a declared size also works at other sizes.
+// Whether an export with a declared image size also works at other sizes.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,9 +10,9 @@
 namespace mpm::models {
 namespace {
 
-// A constant for a single size need not stop a graph: a slice that ended at the last token cuts off new
-// tokens, a resize to the image size restores the old size. The class finds such nodes by comparing the
-// shapes at two image sizes; `other` is the larger.
+// The search for nodes whose constant fits only the export's size but causes no error at a larger size. For
+// example, a slice up to the last token then cuts off the new tokens, and a resize to the image size restores
+// the old size. Compares the shapes at the export's size (`own`) and at a larger size (`other`).
 class SizeComparison {
 public:
     SizeComparison(const Graph& graph, const Inferred& own, const Inferred& other)
@@ -89,7 +89,7 @@ private:
     const Inferred& m_other;
 };
 
-// Infers all values from the shape of the image; empty if the graph does not work with it.
+// Infers all values from the shape of the image; empty if the graph does not work with this shape.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
     Inferred inferred = infer(graph, inputsFor(graph, image));
     if (!problemOf(graph, inferred).empty()) return std::nullopt;
@@ -106,8 +106,8 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // Adds a row and a column of patches, if a convolution cuts patches: a constant for the export's size
-        // cannot fit this size, too.
+        // Adds a row and a column of patches, if a convolution cuts patches, because a constant that fits the
+        // export's size cannot also fit this larger size.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =
             patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);
@@ -116,7 +116,7 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     try {
         const auto here = inferredFor(graph, own), there = inferredFor(graph, larger);
         return here && there && inferredFor(graph, asked) && !SizeComparison(graph, *here, *there).isHeld();
-    } catch (const BudgetError&) {  // too large to find out
+    } catch (const BudgetError&) {  // a size exceeds the budget
         return false;
     }
 }

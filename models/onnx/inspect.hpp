@@ -1,4 +1,4 @@
-// Describes any ONNX file without converting it: for `mpm info`.
+// The description of an ONNX file for `mpm info`, and the merging that `mpm tune` stores in the file.
 #pragma once
 
 #include <string>
@@ -13,24 +13,25 @@ struct Inspection {
     bool converted = false;  ///< contains MpmEncoder, MpmMerge or MpmRestore
     bool convertible = false;
     std::string reason;                        ///< why it is not convertible
-    Conversion found;                          ///< if converted or convertible
+    Conversion found;                          ///< results of the analysis; complete if `convertible`
     std::vector<std::string> inputs, outputs;  ///< "image f32 [batch, 3, 512, 512]"
     int opset = 0;
     std::string producer;
 };
 
-/// Throws Refusal if the file is not a model, BudgetError if reading it takes more memory or time than a
-/// model of that size needs.
+/// Inspects a file. Throws Refusal if the file is not a model, BudgetError if reading it takes more memory or
+/// time than a model of that size needs.
 Inspection inspectModel(const std::string& path);
 
-/// The same for a file in memory, without external data.
+/// Inspects a file in memory, which must not have external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() may write the file: to be asked before a minute of measuring.
+/// Whether storeMerging() may write the file. Callers ask this before they measure for a minute.
 bool canStoreMerging(const std::string& path);
 
-/// Changes only attributes, metadata and the version of the domain. Atomic. Throws Refusal if the file is not
-/// a model of the fused form, cv::Exception if the file cannot be written.
+/// Stores method and schedule in a model of the fused form. Changes only attributes, metadata and the version
+/// of the domain; atomic. Throws Refusal if the file is not a model of the fused form, cv::Exception if the
+/// file cannot be written.
 void storeMerging(const std::string& path, const Merging& merging);
 
 }  // namespace mpm::models

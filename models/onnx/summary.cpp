@@ -30,8 +30,8 @@ bool mergesBefore(const Conversion& c, int block) {
     return std::count(c.schedule.begin(), c.schedule.end(), block) > 0;
 }
 
-// Returns the image tokens in each block of the chain, then their number behind the chain, which decoders may
-// use. Empty if the method's effect is unknown.
+// Returns the usual number of image tokens in each block of the chain, and behind the chain, for decoders.
+// Empty if the method's effect is unknown.
 std::vector<double> usualTokens(const Conversion& c, double image) {
     std::vector<double> tokens;
     for (int k = 0; k < c.blocks; ++k) {
@@ -46,7 +46,8 @@ std::vector<double> usualTokens(const Conversion& c, double image) {
     return tokens;
 }
 
-// Returns all tokens in each block of an encoder; without merging if `image` is empty.
+// Returns the number of tokens in each block of an encoder. `image`: image tokens in each block of the chain;
+// empty: nothing merges.
 std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<double>& image) {
     std::vector<double> tokens(encoder.blocks.size(), static_cast<double>(encoder.tokens));
     for (size_t k = 0; k < tokens.size() && !image.empty(); ++k)
@@ -54,13 +55,13 @@ std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<doubl
     return tokens;
 }
 
-// Returns the tokens in each block of a decoder that uses the backbone's merge map.
+// Returns the number of tokens in each block of a decoder that uses the backbone's merge map.
 std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<double>& image) {
     const double others = static_cast<double>(decoder.tokens) - static_cast<double>(decoder.imageTokens());
     return std::vector<double>(decoder.blocks.size(), others + image.back());
 }
 
-// The number of windows of an image, and of padding rows in them. Without windows, the image is a window.
+// The number of windows of an image, and of padding rows in these windows. Without windows, 1 and 0.
 struct Division {
     double windows = 1, padding = 0;
 };
@@ -94,7 +95,7 @@ double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::v
     return sum / 1e9;
 }
 
-// Returns the GFLOPs of all products in the graph, for an image. Those within an MpmEncoder are not included.
+// Returns the GFLOPs of all products in the graph, for an image, except products within an MpmEncoder.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -123,7 +124,7 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     return sum / batch / 1e9;
 }
 
-// Returns the GFLOPs of an encoder's blocks for an image. `tokens`: by block, with special tokens.
+// Returns the GFLOPs of an encoder's blocks for an image. `tokens`: number of all tokens in each block.
 double encoderGflops(const EncoderSpec& encoder, const std::vector<double>& tokens) {
     double sum = 0;
     for (size_t k = 0; k < encoder.blocks.size(); ++k) {
@@ -152,7 +153,8 @@ struct Ends {
     int input, output;  // values
 };
 
-// Returns the ends of every encoder. In a converted model, encoders are operators, in the same order.
+// Returns the input and the output of every encoder. In a converted model, encoders are MpmEncoder nodes, in
+// the same order.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)
@@ -172,7 +174,8 @@ bool reads(const Graph& graph, int value, int source) {
     return false;
 }
 
-// Finds encoders that do not decode the backbone's result, such as the backbone called for other crops.
+// Finds encoders that are listed as decoders but do not read the backbone's output, such as a second call of
+// the backbone on other crops.
 List<char> besides(const State& state) {
     const List<EncoderSpec>& encoders = state.match.encoders;
     const List<Ends> ends = endsOf(state);
@@ -202,7 +205,8 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// The restored tokens between two segments are not a tap: the next segment reads them.
+// Adds a segment of the chain. Restored tokens between segments are no tap, because the next segment reads
+// them.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)
@@ -318,7 +322,7 @@ void summarise(const State& state, Conversion& c) {
     c.gflops =
         restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
     for (const EncoderSpec& encoder : state.match.encoders) {
-        const bool fused = encoder.output() < 0;  // an MpmEncoder, whose products the graph does not hold
+        const bool fused = encoder.output() < 0;  // an MpmEncoder, whose products are no nodes of the graph
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     double behind = c.gflops;

@@ -30,7 +30,7 @@ public:
     DeformableMatch(const Graph& graph, const Inferred& inferred, const Rewriter& rewriter)
         : m_graph(graph), m_inferred(inferred), m_rewriter(rewriter) {}
 
-    /// `sum` is a ReduceSum over the samples.
+    /// Matches deformable attention that ends in `sum`, a ReduceSum over the samples.
     bool match(const Node& sum) {
         const Node* product = reducesLastAxis(m_inferred, sum) ? m_graph.nodeOf(sum.inputs[0]) : nullptr;
         if (!product || !product->is("Mul")) return false;
@@ -44,9 +44,9 @@ public:
         return false;
     }
 
-    /// `op` is mmdeploy's operator. Inputs: value [image, position, head, channel], sizes, starts, places
-    /// [image, query, head, level, point, x and y] as fractions of a level, weights [image, query, head,
-    /// level, point].
+    /// Matches `op`, mmdeploy's operator. Inputs: value [image, position, head, channel], sizes, starts,
+    /// places [image, query, head, level, point, x and y] as fractions of a level, weights [image, query,
+    /// head, level, point].
     bool matchOperator(const Node& op) {
         if (op.inputs.size() != 5 || op.outputs.empty()) return false;
         const Shape &value = shapeOf(op.inputs[0]), &places = shapeOf(op.inputs[3]);
@@ -95,7 +95,7 @@ private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
-    // The product is [image * head, channel, query, level * point]. The samples come from GridSamples.
+    // Finds the GridSamples of `samples`. The product must be [image * head, channel, query, level * point].
     bool findLevels(int samples, int product) {
         m_levels.clear();
         const Shape& shape = shapeOf(product);
@@ -117,7 +117,7 @@ private:
         return true;
     }
 
-    // Returns the value that all moves start from.
+    // Goes back through first inputs to the result of a Concat or GridSample, or to the first value.
     int firstOf(int value) const {
         for (int steps = 0; steps < 64; ++steps) {
             const Node* node = m_graph.nodeOf(value);
@@ -164,7 +164,8 @@ private:
         return findLogits(at);
     }
 
-    // Weights are a softmax over levels and points of logits [image, query, head * level * point].
+    // Finds the logits [image, query, head * level * point], of which the weights are a softmax over levels
+    // and points.
     bool findLogits(AxisLayout& at) {
         const Node* node = nullptr;
         for (node = m_graph.nodeOf(at.value()); node && !node->is("Softmax");
@@ -174,7 +175,7 @@ private:
         if (!node) return false;
         const int64_t rank = of(at.value()).rank(), axis = node->getInt("axis", -1);
         if ((axis != -1 && axis != rank - 1) || rank < 2) return false;
-        // The last axis holds all samples of a query and head, and no others.
+        // The last axis must have exactly the samples of a query and head.
         if (shapeOf(at.value()).back() != checkedProduct<int64_t>(m_extents[kLevel], m_extents[kPoint]))
             return false;
         at.enter(m_inferred, node->inputs[0]);
@@ -196,7 +197,7 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         AxisLayout map(level.node->inputs[0], kMapAxes, extents);
-        // Keeps the match closest to the inputs: each level's section may be a matrix, too.
+        // Keeps the match closest to the inputs, because the slice of a level may match, too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
             const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
@@ -237,7 +238,7 @@ private:
         return false;
     }
 
-    // Follows reference + factor * offset: the reference in fractions of the map, offsets in pixels.
+    // Follows reference + factor * offset. The reference must be in fractions of the map, offsets in pixels.
     bool followOffsets(Level& level, AxisLayout at, int reference, int offsets, double scale, double shift) {
         if (!readReference(level, at, reference, scale, shift)) return false;
         at.enter(m_inferred, offsets);
@@ -255,7 +256,7 @@ private:
                std::abs(factor[0] - 1) < kTolerance && std::abs(factor[1] - 1) < kTolerance;
     }
 
-    // Follows a product with, or division by, a constant that depends on level and coordinate at most.
+    // Follows a product with, or division by, a constant that depends only on level and coordinate.
     bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;
@@ -273,7 +274,7 @@ private:
         return true;
     }
 
-    // If the constant holds several images, all must have the same places.
+    // Reads the reference points. If the constant has several images, all must have the same points.
     bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -293,7 +294,7 @@ private:
         return true;
     }
 
-    // Whether the levels are consecutive in the value.
+    // Whether the levels fill a single value, one after the other.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {
@@ -319,7 +320,7 @@ private:
         return false;
     }
 
-    // Adds the constant [1, queries, levels or 1, x and y].
+    // Adds the reference points as a constant [1, queries, levels or 1, x and y].
     int reference(Graph& graph) const {
         const bool alike = std::all_of(m_levels.begin(), m_levels.end(), [&](const Level& level) {
             return level.reference == m_levels[0].reference;

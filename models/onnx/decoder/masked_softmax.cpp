@@ -58,7 +58,7 @@ private:
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
     static void reshape(Graph& graph, int from, const Shape& shape, int to) {
-        // Domain mpm.internal: the node is in its final form.
+        // Domain mpm.internal: lower() keeps the node.
         graph.add("Reshape", {from, graph.addConstant("shape", Tensor::vector(shape))}, to, "mpm.internal");
     }
 
@@ -68,7 +68,7 @@ private:
         return to;
     }
 
-    // Finds the comparison that the mask begins with, upstream of the softmax, and its logits.
+    // Finds the comparison from which the mask is computed, upstream of the softmax, and its logits.
     bool findLogits(int input) {
         List<int> open{input};
         std::set<int> seen;
@@ -105,7 +105,7 @@ private:
         return m_logitShape.size() == 4;
     }
 
-    // Matches scores + bias: the bias is the lowest number for hidden keys, else 0.
+    // Matches scores + bias. The bias is the lowest number for hidden keys, else 0.
     bool matchBias(const Node& add) {
         for (size_t k : {0, 1}) {
             m_scores = add.inputs[k];
@@ -148,7 +148,8 @@ private:
         return false;
     }
 
-    // Whether the condition of the Where is true for hidden keys (false, if the lowest number comes second).
+    // Whether the Where's condition is true for hidden keys or, if the lowest number is its last input, false
+    // for hidden keys.
     bool matchHidden(AxisLayout at, const Node& where) const {
         double number = 0;
         bool hides = isUniform(of(where.inputs[1]), number) && number <= kLowest;

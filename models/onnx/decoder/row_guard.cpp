@@ -10,18 +10,18 @@
 namespace mpm::models {
 namespace {
 
-// A mask of keys: true elements are hidden, or, if not `hides`, false elements.
+// A mask of keys. If `hides`, its true elements are hidden, else its false elements.
 struct Mask {
     int value = kAbsent;
     bool hides = true;
 };
 
-// A number for each row of a mask: `whole` for rows with all keys hidden, `low` to `high` for other rows.
+// A number for each row of a mask: `whole` for a row with all keys hidden, `low` to `high` for other rows.
 struct RowSums {
     double whole, low, high;
 
-    // Whether a condition that changes only at `limit` holds exactly for the fully hidden rows (if not
-    // `full`, exactly for the other rows).
+    // Whether a condition that changes only at `limit` is true exactly for the fully hidden rows or, if not
+    // `full`, exactly for the other rows.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
         const bool inside = limit > low && limit < high;  // there the condition could change
@@ -67,7 +67,7 @@ private:
         return false;
     }
 
-    // Whether the indices come from a single NonZero of the fully hidden rows.
+    // Whether the indices come from a single NonZero, which finds the fully hidden rows.
     bool selectsFullRows(int indices, const Mask& mask) const {
         OpenValues open({indices});
         int found = 0;
@@ -98,9 +98,10 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value is true exactly for the fully hidden rows of the mask, or, if not `full`, the others.
+    // Whether the value is true exactly for the fully hidden rows of the mask or, if not `full`, for the
+    // others.
     bool tellsRows(int value, const Mask& mask, bool full) const {
-        bool truth = false;  // then every number but 0 counts as 1
+        bool truth = false;  // whether a bool follows, in which every number but 0 is true
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
             if (!node || node->inputs.empty()) return false;
@@ -118,7 +119,7 @@ private:
         return false;
     }
 
-    // Whether the order of the rows stays. Axes of 1 element may come or go.
+    // Whether the node keeps the order of the rows. Axes of 1 element may come or go.
     bool keepsRows(const Node& node) const {
         const auto rows = [&](int value) {
             Shape shape = shapeOf(value);
@@ -128,7 +129,7 @@ private:
         return !node.is("Transpose") && rows(node.inputs[0]) == rows(node.outputs[0]);
     }
 
-    // Whether the node compares the rows' sums with a number that separates the rows.
+    // Whether the node compares the rows' sums with a number that separates fully hidden rows from others.
     bool compares(const Node& node, const Mask& mask, bool full) const {
         for (size_t k : {0, 1}) {
             double limit = 0;
@@ -148,8 +149,8 @@ private:
         return false;
     }
 
-    // Returns the value of each row of the mask: the number of hidden (or visible) keys, or whether all (any)
-    // are hidden.
+    // Returns for each row of the mask the number of hidden (or visible) keys, or whether all are hidden (or
+    // any is visible).
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);

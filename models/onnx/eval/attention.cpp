@@ -1,4 +1,4 @@
-// The Attention operator of opset 23, row by row as defined.
+// The Attention operator of opset 23, computed row by row as in its definition.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +47,8 @@ struct Mask {
     }
 };
 
-// Computes a row of the result: softmax of a query's scores, times the values. `row` has room for the scores.
+// Computes a row of the result: the softmax of a query's scores, times the values. `row` is memory for the
+// scores and must have an element for each key.
 void attendRow(const float* query, const Tensor& keys, const Tensor& values, const Heads& k, const Heads& v,
                const Position& at, double scale, const Mask& mask, std::vector<double>& row, float* to) {
     double top = -INFINITY, sum = 0;

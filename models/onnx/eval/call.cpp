@@ -26,7 +26,7 @@ List<int64_t> Call::axes(size_t inputIndex) const {
 }
 
 int Call::axis(int64_t axis, int rank) const {
-    const int64_t counted = axis < 0 ? axis + rank : axis;  // cannot wrap: one is negative
+    const int64_t counted = axis < 0 ? axis + rank : axis;  // cannot overflow: `axis` is negative
     if (counted < 0 || counted >= std::max(rank, 1)) {
         throw Refusal("axis " + std::to_string(axis) + " is outside a tensor of rank " +
                       std::to_string(rank));

@@ -1,5 +1,6 @@
 // The call of an operator. The operator always sets the shapes of its outputs, and their data if all inputs
-// are known: the same code serves shape inference, folding and the evaluation that verifies converted models.
+// are known, so the same code serves shape inference, folding and the evaluation that verifies converted
+// models.
 #pragma once
 
 #include <array>
@@ -23,9 +24,9 @@ struct Call {
     const Tensor& input(size_t k) const;          ///< throws Refusal if absent
     const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
     bool known() const;                           ///< whether every present input has data
-    List<int64_t> axes(size_t inputIndex) const;  ///< attribute `axes` or the input, depending on the opset
+    List<int64_t> axes(size_t inputIndex) const;  ///< this input, or the attribute `axes` in older opsets
     int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
-    /// Creates output k with memory for its values; only if `known()`.
+    /// Creates output k with zeros as values. Call it only if the operator can then compute the values.
     Tensor& make(size_t k, Type type, const Shape& shape);
     void shape(size_t k, Type type, const Shape& shape);  ///< sets output k without values
 };
@@ -49,7 +50,7 @@ void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
 void addOwn(OperatorTable& table);  ///< operators of domain mpm; names have the domain as prefix
 
-/// Integers wrap around, as in every engine; in C++ only unsigned integers may do so.
+/// An operation whose integers wrap around, as in every engine. C++ allows this for unsigned integers only.
 template <class Operation>
 struct Wrapping {
     float operator()(float a, float b) const { return Operation()(a, b); }
@@ -61,10 +62,12 @@ using Plus = Wrapping<std::plus<>>;
 
 Shape broadcast(const Shape& a, const Shape& b);
 List<int64_t> stridesOf(const Shape& shape);
-/// Strides of `shape` seen as the larger `target`: zero along broadcast axes.
+/// Returns the strides that read a tensor of `shape` as if it had the larger shape `target`: zero along
+/// broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Returns, for each list of steps, the offset of a position counted over the first `axes` axes of a shape.
+/// Returns the offset of an element for each list of steps. `position` numbers the elements over the first
+/// `axes` axes of `shape`.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {
@@ -77,7 +80,7 @@ inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const S
     return offsets;
 }
 
-/// Returns the product of the extents from axis `begin` to `end`.
+/// Returns the product of the extents from axis `begin` up to the axis before `end`.
 int64_t extentOf(const Shape& shape, size_t begin, size_t end);
 
 /// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. After the time limit,
@@ -101,7 +104,7 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 
-/// Returns the memory that gemm() needs on a single thread, without its operands.
+/// Returns the memory in bytes that a call of gemm() needs in addition to A, B and C.
 int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

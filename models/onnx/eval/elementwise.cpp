@@ -28,13 +28,14 @@ Operator unary(F f) {
     };
 }
 
-// A unary operator with parameters from the attributes.
+// Returns a unary operator whose parameters prepare() reads from the attributes.
 template <typename F>
 Operator unaryWith(F prepare) {
     return [prepare](Call& c) { unary(prepare(c))(c); };
 }
 
-// The inner loop has no modulo: along the last axis an operand has a constant step.
+// Applies f to pairs of elements. The inner loop needs no modulo, because each operand has a constant step
+// along the last axis.
 template <typename X, typename Y, typename F>
 void mapPairs(const Shape& shape, const Tensor& a, const Tensor& b, const Elements<const X>& x,
               const Elements<const X>& y, const Elements<Y>& out, F f) {
@@ -85,7 +86,7 @@ Operator compare(F f) {
     return [f](Call& c) { binaryOn(c, 0, 1, f, true); };
 }
 
-// Combines any number of operands: Max, Min, Sum.
+// For Max, Min and Sum, which take any number of operands.
 template <typename F>
 Operator variadic(F f) {
     return [f](Call& c) {

@@ -43,7 +43,7 @@ void gather(Call& c) {
     });
 }
 
-// Returns the element, in a tensor of this shape, that entry k of the indices names.
+// Returns the number of the element that entry k of the indices picks in a tensor of this shape.
 int64_t elementAt(const Tensor& indices, int64_t k, int axis, const Shape& shape,
                   const List<int64_t>& steps) {
     int64_t rest = k, position = 0;

@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-/// Sets y[k] = x[start + sum of index * step] over the output's axes.
+/// Sets each element of y to x[start + the sum of index * step over y's axes].
 void copyStrided(const Tensor& x, Tensor& y, int64_t start, const List<int64_t>& steps) {
     const Shape& shape = y.shape();
     const int rank = static_cast<int>(shape.size());
@@ -250,7 +250,7 @@ void repeat(Call& c) {
     const List<int64_t> repeats = c.knownInput(1).toInts();
     if (static_cast<int>(repeats.size()) != x.rank())
         throw Refusal("its repeats do not fit " + toString(x.shape()));
-    // [a, b] repeated is [1, a, 1, b] broadcast to [ra, a, rb, b].
+    // [a, b] repeated (ra, rb) times is [1, a, 1, b] broadcast to [ra, a, rb, b].
     Shape folded, wide, shape;
     for (int k = 0; k < x.rank(); ++k) {
         folded.insert(folded.end(), {1, x.shape()[k]});
@@ -318,7 +318,7 @@ void pad(Call& c) {
     fillPadded(x, before, mode, fill, c.make(0, x.type(), shape));
 }
 
-// DepthToSpace and SpaceToDepth are a reshape, a transpose and a reshape.
+// Computes DepthToSpace or SpaceToDepth by a reshape, a transpose and a reshape.
 void permuteBlocks(Call& c, const Shape& folded, const std::vector<int>& order, const Shape& shape) {
     const Tensor x = c.input(0);
     if (!x.known()) return c.shape(0, x.type(), shape);

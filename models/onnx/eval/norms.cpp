@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// Calls body(row of `length` contiguous inputs, row of outputs, row number).
+/// Calls body(inputs, outputs, row number) for each row of `length` contiguous elements.
 template <typename Body>
 void overRows(const Tensor& x, Tensor& y, int64_t length, const Body& body) {
     if (length == 0) return;
@@ -22,9 +22,10 @@ using Four = float __attribute__((vector_size(16)));
 using FourBits = uint32_t __attribute__((vector_size(16)));
 using FourDoubles = double __attribute__((vector_size(32)));
 
-// Returns exp(x) for values up to 0, within 2 units in the last place; 0 below the smallest normal number.
+// Returns exp(x) for values up to 0, within 2 units in the last place; 0 if the result is below the smallest
+// normal number.
 Four exponential(Four x) {
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
+    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding this leaves the rounded number in the low bits
     const Four rounded = x * 1.44269504f + kRound, power = rounded - kRound;
     const Four rest = (x - power * 0.693359375f) + power * 2.12194440e-4f;
     Four y = rest * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -34,14 +35,14 @@ Four exponential(Four x) {
     FourBits bits;
     static_assert(sizeof(bits) == sizeof(rounded));
     std::memcpy(&bits, &rounded, sizeof(bits));
-    bits = (bits << 23) + 0x3f800000;  // 2 to that power
+    bits = (bits << 23) + 0x3f800000;  // 2 to the power of the rounded number
     Four scale;
     std::memcpy(&scale, &bits, sizeof(scale));
     const Four zero{};
     return x < -87.f ? zero : y * scale;
 }
 
-// Writes exp(x - top) of a row without gaps, and returns the sum.
+// Writes exp(x - top) of a contiguous row, and returns the sum.
 double exponentials(const float* x, float* y, int64_t length, float top) {
     FourDoubles sums{};
     int64_t k = 0;
@@ -58,7 +59,7 @@ double exponentials(const float* x, float* y, int64_t length, float top) {
     return sum;
 }
 
-// Returns the largest value of a row without gaps; ignores NaN.
+// Returns the largest value of a contiguous row; ignores NaN.
 float largest(const float* x, int64_t length) {
     float tops[16];
     std::fill(std::begin(tops), std::end(tops), -INFINITY);
@@ -84,7 +85,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
     for (int64_t k = 0; k < length && logarithm; ++k)
         y[k * step] = x[k * step] - shift;
     if (logarithm) return;
-    for (int64_t k = 0; k < length && step == 1; ++k)  // compiled to vectors
+    for (int64_t k = 0; k < length && step == 1; ++k)  // the compiler vectorises this loop
         y[k] *= scale;
     for (int64_t k = 0; k < length && step != 1; ++k)
         y[k * step] *= scale;
@@ -92,7 +93,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
 
 void softmax(Call& c) {
     const Tensor x = c.input(0);
-    const bool flat = c.opset < 13;  // then all axes from this to the last are a single row
+    const bool flat = c.opset < 13;  // then all axes from `axis` to the last are a single row
     const int axis = c.axis(c.node.getInt("axis", flat ? 1 : -1), x.rank());
     if (!x.known()) return c.shape(0, x.type(), x.shape());
     Tensor& y = c.make(0, x.type(), x.shape());

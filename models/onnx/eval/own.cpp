@@ -1,5 +1,5 @@
-// Infers the shapes of the operators of domain mpm, to inspect converted models. OpenCV computes most of
-// their values; a few operators, such as those between an encoder and a decoder, compute their values here.
+// The shapes of the operators of domain mpm, to inspect converted models. OpenCV computes the values of most
+// of these operators; this file computes the values of a few, such as those between an encoder and a decoder.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"
@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-// Returns the number of special rows: each window has its own in front.
+// Returns the number of special tokens of an image. Each window has special tokens of its own.
 int64_t specialRows(const Node& node) {
     const int64_t special = node.getInt("special_tokens", 1);
     const List<int64_t> window = node.getInts("window"), grid = node.getInts("grid");
@@ -145,7 +145,7 @@ void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
     if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
-    // Merges nothing: conversions are verified with each token as its own cluster.
+    // Merges nothing, because conversions are verified with each token as its own cluster.
     const Tensor tokens = c.input(0);
     const int64_t count = shape[1] - special;
     Tensor& map = c.make(1, Type::Int, {tokens.dim(0), count});

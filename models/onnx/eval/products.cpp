@@ -17,7 +17,7 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     const int64_t rows = checkedProduct<int64_t>(count, m);
     if (b.size() == checkedProduct<int64_t>(k, n) && count > 1 &&
         a.size() == checkedProduct<int64_t>(rows, k)) {
-        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // a common weight matrix: a single tall product
+        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // all pairs have the same b: a single tall product
         return y;
     }
     const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);
@@ -86,7 +86,7 @@ Tensor withBatchInFront(const Tensor& x) {
     return y;
 }
 
-// ONNX Runtime's MatMul, with a factor and operands that may be transposed.
+// Computes ONNX Runtime's FusedMatMul: MatMul with a factor, and operands that may be transposed.
 void fusedMatMul(Call& c) {
     c.input(1);
     for (size_t k = 0; k < 2; ++k) {
@@ -123,7 +123,7 @@ void gemmNode(Call& c) {
     }
 }
 
-// An equation of two operands, and the extent of each letter.
+// The equation of an Einsum of two operands, and the extent of each letter.
 struct Equation {
     std::string names[3];  // letters of the operands and the result
     std::string summed;
@@ -191,8 +191,8 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
-// Returns the result as products of matrices, if the equation multiplies [batch, rows, summed] by [batch,
-// summed, columns]; each name may stand for several letters.
+// Computes the result by products of matrices, if the equation multiplies [batch, rows, summed] by [batch,
+// summed, columns], in which each name may stand for several letters. Otherwise returns nothing.
 std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
     const std::string &a = equation.names[left], &b = equation.names[1 - left], &y = equation.names[2];
     const size_t summed = equation.summed.size();
@@ -211,7 +211,8 @@ std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
         .reshaped(equation.shapeOf(y));
 }
 
-// Sums over the letters that the result lacks, a row (along the result's last letter) at a time.
+// Computes an Einsum: sums over the letters that the result lacks. Computes one row at a time, along the
+// result's last letter.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
@@ -254,7 +255,7 @@ void einsum(Call& c) {
     checkTime();
 }
 
-// A product with a weight matrix and an optional bias, from normalise().
+// Computes Linear, an operator of normalise(): a product with a weight matrix, and an optional bias.
 void linear(Call& c) {
     const Tensor bias = c.has(2) ? c.input(2) : Tensor();
     c.in.resize(2);

@@ -8,9 +8,9 @@ namespace {
 
 struct Reduction {
     Shape shape;                // shape of the operator's result
-    List<int64_t> keptStrides;  // strides of the result, with reduced axes as 1, over the input's axes
-    Shape kept;
-    int64_t each = 1;  // number of elements for each result
+    List<int64_t> keptStrides;  // step in the result along each axis of the input; 0 along reduced axes
+    Shape kept;                 // shape of the input, with 1 for each reduced axis
+    int64_t each = 1;           // number of elements for each result
 };
 
 Reduction plan(Call& c) {
@@ -30,7 +30,8 @@ Reduction plan(Call& c) {
     return r;
 }
 
-/// Reduces in double: add(accumulator, element), then finish(accumulator, number of elements).
+/// Returns an operator that reduces in double: add(accumulator, element) for each element, then
+/// finish(accumulator, number of elements).
 template <typename Add, typename Finish>
 Operator reduce(double start, Add add, Finish finish) {
     return [=](Call& c) {

@@ -1,5 +1,5 @@
 // Operators that sample maps: GridSample, and the mpm operators of converted mask decoders. The code is
-// plain, because it proves the layer's results.
+// simple, because the results of the layers are compared with its results.
 #include <algorithm>
 #include <cmath>
 
@@ -131,7 +131,7 @@ public:
 
     Shape shape() const { return {m_value.dim(0), m_logits.dim(1), m_value.dim(2)}; }
 
-    /// Computes a head of a query.
+    /// Computes the result of a head for a query.
     void run(int64_t image, int64_t query, int64_t head, float* to) const {
         const int64_t queries = m_logits.dim(1),
                       sample = ((image * queries + query) * m_heads + head) * m_samples;
@@ -151,7 +151,7 @@ public:
             const Pixels pixels = map.around(y, x, {});
             for (int64_t d = 0; d < m_width; ++d)
                 sums[d] += weights[k] * pixels.of(values + d, m_value.dim(2));
-            // fits: the levels' positions are the rows of the value
+            // fits: the value has a row for each position of the levels
             if (k % m_points == m_points - 1) values += map.rows * map.columns * m_value.dim(2);
         }
         std::copy(sums.begin(), sums.end(), to);
@@ -179,7 +179,7 @@ void deformable(Call& c) {
     });
 }
 
-// mmdeploy's operator: places are fractions of a level, weights are already a softmax.
+// Computes mmdeploy's operator, whose places are fractions of a level, and whose weights come from a softmax.
 void sampledAttention(Call& c) {
     const Tensor value = c.input(0), sizes = c.input(1), places = c.input(3), weights = c.input(4);
     const bool fits = value.rank() == 4 && places.rank() == 6 && places.dim(5) == 2 && sizes.known() &&
@@ -208,7 +208,7 @@ void sampledAttention(Call& c) {
                                                      place(2.0 * at[0] - 1, map.columns, false), {});
                     sum += weights.f()[sample] * pixels.of(values, heads * width);
                 }
-                // fits: the levels' positions are the rows of the value
+                // fits: the value has a row for each position of the levels
                 values += map.rows * map.columns * heads * width;
             }
             y.writeF()[k] = static_cast<float>(sum);

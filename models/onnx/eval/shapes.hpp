@@ -8,15 +8,15 @@
 
 namespace mpm::models {
 
-/// Returns inputs for an image of this shape, the first input; the other inputs get its batch.
+/// Returns the inputs of the graph: an image of this shape, then the other inputs, with the image's batch.
 List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 
 /// Returns the reason why an output of the graph cannot be inferred; empty if all can.
 std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {
-    List<Tensor> inputs;       ///< image and other inputs: shapes at the batch used for all computations
-    List<Tensor> otherInputs;  ///< with one more image; only if the batch is dynamic
+    List<Tensor> inputs;       ///< shapes of image and other inputs, at the batch used for all computations
+    List<Tensor> otherInputs;  ///< the same with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
 
@@ -24,8 +24,8 @@ struct Binding {
 };
 
 struct Shapes {
-    Inferred at;     ///< at the batch used for all computations
-    Inferred other;  ///< with one more image; only if `dynamic`
+    Inferred at;     ///< shapes at the batch used for all computations
+    Inferred other;  ///< shapes with one more image; only if `dynamic`
     bool dynamic = false;
 
     const Shape& of(int value) const { return at.values[value].shape(); }

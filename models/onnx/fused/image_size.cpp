@@ -101,7 +101,7 @@ private:
     List<Tensor> evaluated(const Node& node, const List<Tensor>& inputs) const {
         try {
             return evaluateNode(m_graph, node, inputs);
-        } catch (const Refusal& refusal) {  // the node was right at the export's size
+        } catch (const Refusal& refusal) {  // the node was valid at the export's size
             throw Refusal(std::string("the model holds its size (") + refusal.what() + ")" + kHint);
         }
     }
@@ -131,8 +131,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // Returns how many rows of a segment's tokens, as the next segment reads them, are in front of the image
-    // tokens, and how many are behind.
+    // Returns the numbers of rows in front of and behind the image tokens in `tokens`, a segment's output as
+    // the next segment reads it.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -152,7 +152,8 @@ private:
         return shape.size() == 4 ? elementCount({shape[2], shape[3]}) : shape[1];
     }
 
-    // The table's rows for image tokens are positions; its other rows are tokens.
+    // Resizes the table's rows for image tokens, which are positions, and keeps its other rows, which are
+    // tokens.
     void patchEmbedding(Node& node) {
         const Tensor table = m_graph.constant(node.inputs[1]);
         const int64_t width = table.dim(1);
@@ -181,7 +182,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // An exporter that computes constants in advance may have interpolated the positions before, unnoticed.
+    // Warns that positions are interpolated. An exporter that folds constants may have interpolated them
+    // already, which the file does not show.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -199,7 +201,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts rows for tokens of which only some are patches: a row for each token, if all rows are equal.
+    // Adapts a table whose tokens are not only patches. All its rows must be equal, and each token gets this
+    // row.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -260,8 +263,8 @@ private:
         if (!resized.note.empty() && !known) m_notes.push_back(resized.note);
     }
 
-    // Compares groups of axes that hold the same elements on both sides: an axis that was split into the old
-    // grid is split into the new grid.
+    // Compares groups of axes that have the same elements on both sides. If an axis was split into the old
+    // grid, splits it into the new grid.
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
@@ -326,7 +329,7 @@ private:
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
-            // The size is the product's whole part, which rounding must not lower.
+            // The size is the whole part of this product, so the scale must not be rounded down.
             while (std::floor(static_cast<double>(now[k]) * scales[k]) < static_cast<double>(sizes[k]))
                 scales[k] = std::nextafter(scales[k], INFINITY);
         }
@@ -334,7 +337,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether a place, counted from the front of an axis, is behind the patches; other tokens may be as many.
+    // Whether an index along an axis is behind the patches; false if it may separate other tokens from the
+    // patches, because other tokens may be as many.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)
@@ -354,7 +358,7 @@ private:
             throw Refusal(m_graph.describe(node) + " picks patches of the export's size" + kHint);
     }
 
-    // An end at the old extent means the whole axis.
+    // Takes an end at the old extent as the end of the axis.
     void patchSlice(Node& node) {
         if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
         const Shape& from = oldShape(node.inputs[0]);

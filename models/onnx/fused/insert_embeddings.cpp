@@ -20,7 +20,7 @@ struct Embedding {
 
 class EmbeddingFinder {
 public:
-    /// `partly`: the last rows of a source of tokens are enough.
+    /// `partly`: whether the embedding may use only the last rows of a source of tokens.
     EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value, bool partly)
         : m_shapes(shapes), m_value(value), m_partly(partly) {
         m_traced = trace(graph, shapes.at, value);
@@ -101,7 +101,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
         .set("patches", embedding.patches);
 }
 
-// Returns the last value of a chain, from `value`, that only adds constants.
+// Follows `value` through a chain of sums with constants, and returns the last sum.
 int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     while (true) {
         const int next = rewriter.soleUser(value);
@@ -112,7 +112,7 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
-// Whether a convolution multiplies each patch separately, like a product of rows.
+// Whether a convolution multiplies each patch separately, as a product of rows does.
 bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
     if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
     const auto isConstant = [&](size_t k) {

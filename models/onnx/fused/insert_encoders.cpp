@@ -81,7 +81,7 @@ private:
         }
     }
 
-    // The tables hold image tokens only: other tokens must not be rotated.
+    // Returns the rows of image tokens. Throws Refusal if other tokens are rotated.
     Tensor imageTable(const Tensor& table, float identity) const {
         if (m_encoder.windows.present())  // the tables hold only image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
@@ -164,7 +164,7 @@ private:
     std::optional<NormRule> m_inner;  // rule of the norms inside attention and MLP
 };
 
-// Adapters for an export whose token stream is not [B, T, D].
+// Adapters between the operator and an export whose token stream is not [B, T, D].
 class Stream {
 public:
     Stream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder)
@@ -183,7 +183,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// Returns the value that the operator must write so that `value` keeps its content.
+    /// Returns the value that the operator must write so that `value` has the same content as before.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");
@@ -209,7 +209,7 @@ private:
     }
 
     int reshape(int from, const Shape& shape, int to) {
-        // Domain mpm.internal: the node is in its final form.
+        // lower() keeps nodes of domain mpm.internal.
         m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(shape))}, to,
                     "mpm.internal");
         return to;
@@ -234,7 +234,7 @@ void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& mer
 
 void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
-    int map = kAbsent;  // encoders are in the order of the graph, so also of their chain
+    int map = kAbsent;  // the latest map, because encoders are in the order of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (encoder.windows.present()) {
             insertWindowed(state, encoder, merging);

@@ -14,7 +14,7 @@
 namespace mpm::models {
 namespace {
 
-// Finds each GELU in nodes that compute element by element, and joins these nodes.
+// A pass that finds the element-wise nodes of each GELU and joins them.
 class Activations {
 public:
     Activations(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes), m_rewriter(graph) {}
@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    static constexpr int kSteps = 6;  // from the curve back to the input, and forward to the result
+    static constexpr int kSteps = 6;  // most steps from the Erf or Tanh to input or result
 
     bool byElement(const Node& node) const {
         return node.outputs.size() == 1 &&
@@ -52,7 +52,7 @@ private:
         }
     }
 
-    // Returns the values up to kSteps nodes before or behind a value.
+    // Returns the values at most kSteps nodes before (or behind) a value.
     List<int> reached(int value, bool forwards) const {
         List<int> all{value}, edge{value};
         for (int step = 0; step < kSteps; ++step) {
@@ -94,7 +94,7 @@ private:
         if (!result || result->size() != count) return false;
         for (int64_t k = 0; k < count; ++k) {
             const float expected = kActivations[tanh ? 1 : 0].of(activationProbes()[k]);
-            // The tolerance excludes constants that were rounded to half precision; such nodes stay.
+            // The tolerance excludes GELUs with constants in half precision, whose nodes are kept.
             if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
                 return false;
         }
@@ -155,7 +155,7 @@ private:
         return node.domain == "mpm" && isOneOf(node.op, {"MpmLayerNorm", "MpmLinear", "MpmFunction"});
     }
 
-    // Removes two transposes, which put channels last and back, around a chain of nodes.
+    // Removes two transposes around a chain of nodes, which put the channels last and back again.
     void joinTransposes(Node& first) {
         if (!isOfPixels(first) || first.inputs.empty()) return;
         const Node* before = m_graph.nodeOf(first.inputs[0]);

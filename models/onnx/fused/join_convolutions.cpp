@@ -31,11 +31,12 @@ public:
         }
         if (!any) return;
         keepPrecise();
-        m_graph.arrange();  // a sum may have been computed behind the convolution
+        m_graph.arrange();  // a joined sum may read a value that is computed behind the convolution
     }
 
 private:
-    // Transposed convolutions need version 3: models that need only version 2 of the domain are not changed.
+    // Takes transposed convolutions only in models that need domain version 3, so that others are not
+    // changed.
     bool isOwnConvolution(const Node& node) const {
         return (node.domain == "mpm" && node.op == "MpmConv") || (m_takesTransposed && isTransposed(node));
     }
@@ -65,7 +66,7 @@ private:
         return !convolution.has("activation") && !hasResidual(convolution, "last");
     }
 
-    // Moves a norm with training statistics, which scales and shifts the channels, into weights and biases.
+    // Moves a BatchNormalization, which scales and shifts the channels, into weights and bias.
     bool joinNorm(Node& convolution, Node& norm) {
         const bool plain = !convolution.has("activation") && hasResidual(convolution, "none");
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
@@ -127,7 +128,7 @@ private:
         return false;
     }
 
-    // Joins a sum of equal shapes: other sums were lowered to MpmArithmetic.
+    // Joins an Add, which has equal shapes, because other sums were lowered to MpmArithmetic.
     bool joinResidual(Node& convolution, Node& sum) {
         if (!sum.is("Add") || isTransposed(convolution) || !hasResidual(convolution, "none")) return false;
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
@@ -138,8 +139,8 @@ private:
         return true;
     }
 
-    // Keeps a convolution in f32 if no layer with weights follows: the results are scores, boxes, a selection
-    // or masks of queries.
+    // Keeps a convolution in f32 if no layer with weights follows, because its results are scores, boxes, a
+    // selection or masks of queries.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)

@@ -4,7 +4,8 @@ namespace mpm::models {
 
 namespace {
 
-// Padded scores are enlarged and then cropped to the image: the resize can skip the rest.
+// If the image is padded, the scores are enlarged and then cropped. Lets the resize compute only the part
+// that is kept.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
     const List<List<int>> users = graph.users();
@@ -27,7 +28,7 @@ void cropWhileResizing(Graph& graph) {
     graph.arrange();
 }
 
-// Adds the labels as the last node: some programs read the output of the last node.
+// Adds the labels as the last node, because some programs read the output of the last node.
 void combineQueries(Graph& graph, const QueryOutputs& queries) {
     Port& masks = graph.outputs[queries.masks];
     const Shape& image = graph.inputs[0].dims;

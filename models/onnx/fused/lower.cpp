@@ -196,7 +196,7 @@ void Lowering::matMul() {
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
     const bool vector = m_graph.isConstant(b) && m_graph.constant(b).rank() == 1;
-    // oneImage() may have made a new constant, which is not among the shapes.
+    // oneImage() may have made a new constant, for which there is no shape.
     const auto rankOf = [&](int value) {
         return m_graph.isConstant(value) ? static_cast<size_t>(m_graph.constant(value).rank())
                                          : shapeOf(value).size();
@@ -268,7 +268,8 @@ void Lowering::softmax() {
     emit("Softmax", "", {in(0)}, out()).set("axis", axis);
 }
 
-// For detectors, whose queries attend to each other in many rows: OpenCV's Softmax runs on a single thread.
+// Replaces large Softmaxes, such as those over a detector's queries, because OpenCV's runs on a single
+// thread.
 void Lowering::ownSoftmax() {
     constexpr int64_t kSmall = 1 << 14;  // elements for which OpenCV's Softmax needs only microseconds
     const bool known =
@@ -337,13 +338,13 @@ void Lowering::reduce() {
     if (m_selects && m_shapes.dynamic && rank > 2 && axes == List<int64_t>{rank - 1} && sumsRows()) return;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
-        // OpenCV 4.6 keeps the batch of the import if the value is a matrix, not if it has more
+        // OpenCV 4.6 keeps the batch size of the import if the value is a matrix, but not if it has more
         // axes.
         value = fresh(".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};
     }
-    // With kept axes all versions of OpenCV agree; the reshape removes the axes.
+    // If axes are kept, all versions of OpenCV agree. The Reshape removes the axes.
     const int kept = fresh(".kept");
     emit(m_node->op, "", {value}, kept).set("axes", axes).set("keepdims", 1);
     reshapeLike(kept, in(0));

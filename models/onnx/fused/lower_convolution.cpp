@@ -8,15 +8,14 @@ namespace mpm::models {
 
 namespace {
 
-// Kinds of convolutions (in heads) that are faster than OpenCV 4.6's in f32: 1.2 to 3 times as fast on
-// AVX-512 in bench/conv_bench.cpp (docs/internals/performance.md). Convolutions with few multiplications are
-// not worth another operator.
+// Convolutions, as in heads, for which MpmConv is 1.2 to 3 times as fast in f32 as OpenCV 4.6, on AVX-512 in
+// bench/conv_bench.cpp (docs/internals/performance.md). Few multiplications are not worth another operator.
 struct OwnKind {
     int64_t kernel, mostStride;
     int64_t leastChannels, leastOuts;  // in a group
 };
 constexpr OwnKind kOwnKinds[] = {{1, 1, 16, 1}, {3, 2, 8, 8}, {5, 2, 8, 8}, {7, 2, 8, 8}};
-constexpr int64_t kLeastProducts = int64_t{1} << 21;  // for an image
+constexpr int64_t kLeastProducts = int64_t{1} << 21;  // multiplications for an image
 
 List<int64_t> listOr(const Node& node, const char* name, const List<int64_t>& usual) {
     return node.has(name) ? node.getInts(name) : usual;
@@ -75,8 +74,8 @@ void Lowering::convolution() {
 
 namespace {
 
-// Whether each pixel of the input gives a window of the output, as large as the stride. Kernels may be larger
-// if padding cuts off the rest.
+// Whether the output has exactly stride times the size of the input. Kernels may be larger than the stride if
+// padding cuts off the rest.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),

@@ -93,7 +93,8 @@ void Lowering::slice() {
     emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
 }
 
-// Takes every `step`-th entry of an axis: cuts the axis into groups of `step`, or picks entry by entry.
+// Takes every `step`-th entry of an axis: by a slice of groups of `step` entries if possible, else entry by
+// entry.
 void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
     const Shape& shape = shapeOf(in(0));
     const int64_t count = shapeOf(out())[axis];
@@ -125,7 +126,7 @@ void Lowering::split() {
     }
 }
 
-// Computes a zero for every image: its first pixel times 0.
+// Computes a zero for every image, as its first pixel times 0.
 int Lowering::batchOfZeros(size_t axis, size_t rank) {
     const int image = m_graph.inputs[0].value;
     const int pixel = fresh(".pixel"), zero = fresh(".zero"), zeros = fresh(".zeros");

@@ -9,7 +9,7 @@ namespace mpm::models {
 
 // Writes a slice for each run of adjacent indices, and joins several slices by a Concat.
 void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // enough for channels in another order; more are rows of a table
+    constexpr size_t kMostParts = 64;  // enough to reorder channels; a table needs more
     List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
@@ -33,7 +33,7 @@ void Lowering::gather() {
     pick(axis, 1, index);
 }
 
-// Picks by an index for each of several axes: joins these axes and picks places in the joined axis.
+// Picks by several indices, each of its own axis: joins these axes and picks places along the joined axis.
 void Lowering::gatherND() {
     const int64_t axis = m_node->getInt("batch_dims", 0);
     Shape rows = shapeOf(in(1));
@@ -62,7 +62,7 @@ void Lowering::gatherND() {
     pick(axis, depth, places);
 }
 
-// Picks places along an axis that joins `depth` axes, beginning at `axis`.
+// Joins `depth` axes, beginning with `axis`, and picks places along the joined axis.
 void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     const Shape& shape = shapeOf(in(0));
     if (places.empty()) fail("picks nothing");
@@ -87,14 +87,14 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     reshapeLike(cut, in(0));
 }
 
-// Whether a result of the model picks from a constant list of numbers, such as class ids by class.
+// Whether computed indices pick from a constant list of numbers, such as class ids by class.
 bool Lowering::isTable(const Shape& picked) const {
     const Shape& table = shapeOf(in(0));
     return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&
            picked == shapeOf(out()) && m_node->getInt("batch_dims", 0) == 0;
 }
 
-// Samples the table as an image with a single row, at the pixels that the indices name.
+// Samples the table as an image with a single row, at the pixels of the indices.
 void Lowering::lookUp() {
     const Tensor table = m_graph.constant(in(0));
     const float last = static_cast<float>(table.size() - 1);

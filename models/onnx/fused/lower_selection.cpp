@@ -1,4 +1,4 @@
-// Operators around a detector's choice of the best places: TopK, computed indices, choices by constants.
+// Operators with which a detector chooses the best places: TopK, computed integers, conditions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -77,7 +77,8 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
 }
 
-// A cast to integers drops the fraction, a cast to conditions gives 0 or 1; other casts only change the type.
+// A cast to integers drops the fraction, and a cast to conditions gives 0 or 1. Other casts only change the
+// type.
 void Lowering::convert() {
     const Tensor &from = m_shapes.at.values[in(0)], &to = m_shapes.at.values[out()];
     const bool whole = to.type() == Type::Int && from.isFloat(),
@@ -125,8 +126,8 @@ void Lowering::integerQuotient(int a, int b) {
     compute("sub", a, compute("mul", whole, b, ".product"), out());
 }
 
-// Writes a sum along the last axis as a product: OpenCV 4.6 keeps the first axis of a reduction at its size
-// during the import, and that axis holds batch and heads.
+// Writes a sum or mean along the last axis as a product. OpenCV 4.6 would fix the size of the first axis,
+// which is batch and heads, during the import.
 bool Lowering::sumsRows() {
     const bool mean = m_node->is("ReduceMean");
     const int64_t width = shapeOf(in(0)).back();
@@ -138,7 +139,7 @@ bool Lowering::sumsRows() {
     return true;
 }
 
-// Repeating an axis of 1 entry is a broadcast; repeating other axes is a Concat.
+// Repeats an axis of 1 entry by a broadcast, and other axes by a Concat.
 void Lowering::tile() {
     const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
     int value = in(0);
@@ -159,7 +160,7 @@ void Lowering::tile() {
     emit("Reshape", "", {value, ints(List<int64_t>(to.size(), 0))}, out());
 }
 
-// Rejects an operator that only models of the newest version of the domain have.
+// Rejects the operator unless the graph selects by score or has several inputs.
 void Lowering::needSelection() const {
     if (!m_selects) fail("is not available in OpenCV 4.6 and has no equivalent");
 }
@@ -169,7 +170,7 @@ int Lowering::numbered(float value) {
                                Tensor::floats(Shape(std::max<size_t>(shapeOf(out()).size(), 2), 1), value));
 }
 
-// Returns a constant of any type as f32, with the rank of the result.
+// Returns a constant as f32 with the rank of the result, any other value unchanged.
 int Lowering::asNumbers(int value) {
     const int one = oneImage(value);
     if (!m_graph.isConstant(one)) return value;
@@ -178,7 +179,8 @@ int Lowering::asNumbers(int value) {
                   shapeOf(out()).size());
 }
 
-// a >= b is floor(a - b) + 1, clamped to 0 and 1; the other comparisons follow from it.
+// Computes a >= b as floor(a - b) + 1, clamped to 0 and 1. The other comparisons swap a and b, or negate the
+// result.
 void Lowering::compareNumbers() {
     needSelection();
     const bool turned = m_node->is("LessOrEqual") || m_node->is("Greater");
@@ -205,8 +207,8 @@ void Lowering::combineConditions() {
     if (isNot) node.set("reversed", 1);
 }
 
-// Computes max(min(x, b), min(y, -b)): the bound b is infinity if the condition holds, else minus infinity.
-// So the chosen branch keeps its bits, and either branch may be infinite.
+// Computes max(min(x, b), min(y, -b)). The bound b is infinity if the condition is true, else minus infinity.
+// So the chosen branch keeps its bits, and both branches may be infinite.
 void Lowering::choose() {
     needSelection();
     const int side = compute("sub", in(0), numbered(0.5f), ".side"),
@@ -217,7 +219,7 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). Constants are 0 if a constant condition drops them.
+// Computes x * condition + y * (1 - condition). If x or y is constant, its dropped elements become 0.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();
@@ -255,7 +257,7 @@ void Lowering::where() {
     compute("add", parts[0], parts[1], out());
 }
 
-// Leaves out parts without elements, which OpenCV cannot join.
+// Omits parts without elements, which OpenCV cannot join.
 void Lowering::concat() {
     const auto isEmpty = [&](int value) {
         return value < static_cast<int>(m_shapes.at.values.size()) && m_shapes.at.values[value].size() == 0;
@@ -272,7 +274,7 @@ void Lowering::takeSizesAsFloats() {
     for (Port& port : m_graph.inputs) {
         if (port.type != Type::Int) continue;
         const int given = m_graph.addValue(m_graph.values[port.value].name);
-        m_graph.add("Cast", {given}, port.value, "mpm.internal").set("to", 1);  // in its final form
+        m_graph.add("Cast", {given}, port.value, "mpm.internal").set("to", 1);  // lower() keeps this domain
         port.value = given;
     }
 }

@@ -1,4 +1,5 @@
-// Writes the graph around the encoder in operators of OpenCV 4.6 or domain mpm. For lower*.cpp only.
+// A class that writes the graph around the encoder in operators of OpenCV 4.6 or domain mpm. For lower*.cpp
+// only.
 #pragma once
 
 #include <map>
@@ -17,15 +18,15 @@ private:
     using Method = void (Lowering::*)();
 
     static const std::map<std::string, Method>& methods();
-    // Calls `write` for every node; `write` adds the nodes that replace it.
+    // Calls `write` for every node. `write` must add the nodes that replace the node.
     void rewrite(Method write);
     void lowerNode();
 
-    // Whether the shapes alone give all outputs: such a node is skipped, its readers take the values from the
-    // shapes.
+    // Whether the shapes alone give all outputs. Such a node is skipped, because its readers take the values
+    // from the shapes.
     bool followsFromShapes() const;
 
-    // Rejects a graph that reads a skipped value.
+    // Rejects a graph that reads the output of a skipped node.
     void checkComplete() const;
     [[noreturn]] void fail(const std::string& reason) const;
     int in(size_t k) const { return m_node->inputs[k]; }
@@ -36,23 +37,24 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // Writes a Reshape to the same shape: an identity that every OpenCV has.
+    // Writes a Reshape to the same shape, which is an identity in every OpenCV.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
-    // The batch axis of the target is copied from the input if possible, else inferred.
+    // Copies the batch axis of the target from the input if possible; else leaves it open.
     void emitReshape(int from, int to, const Shape& source);
 
-    // Reshapes a value to the node's output; the batch axes come from `source`.
+    // Reshapes a value to the shape of the node's output, with the batch axes of `source`.
     void reshapeLike(int value, int source);
 
-    // Returns a value that is the same for every image as a constant for a single image, which is broadcast.
+    // If a known value is the same for every image, returns a constant for a single image, which is
+    // broadcast.
     int oneImage(int value);
     void matMul();
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // Returns the constant with leading axes of 1: OpenCV 4.x turns vectors into columns.
+    // Returns the constant with leading axes of size 1, because OpenCV 4.x turns vectors into columns.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
@@ -60,7 +62,7 @@ private:
     // Whether the elements keep their order, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
-    // Replaces a transpose of a lowered graph by the operator of version 2, or by a Reshape.
+    // Replaces a transpose of a lowered graph by an MpmTranspose or a Reshape.
     void ownTranspose();
     void ownSoftmax();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
@@ -70,30 +72,30 @@ private:
     void everyFew(int64_t axis, int64_t start, int64_t step);
     void split();
 
-    // Picks of adjacent indices are slices.
+    // Writes a slice for each run of adjacent indices.
     void gather();
     void gatherND();
     void pick(int64_t axis, int64_t depth, const List<int64_t>& places);
     bool isTable(const Shape& picked) const;
     void lookUp();
     void topK();
-    // Writes several values in their order: as rows, the input of MpmTopK.
+    // Writes the best `count` values and their indices, in order, by an MpmTopK of rows.
     void bestOf(int64_t axis, bool largest, int64_t count);
-    // Returns `shape`, with an open first axis if that is the batch of `source`.
+    // Returns `shape`. If its first axis is the batch of `source`, this axis is open.
     List<int64_t> openBatch(const Shape& shape, int source) const;
     void convert();
     void integerArithmetic();
     void tile();
     void where();
     void choose();  // writes a Where with a computed condition
-    // Conditions are 1 or 0.
+    // In the next functions, conditions are 1 or 0.
     void needSelection() const;
     void compareNumbers();
     void combineConditions();
     int asNumbers(int value);
     int numbered(float value);
     void concat();
-    // Computes a / b, the integer part towards zero, or the remainder.
+    // Computes a / b, rounded towards zero, or, for a Mod, the remainder.
     void integerQuotient(int a, int b);
     /// The result is `output`, or a new value named after the node's output.
     Node& compute(const std::string& operation, int a, int b, int output);
@@ -101,11 +103,12 @@ private:
     int apply(const std::string& function, int a, int output);  ///< returns `output`
     int fresh(const char* part);                                ///< a value named after the node's output
 
-    // In a graph that selects by score, computed integers are f32 between the operators.
+    // These convert integer inputs and outputs: operators of a graph that selects by score pass computed
+    // integers as f32.
     void takeSizesAsFloats();
     void giveIntegers();
 
-    // Adds zeros of the requested shape, which broadcasts.
+    // Adds zeros of the requested shape, so that the input is broadcast.
     void expand();
     // Computes zeros of this rank, with an entry along `axis` for each image.
     int batchOfZeros(size_t axis, size_t rank);
@@ -113,14 +116,14 @@ private:
     void resize();
     void gridSample();
     void convolution();
-    /// Whether MpmConv is faster than OpenCV's convolution, so that it is worthwhile.
+    /// Whether an MpmConv is faster than OpenCV's convolution here.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
     // Returns the inputs of an MpmConv or MpmConvTranspose.
     List<int> convolved(int weight) const;
     void convTranspose();
 
-    // OpenCV 4.6 does not accept absent inputs.
+    // OpenCV 4.6 does not accept absent inputs, so all inputs are written.
     void pad();
     void clip();
     void reduce();

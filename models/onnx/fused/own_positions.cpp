@@ -44,7 +44,8 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
     return shift;
 }
 
-// Returns the node's inputs with the sizes of `to`, or with scales that leave the same fraction of a pixel.
+// Returns the inputs of a Resize with the sizes of `to`, or with scales that leave the same fraction of a
+// pixel as before.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

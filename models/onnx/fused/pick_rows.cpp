@@ -1,4 +1,4 @@
-// Picks rows that the model itself chooses, such as a detector's boxes with the best scores.
+// The pass that picks rows chosen by the model itself, such as a detector's boxes with the best scores.
 #include <algorithm>
 #include <set>
 
@@ -10,10 +10,10 @@
 namespace mpm::models {
 namespace {
 
-// Indices [batch, picked], spread over the axes of a gather.
+// A gather's indices, which nodes spread from [batch, picked] over its axes.
 struct Index {
-    int root = kAbsent;  // the value that holds each index once
-    List<char> varies;   // whether the gather's index varies, by axis
+    int root = kAbsent;  // the value that contains each index once
+    List<char> varies;   // for each axis, whether the index varies
 };
 
 class RowPicker {
@@ -54,7 +54,8 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Goes back through nodes that only spread the indices.
+    // Goes back to the root through nodes that only repeat or reshape indices. Sets m_spread to the root's
+    // element for each index.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -82,7 +83,8 @@ private:
         return index;
     }
 
-    // Returns the axes along which the spread indices differ; empty if they are not in the order of the root.
+    // Returns, for each axis, whether the spread indices differ along it; empty if they are not in the order
+    // of the root.
     List<char> varyingAxes(int64_t axis) const {
         const Shape& shape = m_spread.shape();
         List<char> varies(shape.size(), 0);
@@ -139,7 +141,7 @@ private:
         return true;
     }
 
-    // Picks by places [batch, picked, 1] of each image, or by pairs of image number and place.
+    // Picks by the places [batch, picked, 1] in each image, or by pairs of image number and place.
     bool gatherND(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const bool pairs = node.getInt("batch_dims", 0) == 0;
@@ -182,7 +184,7 @@ private:
 
     static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
 
-    // Returns the data of an image if all images have the same data, such as anchors.
+    // Returns the data of a single image if all images have the same data, such as anchors.
     std::optional<Tensor> sharedData(int value, size_t batches) const {
         const Tensor& data = tensorOf(value);
         if (!data.known() || batches != 1 || data.rank() < 2 || data.dim(0) < 1) return std::nullopt;
@@ -197,7 +199,8 @@ private:
         return Tensor::floats(one, values);
     }
 
-    // `order`: the axes of the data in the order batch (the first `batches`), places, columns.
+    // `order`: the axes of the data. The first `batches` are the batch, the next has the places, the rest are
+    // columns.
     void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
         const Shape& data = shapeOf(node.inputs[0]);
         int64_t batch = 1, columns = 1;

@@ -1,4 +1,5 @@
-// scores = transpose(softmax(classes) without the last) x sigmoid(resize(masks)), or resized at the end.
+// The pattern scores = transpose(softmax(classes) without the last class) x sigmoid(resize(masks)), or with
+// the resize at the end.
 #include "models/onnx/fused/insert.hpp"
 
 namespace mpm::models {

@@ -13,8 +13,8 @@ namespace {
 using Angle = std::complex<double>;  // cosine and sine
 
 constexpr double kTurn = 2 * CV_PI;
-constexpr double kHalfRounding = 3e-4;       // of cosines and sines in f16
-constexpr int64_t kLargestReference = 1024;  // rows of a grid to which positions are scaled
+constexpr double kHalfRounding = 3e-4;       // error of cosines and sines in f16
+constexpr int64_t kLargestReference = 1024;  // rows of the largest grid to which a formula scales positions
 
 [[noreturn]] void refuseRope(const std::string& reason) {
     throw Refusal("rotary positions are baked into the export, and " + reason +
@@ -27,14 +27,14 @@ struct AxisPositions {
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// The known formulas. An angle is a position along an axis times the frequency of the channel. The first
-// frequency of an axis is fixed, and successive frequencies have a constant ratio.
+// A known formula. An angle is a position along an axis times the frequency of a pair of components. The
+// first frequency of an axis is fixed, and successive frequencies have a constant ratio.
 struct RopeFormula {
     enum class Kind {
-        Index,      // i + offset, at every size: Perception Encoder, Llama
-        Reference,  // (i + offset) / length * reference: EVA-02
-        // 2 * (i + 0.5) / length - 1, DINOv3. Each axis has its own length, or both have the longer or
-        // shorter length
+        Index,      // i + offset, at every size (Perception Encoder, Llama)
+        Reference,  // (i + offset) / length * reference (EVA-02)
+        // 2 * (i + 0.5) / length - 1 (DINOv3). The length is that of the axis, of the longer axis, or of the
+        // shorter axis
         Separate,
         Longer,
         Shorter
@@ -77,11 +77,11 @@ struct RopeFormula {
     }
 };
 
-// A pair of components that is rotated together.
+// Two components that are rotated together.
 struct RotaryPair {
-    int64_t head = 0, first = 0, second = 0;  // components
-    bool columns = false;                     // the angle depends on the column, else on the row
-    double step = 0;                          // of the angle between indices, in (-pi, pi]
+    int64_t head = 0, first = 0, second = 0;
+    bool columns = false;  // whether the angle depends on the column, not on the row
+    double step = 0;       // change of the angle between neighbours, in (-pi, pi]
 };
 
 class RopeReader {
@@ -101,14 +101,15 @@ public:
                 measure(m_pairs.back());
             }
         }
-        // Tables may rotate the other way, which gives the same attention. The last frequency is the lowest.
+        // Tables may rotate in the other direction, which gives the same attention. The last pair shows the
+        // direction, because its frequency is the lowest.
         if (m_pairs.back().step >= 0) return;
         m_sign = -1;
         for (RotaryPair& pair : m_pairs)
             pair.step = -pair.step;
     }
 
-    // Returns the known formulas that fit the first step of each axis.
+    // Returns the known formulas that fit the first pair's step along each axis.
     List<RopeFormula> candidates() const {
         using Kind = RopeFormula::Kind;
         List<RopeFormula> all{{Kind::Separate}, {Kind::Longer}, {Kind::Shorter}};
@@ -131,7 +132,8 @@ public:
                 if (!fitAxis(formula, axis(head, columns), measured, round)) return std::nullopt;
             }
         }
-        // A base that is a round number gives frequencies without the rounding of the table.
+        // Tried first: frequencies from a base with a single significant digit, which are free of the table's
+        // rounding errors.
         if (gives(formula, round)) return round;
         if (gives(formula, measured)) return measured;
         return std::nullopt;
@@ -158,7 +160,8 @@ public:
     }
 
 private:
-    // f16 has 11 bits; afterwards the converter may have divided by a factor.
+    // Whether the values were rounded to f16, which has 11 bits. The converter may then have divided them by
+    // a factor, so small errors are allowed.
     bool isHalfPrecision() const {
         const auto rounded = [](float value) {
             if (value == 0) return true;
@@ -201,7 +204,7 @@ private:
         return pairs;
     }
 
-    // Whether the first pair of each axis has the step of the formula, up to whole turns.
+    // Whether the first pair of each axis has the formula's step, up to whole turns.
     bool starts(const RopeFormula& formula) const {
         for (bool columns : {false, true}) {
             const List<size_t> pairs = axis(0, columns);
@@ -212,9 +215,10 @@ private:
         return true;
     }
 
-    // The first frequency comes from the formula. The last frequency is low, so its step is less than half a
-    // turn. Successive frequencies have a constant ratio, up to a rounding of their base (bf16); this ratio
-    // decides how many whole turns a step has.
+    // Finds the frequencies of an axis; false if its steps do not fit. The first frequency comes from the
+    // formula. The last is low, so its step is less than half a turn. Both give the constant ratio of
+    // successive frequencies (up to a rounding of their base to bf16), which shows how many whole turns each
+    // step has.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;
@@ -227,7 +231,7 @@ private:
             last = refined(lowest, positions, lowest.step / positions.step);
             if (!(last > 0 && last < first)) return false;
         }
-        // The frequencies are base^(-k / pairs), with a base of one digit.
+        // The frequencies base^(-k / pairs), with a base of a single significant digit.
         const double base = std::pow(first / last, count / spans);
         const double digit = std::pow(10, std::floor(std::log10(base)));
         const double roundBase = std::round(base / digit) * digit;
@@ -264,7 +268,7 @@ private:
         return angles;
     }
 
-    // Exporters compute angles in f32, whose rounding grows with the angle.
+    // Exporters compute angles in f32, so errors grow with the angle.
     double tolerance(const RopeFormula& formula) const {
         if (m_halfPrecision) return kHalfRounding;
         double largest = 0;
@@ -308,7 +312,7 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-// Returns the rows of the image at the size of another grid; empty if no known formula gives the table.
+// Returns the rows of the image for another grid; empty if no known formula gives the table.
 std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;
@@ -321,7 +325,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
             chosen = formula;
             result.rope = written;
         } else if (!sameAngles(result.rope, written)) {
-            // A square grid does not show by which axis patch centres are normalised.
+            // A square grid does not show which axis normalises the patch centres.
             if (!chosen->centred() || !formula.centred()) {
                 refuseRope("at its size two formulas give the same tables (" + chosen->text() + "; " +
                            formula.text() + ")");
@@ -336,7 +340,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-// Returns `count` rows of every head, beginning with `first`, with rows of `edge` in front and behind.
+// Returns `count` rows of every head from row `first` on, with rows of the value `edge` in front and behind.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
     Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);
@@ -356,7 +360,7 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
     if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
     if (from.rows < 2 || from.columns < 2)
         refuseRope("a grid of one row or column does not show their formula");
-    // Other tokens are in front of the image tokens, behind them, or both.
+    // Other tokens, of angle 0, are in front of the image tokens, behind them, or both.
     int64_t lead = 0, trail = 0;
     while (lead < rows - count && !rope.turns(lead))
         ++lead;

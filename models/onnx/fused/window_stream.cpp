@@ -71,11 +71,11 @@ private:
     enum class Order { Other, ChannelsLast, ChannelsFirst };
 
     int add(const char* op, const List<int>& inputs, int to) {
-        m_graph.add(op, inputs, to, "mpm.internal");  // in its final form
+        m_graph.add(op, inputs, to, "mpm.internal");  // lower() keeps this domain
         return to;
     }
 
-    // Axis 0 is the batch, or a multiple of it.
+    // Axis 0 of `shape` must be the batch, or a multiple of the batch.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;
@@ -95,7 +95,7 @@ private:
                node.isAny({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Identity"});
     }
 
-    // Returns the order in which a value holds a tap's image tokens, if they are in raster order; else Other.
+    // Returns the layout of a value that has a tap's image tokens in raster order; Other for other values.
     Order orderOf(int value, int tap) const {
         const int64_t dim = m_encoder.dim, count = m_encoder.imageTokens(), batch = m_encoder.blocks[0].batch;
         if (m_shapes.at.values[value].size() != checkedProduct<int64_t>(batch, count, dim))
@@ -142,7 +142,7 @@ private:
         return true;
     }
 
-    // Whether the tokens are window by window, each window with its special tokens in front.
+    // Whether the tap's rows are ordered by window, each window with its special tokens in front.
     bool isByWindow() const {
         const int64_t window = elementCount({m_windows.rows, m_windows.columns}),
                       each = window + m_windows.special;
@@ -203,7 +203,7 @@ private:
     const Shapes& m_shapes;
     const EncoderSpec& m_encoder;
     const Windows& m_windows;
-    std::map<int, int> m_imageRows;  // by tokens
+    std::map<int, int> m_imageRows;  // by the value `tokens`
 };
 
 }  // namespace

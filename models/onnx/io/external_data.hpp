@@ -1,4 +1,4 @@
-// The files of a model. The model names them, so only regular files in the model's folder are opened.
+// Access to the files that a model names. Only regular files in the model's folder are opened.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ public:
 
     int descriptor() const { return m_file; }
     std::int64_t size() const { return m_size; }
-    /// Raises the limits of the current job by the size of this file, once.
+    /// Raises the limits of the current job by the size of this file. Repeated calls have no effect.
     void allow() const;
-    /// Reads exactly `count` bytes from `offset`; false on failure.
+    /// Reads exactly `count` bytes from `offset`. Returns false on failure.
     bool read(std::int64_t offset, char* to, std::int64_t count) const;
 
 private:
@@ -31,8 +31,8 @@ private:
 };
 
 /// The bytes of a tensor in another file, next to the model. With links resolved, the file must be in the
-/// folder of the given path or in the folder of the resolved model (caches keep both as links to a common
-/// store).
+/// folder of `model` or in the folder of the resolved `model`, because caches keep both files as links to a
+/// common store.
 class ExternalData {
 public:
     /// Opens the file and checks that it has `expected` bytes. Throws Refusal, also if `model` is empty.

@@ -63,8 +63,8 @@ private:
     onnx::NodeProto* m_last = nullptr;
 };
 
-// Divides rows by their largest element, then by their norm: norms neither overflow nor underflow. A row with
-// NaN or Inf has no pair.
+// Divides rows by their largest element, then by their norm, so that norms neither overflow nor underflow. A
+// row with NaN or Inf has no pair.
 void addUnitRows(Body& b) {
     b.number("zero", 0);
     b.number("one", 1);
@@ -82,7 +82,7 @@ void addUnitRows(Body& b) {
     b.node("Div", {"scaled", "divisor"}, "unit");
 }
 
-// Adds the products of both orders, so that both orders of a pair of rows give the same number.
+// Adds the products of both orders, so that a pair of rows gives the same number in either order.
 void addSimilarity(Body& b) {
     b.node("Transpose", {"unit"}, "unit_t");
     b.node("MatMul", {"unit", "unit_t"}, "one_way");

@@ -15,7 +15,8 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Upper bounds of the bytes of any ONNX message, string or number, including the allocator's.
+// Upper bounds of the bytes that an ONNX message, string or number takes in memory, with those of the
+// allocator.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {

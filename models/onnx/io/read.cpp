@@ -20,15 +20,15 @@
 namespace mpm::models {
 namespace {
 
-constexpr int kDeepest = 16;             // nested functions or branches
+constexpr int kDeepest = 16;             // levels of functions or branches
 constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
-constexpr int64_t kMostNames = 4000000;  // names that nodes, calls and attributes look up
+constexpr int64_t kMostNames = 4000000;  // names that are looked up for nodes, calls and attributes
 
 std::string quoted(const std::string& name) {
     return "'" + printable(name, 200) + "'";
 }
 
-// The names of a graph; for a branch, also the names of the graph around it.
+// The names of a graph. A branch also has the names of the graph around the branch.
 class Names {
 public:
     explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
@@ -149,7 +149,7 @@ private:
         return *found;
     }
 
-    // Functions call functions: a small file can expand without end.
+    // Counts the node, because functions that call functions can expand a small file without end.
     void count(const onnx::NodeProto& node) {
         countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
         if (++m_visited <= kMostNodes) return;
@@ -206,8 +206,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // Returns the attribute itself, or the call's attribute to which it refers; null if the call has no such
-    // attribute, so that the operator's default applies.
+    // Returns the attribute itself or, if it refers to an attribute of the call, that attribute. Returns null
+    // if the call lacks it, so that the operator's default applies.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -224,8 +224,8 @@ private:
         return found->second;
     }
 
-    // Returns a call of a function, with the attributes that the call of the function around it gives. If an
-    // attribute has two values, the last counts.
+    // Returns the call `node` of a function. Its attributes are the function's defaults, then those of the
+    // node, with references resolved in the outer call. The last value of an attribute is used.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                              const onnx::NodeProto* call) {
         const onnx::NodeProto& defaults = defaultsOf(function);
@@ -249,7 +249,7 @@ private:
         if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
-        // Attributes of calls are in copies of their nodes, not in the model.
+        // The attributes of a call are in a copy of its node, not in the model.
         const auto owner = source == &proto ? m_model : nullptr;
         if (readAttribute(*source, owner, m_path, attribute))
             node.attributes[proto.name()] = std::move(attribute);

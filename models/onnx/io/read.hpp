@@ -1,4 +1,4 @@
-// Reads ONNX files. Every size in a file is checked before memory is allocated for it.
+// The reader of ONNX files. Every size in a file is checked before memory is allocated for it.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace mpm::models {
 
-/// Reads a model and inlines its local functions. Both branches of every If become part of the graph; a
+/// Reads a model and inlines its local functions. Both branches of every If become part of the graph, and a
 /// `Select` of domain `mpm.internal` picks a branch. Throws Refusal, with a line, if the file is not a valid
 /// model, BudgetError if the model exceeds the budget of the current job.
 Graph readModel(const std::string& path);
 
-/// The same for a file that the converter has written; the file does not raise the limits.
+/// Reads a file that the converter has written. The file does not raise the limits.
 Graph readOwnModel(const std::string& path);
 
-/// The same from memory. External data must be next to the file `path`, and is rejected if `path` is empty.
+/// Reads a model from memory. External data must be next to the file `path`, and is rejected if `path` is
+/// empty.
 Graph readModel(const void* bytes, size_t size, const std::string& path = {});
 
 std::string sha256OfFile(const std::string& path);

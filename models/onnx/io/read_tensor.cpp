@@ -28,8 +28,9 @@ float fromHalf(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
-// Restores the constants of activations, which exports in half precision round. OpenCV computes activations
-// in f32 with the exact constants, so the evaluation of the export must do so, too.
+// Returns the exact constant of an activation, if an export in half precision rounded it to this value.
+// OpenCV computes activations in f32 with the exact constants, so the evaluation of the export must do so,
+// too.
 float exactConstant(float rounded) {
     for (const float exact : {1.41421356f, 0.70710678f, 0.79788456f, 0.044715f, 1.702f}) {
         if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit of the last place

@@ -1,4 +1,4 @@
-// Converts TensorProto and AttributeProto. Only the files of io include this header, as it exposes protobuf.
+// Steps of reading and writing ONNX files. For the files of io only, because this header exposes protobuf.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace mpm::models {
 
 Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal if unsupported
 
-/// Data in f32 or i64 stays in the protobuf message, which `owner` keeps alive; without an owner the data is
-/// copied. External data is next to `model`.
+/// Reads a tensor. Data in f32 or i64 remains in the protobuf message, which `owner` keeps alive; without an
+/// owner, the data is copied. External data must be next to `model`.
 Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                   const std::string& model);
 
-/// Returns false for kinds that no supported operator has (graphs, types, sparse tensors).
+/// Reads an attribute. Returns false for kinds that no supported operator has (graphs, types, sparse
+/// tensors).
 bool readAttribute(const onnx::AttributeProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                    const std::string& model, Attribute& attribute);
 
@@ -31,7 +32,8 @@ void readDefaults(const onnx::FunctionProto& function, onnx::NodeProto& defaults
 
 void writeAttribute(const std::string& name, const Attribute& attribute, onnx::AttributeProto& proto);
 
-/// Adds the functions MpmMerge and MpmRestore. Batch 1, opset 18: gathers and a scan, no scatter.
+/// Adds the functions MpmMerge and MpmRestore, for batch 1 and opset 18. They use gathers and a scan, but no
+/// scatter.
 void addFunctionBodies(onnx::ModelProto& model);
 
 constexpr int kDeepestMessage = 64;  // nesting of messages
@@ -41,9 +43,8 @@ constexpr int kDeepestMessage = 64;  // nesting of messages
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 
 /// Expands Attention, BiasGelu, Gelu, FastGelu, FusedConv, QuickGelu, SkipLayerNormalization and
-/// SkipSimplifiedLayerNormalization of domain com.microsoft; FusedMatMul moves to domain `mpm.internal`,
-/// because its expansion needs the shapes. Other operators of the domain stay and fail at evaluation. Sorts
-/// the graph.
+/// SkipSimplifiedLayerNormalization of domain com.microsoft. Moves FusedMatMul to domain `mpm.internal`,
+/// because its expansion needs the shapes. Other operators of the domain fail at evaluation. Sorts the graph.
 void expandOptimised(Graph& graph);
 
 /// Replaces SequenceAt of a SplitToSequence or a SequenceConstruct by a slice, a gather or the tensor itself,

@@ -33,7 +33,8 @@ private:
         checkTime();
         const int64_t axis = node.getInt("axis", 0);
         const bool stacks = node.getInt("new_axis", 0) != 0;
-        // Many nodes may join the same long list: a small file would become a large graph.
+        // Charges the parts, because a small file becomes a large graph if many nodes join the same long
+        // list.
         const int64_t each = stacks ? kNodeBytes : static_cast<int64_t>(2 * sizeof(int));
         if (m_graph.held)
             m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each),

@@ -1,4 +1,4 @@
-// Writes ONNX files.
+// The writer of ONNX files.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace mpm::models {
 
-/// Writes opset graph.opset and the version of domain mpm that the graph needs. Throws cv::Exception that
-/// names `name` (default: the path) if the file cannot be written.
+/// Writes a graph with opset graph.opset and the lowest version of domain mpm that it needs. Throws
+/// cv::Exception, which names `name` (default: the path), if the file cannot be written.
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
-/// Changes attributes `method` and `schedule` of the backbone, the metadata `mpm.schedule` and the version of
-/// the domain mpm, and nothing else. Atomic. Throws cv::Exception if the file cannot be read or written.
+/// Changes only the backbone's attributes `method` and `schedule`, the metadata `mpm.schedule` and the
+/// version of the domain mpm. Atomic. Throws cv::Exception if the file cannot be read or written.
 void replaceMerging(const std::string& path, const Merging& merging, int version);
 
 }  // namespace mpm::models

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// `map` is among the first names: constants follow it.
+// Searches only the first names, because constants follow `map`.
 bool takesMap(const Node& encoder) {
     std::istringstream names(encoder.getString("inputs", ""));
     std::string name;
@@ -17,7 +17,7 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
-// Version 1 is final: operators and attributes that it lacks are of version 2.
+// Version 1 is final, so operators, inputs and attributes that it lacks are of version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",

@@ -1,4 +1,4 @@
-// A transformer encoder, independent of its form in the export.
+// A transformer encoder, independent of its spelling in the export.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,12 @@ struct Dense {
     bool present() const { return weight.known(); }
 };
 
-/// Rotary tables of all tokens of the stream, [heads or 1, T, head size]. Special tokens have the angle 0.
+/// Rotary tables, [heads or 1, T, head size], of all T tokens; special tokens have the angle 0. With windows,
+/// of the image tokens only.
 struct Rope {
     Tensor cos;
     Tensor sin;
-    bool interleaved = true;  ///< pairs (2i, 2i+1), else (i, i + half)
+    bool interleaved = true;  ///< whether components 2i and 2i + 1 are a pair, not i and i + half
 
     bool turns(int64_t token) const {
         const int64_t size = cos.dim(2);
@@ -31,9 +32,9 @@ struct Rope {
 
 struct Attention {
     Norm norm;
-    Dense qkv;  ///< columns q, k, v, each heads x head size
+    Dense qkv;  ///< columns of q, then k, then v; each heads x head size
     Norm qNorm, kNorm;
-    Norm inner;  ///< before the projection
+    Norm inner;  ///< norm before the projection
     Dense proj;
     int heads = 0;
     float scale = 0;
@@ -45,64 +46,65 @@ struct Mlp {
     Norm norm;
     Dense fc1;
     Dense gate;  ///< optional
-    Norm inner;  ///< before fc2
+    Norm inner;  ///< norm before fc2
     Dense fc2;
     std::string activation;
 };
 
-/// Which axis of the token stream is the batch.
+/// Whether the batch or the tokens are the first axis of the token stream.
 enum class Layout { BatchFirst, TokensFirst };
 
 struct Block {
     Attention attention;
     Mlp mlp;
-    int input = -1;   ///< values of the graph
-    int middle = -1;  ///< the inner sum: between attention and MLP unless they are parallel
+    int input = -1;   ///< value of the graph, like `middle` and `output`
+    int middle = -1;  ///< the block's first sum, which the MLP reads unless it is parallel to attention
     int output = -1;
-    int mlpBranch = -1;     ///< the MLP's term, if the match of attention found it
-    bool parallel = false;  ///< attention and MLP read the same tokens
+    int mlpBranch = -1;     ///< the MLP's term of the sum, if matchAttention() found it
+    bool parallel = false;  ///< whether attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
     int64_t batch = 0;
-    int64_t rows = 0;  ///< of the token stream, for all images
-    /// The rows of the stream that each attention reads (-1: a row of padding); empty if each attention reads
-    /// an image.
+    int64_t rows = 0;  ///< rows of the token stream, for all images
+    /// For each window, the rows of the stream that attention reads (-1: a row of padding). Empty if
+    /// attention reads whole images in order.
     List<List<int32_t>> windows;
-    List<Rope> ropes;        ///< by window, if attention is rotary
-    int probabilities = -1;  ///< value of the graph
+    List<Rope> ropes;        ///< for each of `windows`, if attention is rotary
+    int probabilities = -1;  ///< value of the graph: the result of attention's softmax
 };
 
+/// An output of the encoder: the tokens after a block.
 struct Tap {
     int block = 0;
     bool normed = false;
     int value = -1;  ///< the value of the graph that the operator's output replaces
 };
 
-/// A reducer, in the form of Encoder::setMethod, and the blocks before which it merges.
+/// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), and the blocks before which it merges.
 struct Merging {
     std::string method = "mpm";
     List<int> schedule;
 };
 
-/// Attention within windows of image tokens. Order of the tokens: the special tokens, by window in raster
-/// order, then the image tokens in raster order.
+/// Windows of image tokens. In the operator's input, an image has the special tokens of each window (windows
+/// in raster order), then all image tokens in raster order.
 struct Windows {
-    int64_t rows = 0, columns = 0;  ///< of a window; 0: each block is global
-    int special = 0;                ///< tokens of each window
-    bool padding = false;           ///< windows do not divide the grid, and the export pads the grid
+    int64_t rows = 0, columns = 0;  ///< of image tokens in a window; 0: no windows
+    int special = 0;                ///< special tokens of each window
+    bool padding = false;           ///< whether the export pads the grid, because windows do not divide it
     List<int> globalBlocks;
-    List<int32_t> places;  ///< by row of the export's stream: the operator's row, over all images
+    List<int32_t> places;  ///< row of the operator's input, for each row of the export's stream
     int source = -1;       ///< value: the embedded patches, [batch, D, rows, columns] or channels last
     bool channelsLast = false;
     Tensor table;      ///< added to the embedded patches, [tokens, D]
-    List<Norm> norms;  ///< of the tokens before the first block
+    List<Norm> norms;  ///< norms of the tokens before the first block
 
     bool present() const { return rows > 0; }
 };
 
 struct EncoderSpec {
     List<Block> blocks;
-    int64_t tokens = 0;  ///< with special tokens
+    int64_t tokens = 0;  ///< of an image, with all special tokens
     int64_t dim = 0;
     int special = 0;   ///< rows in front of the image tokens
     int trailing = 0;  ///< rows behind the image tokens
@@ -111,7 +113,7 @@ struct EncoderSpec {
     List<Tap> taps;
     Norm norm;  ///< final norm, for the normed taps
     bool decoder = false;
-    int firstBlock = 0;   ///< number in the chain
+    int firstBlock = 0;   ///< number of the first block in the chain
     int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is not a segment
     bool takesMap = false, givesMap = false;
 

@@ -1,4 +1,5 @@
-// The converter's form of an ONNX graph: values and nodes have numbers, so that no pass depends on names.
+// The converter's representation of an ONNX graph. Values and nodes have numbers, so that no pass depends on
+// names.
 #pragma once
 
 #include <initializer_list>
@@ -22,7 +23,7 @@ struct Attribute {
     static Attribute of(const std::string& value) { return {value}; }
     static Attribute of(const List<int64_t>& values) { return {values}; }
 
-    /// Returns the value; 0 or an empty value if the attribute is of another kind.
+    /// Returns the value; 0 or an empty value if the attribute has another type.
     template <class Value>
     Value as() const {
         const Value* found = std::get_if<Value>(&value);
@@ -38,7 +39,7 @@ struct Node {
     std::string op;
     std::string domain;  ///< empty: the standard operators
     std::string name;    ///< for messages only
-    List<int> inputs;    ///< values; kAbsent if an optional input is left out
+    List<int> inputs;    ///< numbers of values; kAbsent if an optional input is omitted
     List<int> outputs;
     std::map<std::string, Attribute> attributes;
 
@@ -51,9 +52,9 @@ struct Node {
     float getFloat(const std::string& key, float fallback) const;
     std::string getString(const std::string& key, const std::string& fallback) const;
     List<int64_t> getInts(const std::string& key) const;
-    /// Returns attribute `axis`, counted from the front of a tensor of this rank.
+    /// Returns attribute `axis` or `fallback`, counted from the front of a tensor of this rank.
     int64_t axis(int64_t fallback, size_t rank) const;
-    /// Sets an attribute: an integer as int64, text, an f32 or a list of int64.
+    /// Sets an attribute: any integer (as int64), a text, an f32 or a list of int64.
     template <class Value>
     Node& set(const std::string& key, const Value& value) {
         if constexpr (std::is_integral_v<Value>) {
@@ -69,11 +70,11 @@ struct Node {
 
 struct Value {
     std::string name;
-    Tensor constant;         ///< with data if the value is an initializer or was folded
+    Tensor constant;         ///< has data if the value is an initializer or a folded constant
     int producer = kAbsent;  ///< the node that produces the value
 };
 
-bool isLinear(const Node* node);  ///< a Linear of normalise(); false for nullptr
+bool isLinear(const Node* node);  ///< whether it is the operator Linear of normalise(); false for nullptr
 
 /// An input or output of the model as declared in the file.
 struct Port {
@@ -87,12 +88,12 @@ struct Port {
     List<std::string> dimNames;  ///< names of symbolic axes
 };
 
-/// A stack of values to visit, each once.
+/// A stack of values to visit. Visits each value once.
 class OpenValues {
 public:
     explicit OpenValues(const List<int>& first) : m_open(first) {}
 
-    /// False if no value is left. Throws BudgetError after the time limit.
+    /// Takes the next value. Returns false if none is left. Throws BudgetError after the time limit.
     bool next(int& value);
     void add(int value) { m_open.push_back(value); }  ///< next() skips kAbsent
     void add(const List<int>& values) { m_open.insert(m_open.end(), values.begin(), values.end()); }
@@ -113,29 +114,30 @@ struct Graph {
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< bytes of the graph without tensors
+    std::shared_ptr<Held> held;  ///< charge for the memory of the graph without tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
-    /// Adds a node at the end; sort() finds its place and the producers. The result is valid until the next
-    /// node is added.
+    /// Adds a node at the end. sort() must then find its place and set the producers. The result is valid
+    /// until the next node is added.
     Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
               const std::string& name = {});
-    /// Gives the producer of the value an unused output instead, so that another node may produce the value.
+    /// Makes the producer of the value write an unused value instead, so that another node may produce the
+    /// value.
     void release(int value);
     bool isConstant(int value) const { return value != kAbsent && values[value].constant.known(); }
     const Tensor& constant(int value) const { return values[value].constant; }
     const Node* nodeOf(int value) const;
     std::string describe(const Node& node) const;  ///< "Softmax '/blocks.0/attn/Softmax'"
 
-    void sort();  ///< topologically; throws Refusal on a cycle
+    void sort();  ///< sorts topologically; throws Refusal on a cycle
     /// Removes nodes that no output needs, and renumbers producers.
     void prune();
-    void arrange() {  ///< after nodes were added or lost their use
+    void arrange() {  ///< to call after nodes were added or became unused
         sort();
         prune();
     }
-    List<List<int>> users() const;  ///< nodes, by the value that they read
+    List<List<int>> users() const;  ///< for each value, the nodes that read it
 
 private:
     void numberProducers();

@@ -1,4 +1,4 @@
-// Builds a graph node by node.
+// A class that builds a graph node by node.
 #pragma once
 
 #include "models/onnx/ir/graph.hpp"
@@ -11,7 +11,8 @@ public:
 
     /// Adds a node with a single output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
-    /// Adds output `k` to the node added last; the outputs in between are absent.
+    /// Adds output `k` to the node added last. Any outputs between its previous last output and `k` are
+    /// absent.
     int outputOf(size_t k);
     /// Sets an attribute of the node added last.
     GraphBuilder& with(const std::string& name, const Attribute& attribute);
@@ -20,10 +21,10 @@ public:
     int ints(const List<int64_t>& values) { return constant(Tensor::vector(values), "ints"); }
     int number(float value) { return constant(Tensor::scalar(value), "number"); }
 
-    /// An f32 input or output of the graph.
+    /// Adds an f32 input or output to the graph.
     int input(const std::string& name, const Shape& shape);
     void output(int value, const std::string& name, const Shape& shape);
-    void integers(int value, const std::string& name, const Shape& shape);  ///< an output of int64
+    void integers(int value, const std::string& name, const Shape& shape);  ///< adds an int64 output
     void metadata(const std::string& key, const std::string& value) { m_graph.metadata[key] = value; }
 
     const Graph& graph() const { return m_graph; }

@@ -12,14 +12,14 @@
 
 namespace mpm::models {
 
-/// Limits of a job; 0: derived from the size of the file.
+/// Limits of a job; 0: derived from the sizes of the files.
 struct Limits {
     std::int64_t bytes = 0;
     double seconds = 0;
 };
 
-/// While a job exists, every tensor that the same thread creates is charged to the job. A job inside another
-/// joins the outer job.
+/// While a job exists, every tensor that its thread creates is charged to it. A job created inside another
+/// job has no effect.
 class Job {
 public:
     explicit Job(const Limits& limits);
@@ -31,7 +31,7 @@ private:
     bool m_outermost;
 };
 
-/// Bytes charged to the job, released with the object. Outside of a job nothing is counted.
+/// Bytes charged to the job until the object is destroyed. Without a job, nothing is charged.
 class Held {
 public:
     Held() = default;
@@ -57,13 +57,15 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// Raises the limits that the caller left open, by the size of a file; each file counts once.
+/// Raises the limits that the caller of Job left at 0, by the size of a file. `device` and `node` (inode)
+/// identify the file, so that each file raises the limits only once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
 /// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.
 void checkTime();
 
-/// The time limit for the threads of a loop, which stop early; the caller calls checkTime() afterwards.
+/// The time limit, for the threads of a parallel loop. They only stop early, so its caller must call
+/// checkTime() afterwards.
 class Deadline {
 public:
     Deadline();
@@ -73,7 +75,7 @@ private:
     std::shared_ptr<Budget> m_budget;
 };
 
-/// Returns body(). Turns errors about impossible sizes into a Refusal.
+/// Returns body(). Throws Refusal instead of errors about impossible sizes.
 template <class Body>
 auto refusing(const Body& body) -> decltype(body()) {
     try {
@@ -85,7 +87,7 @@ auto refusing(const Body& body) -> decltype(body()) {
     }
 }
 
-/// Throws BudgetError if `bytes` more would exceed the budget.
+/// Throws BudgetError if another `bytes` bytes would exceed the budget.
 void checkRoom(std::int64_t bytes, const std::string& purpose);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// Vectors with checked indices: numbers of values, axes and elements come from files.
+// Vectors that check each index, because the numbers of values, axes and elements come from files.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mpm::models {
 
-/// A model that cannot be read, understood or converted. The message is a single line: the cause, the place,
-/// the remedy.
+/// Thrown if a model cannot be read, understood or converted. The message is a single line: the cause, the
+/// place, the remedy.
 class Refusal : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -53,14 +53,14 @@ private:
     }
 };
 
-/// 0, 1 ... count - 1
+/// Returns 0, 1 ... count - 1.
 inline List<std::int64_t> counted(std::size_t count) {
     List<std::int64_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
     return numbers;
 }
 
-/// The elements of a tensor. An index out of range throws Refusal; the pointer is for inner loops whose
+/// The elements of a tensor. An index out of range throws Refusal. The plain pointer is for inner loops whose
 /// bounds are known.
 template <class T>
 class Elements {

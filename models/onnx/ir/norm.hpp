@@ -1,4 +1,5 @@
-// A norm of the model: weights, and the rule from a node of an export or the attributes of an mpm operator.
+// A normalisation layer: its weights and its rule, read from a node of an export or from the attributes of an
+// mpm operator.
 #pragma once
 
 #include <optional>
@@ -22,14 +23,15 @@ struct Norm {
 /// Returns the rule of a standard operator; empty if the node is not a norm.
 std::optional<NormRule> ruleOf(const Node& node);
 
-/// Reads `epsilon` and `norm`, behind a prefix, of an mpm operator. Absent attributes are as in `usual`.
+/// Reads the attributes `epsilon` and `norm` of an mpm operator, with `prefix` before both names. `usual` has
+/// the defaults.
 NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
 
 /// Returns a text such as "LayerNorm, epsilon 1e-06".
 std::string describe(const NormRule& rule);
 
-/// Inputs at which the activations of kActivations differ.
+/// Returns inputs at which the activations of kActivations differ.
 const List<float>& activationProbes();
 
 }  // namespace mpm::models

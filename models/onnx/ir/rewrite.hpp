@@ -1,4 +1,4 @@
-// Queries about a graph that the rewriting passes share.
+// Operations on a graph that all rewriting passes need.
 #pragma once
 
 #include "models/onnx/ir/graph.hpp"
@@ -9,18 +9,18 @@ class Rewriter {
 public:
     explicit Rewriter(Graph& graph) : m_graph(graph) { refresh(); }
 
-    void refresh();  ///< after nodes were added or removed
+    void refresh();  ///< to call after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     const List<int>& usersOf(int value) const { return m_users[value]; }
-    /// Returns the only node that reads the value; kAbsent if several nodes do, or if the value is an output.
+    /// Returns the only node that reads the value; kAbsent if several do, or if the value is an output.
     int soleUser(int value) const;
-    /// Returns the other operand of a node with two operands, of which `value` is one; else kAbsent.
+    /// Returns the operand beside `value` of a node with two operands; kAbsent if there is none.
     static int otherOperand(const Node& node, int value);
     /// Returns the value of a constant with 1 element; NaN otherwise.
     double scalar(int value) const;
-    /// Lets all readers of `from` read `to` instead; ports keep their names.
+    /// Makes all readers of `from` read `to` instead. Outputs of the graph keep their names.
     void replace(int from, int to);
-    /// Lets `node` produce the results of `behind`, which nothing reads any more.
+    /// Makes `node` produce the outputs of `behind`, and disconnects `behind`.
     void takeOver(Node& node, Node& behind);
 
 private:
@@ -31,7 +31,7 @@ private:
 
 constexpr int kLatestDomainVersion = 3;
 
-/// Returns the lowest version that has all operators, inputs and attributes of the graph.
+/// Returns the lowest version of the domain `mpm` that has all operators, inputs and attributes of the graph.
 int domainVersion(const Graph& graph);
 
 }  // namespace mpm::models

@@ -14,7 +14,7 @@ constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape without data
 constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of a tensor
 constexpr size_t kMostAxes = 32;
 
-// Called before memory is allocated; the charge lasts as long as the result.
+// Charges the bytes to the job. Must be called before they are allocated. The charge ends with the result.
 std::shared_ptr<Held> charge(const Shape& shape, int64_t bytesEach) {
     const int64_t count = elementCount(shape);
     if (count > kMostBytes / bytesEach)
@@ -31,7 +31,8 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
-    T* data = new T[static_cast<size_t>(count) + 1]();  // with a spare element, too
+    T* data =
+        new T[static_cast<size_t>(count) + 1]();  // with a spare element, so that empty data is not null
     return {data, [held](T* values) { delete[] values; }};
 }
 

@@ -1,6 +1,6 @@
-// A tensor of the converter. Three element types are enough: every float type is computed as f32 and every
-// integer as int64. Data is shared, and data from a file is not copied. A tensor without data is a known
-// shape.
+// A tensor of the converter. Three element types are enough, because every float type is computed as f32 and
+// every integer type as int64. Tensors share data, and do not copy data from a file. A tensor without data is
+// only a type and a shape.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ enum class Type { None, Float, Int, Bool };
 
 using Shape = List<int64_t>;
 
-/// Product of the extents. Throws Refusal if an extent is negative or the product is unreasonably large.
+/// Returns the product of the extents. Throws Refusal if an extent is negative or the product is too large.
 int64_t elementCount(const Shape& shape);
 std::string toString(const Shape& shape);
 
 class Tensor {
 public:
     Tensor() = default;
-    /// A shape only. Throws Refusal like elementCount.
+    /// Creates a tensor without data. Throws Refusal like elementCount().
     Tensor(Type type, Shape shape) : Tensor(type, std::move(shape), nullptr) {}
-    /// `data` holds as many elements as the shape has.
+    /// `data` must have as many elements as the shape.
     Tensor(Type type, Shape shape, std::shared_ptr<const void> data)
         : m_type(type), m_shape(std::move(shape)), m_count(elementCount(m_shape)), m_data(std::move(data)) {}
 
     static Tensor floats(const Shape& shape, float value = 0);
-    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many as the shape has
+    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many values as the shape has
     static Tensor ints(const Shape& shape, int64_t value = 0, Type type = Type::Int);
     static Tensor vector(std::vector<int64_t> values);
     static Tensor zeros(Type type, const Shape& shape);
@@ -44,18 +44,18 @@ public:
     int64_t size() const { return m_count; }
     bool known() const { return m_data != nullptr; }
 
-    /// Throw Refusal if the values are unknown or of another type.
+    /// These throw Refusal if the values are unknown or of another type.
     Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
     Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
-    /// Only on tensors that are not shared yet.
+    /// Only for tensors that are not shared yet.
     Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
     Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
 
-    void allocate();                     ///< zeroed data for the shape, charged to the current job
-    Tensor reshaped(Shape shape) const;  ///< the same data seen as another shape of equal size
-    Tensor transposed() const;           ///< floats [a, ...] as [..., a]: a matrix, other axes joined
+    void allocate();                     ///< adds zeros as data, charged to the current job
+    Tensor reshaped(Shape shape) const;  ///< the same data with another shape of equal size
+    Tensor transposed() const;           ///< f32 [a, ...] as a matrix [rest, a], with the other axes joined
     Tensor withoutData() const { return {m_type, m_shape}; }
-    List<int64_t> toInts() const;  ///< values, whatever the type
+    List<int64_t> toInts() const;  ///< the values of any type, as integers
     std::vector<float> toFloats() const;
     double at(int64_t index) const {
         return isFloat() ? double{f()[index]} : static_cast<double>(i()[index]);
@@ -76,7 +76,7 @@ private:
     std::shared_ptr<const void> m_data;
 };
 
-/// Rounds towards zero; 0 for NaN, the nearest limit if out of range.
+/// Rounds towards zero. NaN becomes 0; a number out of range becomes the nearest limit.
 int64_t toInteger(double value);
 
 }  // namespace mpm::models

@@ -1,11 +1,12 @@
-// The layers form: blocks of standard operators over any number of tokens, with merges between them.
+// The writer of the form `layers`: blocks of standard operators for any number of tokens, and merges between
+// blocks.
 #pragma once
 
 #include "models/onnx/match/state.hpp"
 
 namespace mpm::models {
 
-/// Writes the layers form, for batch 1. Throws Refusal if the form cannot express the model.
+/// Changes the graph to the form `layers`, for batch 1. Throws Refusal if the form cannot express the model.
 void writeLayers(State& state, const List<int>& schedule);
 
 /// Writes the rest of the graph in standard operators of opset 18.

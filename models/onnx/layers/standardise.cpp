@@ -40,7 +40,7 @@ private:
         }
     }
 
-    // Returns true if it has written the node in another form.
+    // Writes the node in another way if opset 18 requires it. Returns whether it did so.
     bool rewrite(Node& node) {
         if (isLinear(&node)) return writeLinear(node);
         if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);
@@ -126,7 +126,7 @@ private:
 
     int number(float value) { return m_graph.addConstant("number", Tensor::scalar(value)); }
 
-    // Gelu of opset 20: x / 2 * (1 + erf(x / sqrt 2)), or with tanh.
+    // Writes the Gelu of opset 20 as x / 2 * (1 + erf(x / sqrt 2)), or with tanh.
     bool writeGelu(const Node& node) {
         const int x = node.inputs[0];
         int curve = kAbsent;
@@ -142,7 +142,7 @@ private:
         return true;
     }
 
-    // RMSNormalization of opset 23: x / sqrt(mean(x * x) + epsilon) * weight.
+    // Writes the RMSNormalization of opset 23 as x / sqrt(mean(x * x) + epsilon) * weight.
     bool writeRmsNorm(const Node& node) {
         const int x = node.inputs[0];
         const int mean = step("ReduceMean", {step("Mul", {x, x}, node), ints({-1})}, node);
@@ -154,7 +154,7 @@ private:
         return true;
     }
 
-    // Swish of opset 24.
+    // Writes the Swish of opset 24 as x * sigmoid(alpha * x).
     bool writeSwish(const Node& node) {
         const int scaled = step("Mul", {node.inputs[0], number(node.getFloat("alpha", 1))}, node);
         push("Mul", {node.inputs[0], step("Sigmoid", {scaled}, node)}, node.outputs[0], node);

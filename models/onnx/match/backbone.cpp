@@ -42,7 +42,7 @@ private:
         return best;
     }
 
-    // If two encoders continue the same tokens, the chain ends.
+    // Adds the encoder that continues the chain's tokens. Returns false if there is none or more than one.
     bool extend() {
         EncoderSpec& last = *m_chain.back();
         EncoderSpec* next = nullptr;
@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Rejects an encoder with blocks that were not matched or do not continue it: merging would count the
-    // wrong blocks or stop half way.
+    // Rejects a chain that is followed by blocks that were not matched or do not continue it, because merging
+    // would number blocks wrongly or stop half way.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Rejects masked blocks behind the chain: without the masks, such a block would continue the chain.
+    // Rejects masked blocks behind the chain, because without masks they would continue it.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -127,7 +127,7 @@ private:
         return "block " + std::to_string(blocksOf(chain) - 1) + " of the encoder";
     }
 
-    // Rejects unmatched attention after value `from` (kAbsent: anywhere) and before value `to`.
+    // Throws Refusal if unmatched attention is between the values `from` (kAbsent: the image) and `to`.
     void rejectBetween(int from, int to, const std::string& message) const {
         const std::set<int> before = m_rows.upstream(to);
         for (const auto& [value, why] : m_unmatched) {
@@ -137,7 +137,7 @@ private:
         }
     }
 
-    // The rows that do not depend on the image are the special tokens.
+    // Finds the special tokens and trailing rows, which do not depend on the image.
     void findTokens(EncoderSpec& encoder) {
         if (encoder.windows.present()) return;
         const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
@@ -191,8 +191,8 @@ private:
         }
     }
 
-    // Whether a Reshape cuts the image into patches, without a convolution: splits both axes, as in [B, C,
-    // rows, height, columns, width].
+    // Whether a Reshape, not a convolution, cuts the image into patches by splitting both axes, as in [B, C,
+    // rows, height, columns, width]. If so, sets the grid.
     bool cutsImage(int value, EncoderSpec& encoder) const {
         const Node* node = graph().nodeOf(value);
         if (!node || !node->is("Reshape")) return false;
@@ -232,7 +232,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// Windowed and global blocks read the same rows in different groups.
+// If a block has windows, compares all rows, because windowed and global blocks read the same rows in
+// different groups.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

@@ -29,7 +29,7 @@ public:
 private:
     int64_t batch() const { return m_segment.blocks[0].batch; }
 
-    // Collects values that may hold elements of the segment's output, moved or as part of a sum.
+    // Collects values that may contain elements of the segment's output, moved or as part of a sum.
     void collectCarriers() {
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {
@@ -40,7 +40,8 @@ private:
         });
     }
 
-    // Returns the values where the trace ends: tokens that are added or put in front may come from any nodes.
+    // Returns the values at which the trace stops: the segment's output, and values without its elements.
+    // These may come from any nodes, because they are only added or put in front.
     List<int> stops() const {
         List<int> ends{m_segment.output()};
         OpenValues open({m_next.input()});
@@ -64,8 +65,7 @@ private:
         return true;
     }
 
-    // Returns the index of the segment's element that the term copies; -1 if there is none, or if the term is
-    // more than a copy.
+    // Returns the index of the segment's element in the term; -1 if there is none or two, or if it is scaled.
     int64_t copied(const Term& term) const {
         int64_t found = -1;
         for (int slot = 0; slot < 2; ++slot) {
@@ -103,7 +103,7 @@ private:
     const EncoderSpec& m_segment;
     const EncoderSpec& m_next;
     std::set<int> m_carriers;
-    int64_t m_begin = 0, m_end = 0;  // of the segment's output among the traced elements
+    int64_t m_begin = 0, m_end = 0;  // range of the segment's output among the traced elements
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ private:
         m_value = norm.inputs[0];
     }
 
-    // Finds the layout of the source's channels from the first row that depends on the image.
+    // Finds the grid, and whether the channels are last, from the first row that depends on the image.
     void readGrid() {
         const Shape& shape = m_rows.shapeOf(m_found.source);
         if (shape.size() != 4) fail();

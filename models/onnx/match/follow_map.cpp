@@ -12,8 +12,9 @@
 namespace mpm::models {
 namespace {
 
-// Tests by evaluation whether each row of a decoder's input depends on an image token of the backbone, in
-// order: if all tokens with a certain bit in their number are replaced, exactly their rows must change.
+// Tests by evaluation whether the rows of a decoder's input depend on the backbone's image tokens, a row on
+// each token, in order. For each bit of a token's number, replaces the tokens with this bit (then those
+// without): exactly their rows must change.
 class RowFollower {
 public:
     RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)

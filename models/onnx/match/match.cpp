@@ -41,7 +41,7 @@ public:
 private:
     const Graph& graph() const { return m_rows.graph(); }
 
-    // Later passes assume that there are rows and columns.
+    // Rejects operands without elements, because later passes assume that there are rows and columns.
     void rejectEmpty(const Node& node) const {
         const bool product = isLinear(&node) || node.is("MatMul") || node.is("Softmax") || ruleOf(node);
         if (!product) return;
@@ -64,7 +64,7 @@ private:
         }
     }
 
-    // Finds the scores [..., T, T] with the most tokens.
+    // Remembers the size of the widest scores [..., T, T].
     void findWidest(int scores) {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
@@ -72,7 +72,8 @@ private:
         m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
     }
 
-    // Whether the scores have fewer tokens than the widest, but not fewer groups: tokens cut into windows.
+    // Whether the scores have fewer columns than the widest scores, but not fewer rows, because windows
+    // divide the tokens.
     bool isWindowed(int scores) const {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;
@@ -91,8 +92,9 @@ private:
             " absolute or rotary positions work";
     }
 
-    // Chains blocks in the order of the graph: a block continues the encoder whose last output it reads. If
-    // several blocks read it, the longest run of blocks continues the encoder, and the others begin encoders.
+    // Joins blocks into encoders: a block continues the encoder whose last output it reads. If several blocks
+    // read the output, the block with the longest sequence behind it continues the encoder, and the others
+    // begin encoders.
     void chain() {
         const size_t none = m_blocks.size();
         std::map<int, List<size_t>> readers;
@@ -143,7 +145,7 @@ private:
         m_match.encoders = std::move(kept);
     }
 
-    // Finds the taps: values after a block that nodes outside of the encoder read.
+    // Finds the taps: outputs of blocks that nodes outside of the encoder read.
     void findTaps(EncoderSpec& encoder) {
         const Block& first = encoder.blocks.front();
         if (!encoder.windows.present()) encoder.tokens = first.tokens;
@@ -166,7 +168,7 @@ private:
         }
     }
 
-    // Whether only this block reads the norm.
+    // Whether only this block reads the norm's result.
     bool feedsOnly(int normValue, const Block& block) const {
         OpenValues open({normValue});
         for (int value; open.next(value);) {
@@ -193,7 +195,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Reports blocks with an inner value that other nodes read: the block becomes a single operator.
+    // Reports blocks with an inner value that other nodes read, because an operator that replaces the block
+    // loses the value.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

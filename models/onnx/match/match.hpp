@@ -1,4 +1,4 @@
-// Finds the transformer blocks of a normalised graph by data flow, not by names.
+// The search for the transformer encoders of a graph after normalise(), by data flow, not by names.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -7,20 +7,21 @@
 namespace mpm::models {
 
 struct Match {
-    List<EncoderSpec> encoders;  ///< in the order of the graph; those that are not decoders form a chain
-    List<std::string> reasons;   ///< why an attention is not part of an encoder
-    List<std::string> outside;   ///< reasons of attention that weighs rows in a product
-    const EncoderSpec* backbone() const;        ///< first segment of the backbone
+    List<EncoderSpec> encoders;                 ///< in graph order; all but the decoders form the backbone
+    List<std::string> reasons;                  ///< why attention or a block does not match
+    List<std::string> outside;                  ///< attention outside of the encoders: its reason or node
+    const EncoderSpec* backbone() const;        ///< the first segment of the backbone, or nullptr
     List<const EncoderSpec*> segments() const;  ///< segments of the backbone, in the order of blocks
-    int blocks() const;                         ///< number of blocks of the backbone
-    std::string reason() const;                 ///< a line, for a graph without a backbone
+    int blocks() const;
+    std::string reason() const;  ///< why the graph has no backbone, in a single line
 };
 
-/// `inferred` belongs to the graph. For a graph without an encoder `backbone()` is nullptr. With `chains`,
-/// encoders that continue the backbone's tokens become segments of its chain, otherwise decoders.
+/// Finds the encoders of `graph`. `inferred` has its shapes and constants. With `chains`, encoders that
+/// continue the backbone's tokens become segments of its chain, otherwise decoders.
 Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 
-/// Whether the graph contains MpmEncoder (fused form), or MpmMerge or MpmRestore (layers form).
+/// Whether the graph has the form `fused` (MpmEncoder) or `layers` (no MpmEncoder, but MpmMerge or
+/// MpmRestore).
 bool isFused(const Graph& graph);
 bool isLayers(const Graph& graph);
 
@@ -30,10 +31,10 @@ Match encodersOf(const Graph& graph, const Inferred& inferred);
 /// Removes the merges from a graph of the layers form.
 void dropMerges(Graph& graph, const Inferred& inferred);
 
-/// Returns the backbone's merging from its operators, or, without operators, "mpm" with the schedule of the
-/// metadata. Throws Refusal if they are invalid.
+/// Returns the method and the schedule of the backbone's operators. Without such operators, returns "mpm" and
+/// the schedule in the metadata. Throws Refusal if they are invalid.
 Merging mergingOf(const Graph& graph);
-/// Returns the part of a schedule in blocks first to end - 1.
+/// Returns the blocks of a schedule from `first` to `end` - 1.
 List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t end);
 void setMerging(Graph& graph, const Merging& merging);
 

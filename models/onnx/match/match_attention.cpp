@@ -73,7 +73,7 @@ private:
         return rows;
     }
 
-    // Groups that read the same tokens are the heads of one image.
+    // Groups that read the same tokens are the heads of an image or window.
     void findHeads() {
         const Shape& stream = shapeOf(m_block.input);
         int64_t all = 1;
@@ -105,7 +105,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Takes attention that is not over whole images in order as windows; the encoder decides if they fit.
+    // Stores the rows of attention that does not read whole images in order. findWindows() tests if they are
+    // windows.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -167,7 +168,7 @@ private:
         return rope;
     }
 
-    // Every image must be treated like the first image.
+    // Fails unless every image uses the same columns as the first image.
     void checkImages(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
@@ -219,7 +220,8 @@ private:
         return found;
     }
 
-    // Finds the origin of each column of the projection's input; returns the stream's row of each input row.
+    // Finds the origin of each column of the projection's input. Returns, for each row of this input, the row
+    // of the stream.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -258,7 +260,7 @@ private:
         return true;
     }
 
-    // Returns the projection with its rows in the order in which the operator joins heads.
+    // Returns the projection for the order in which the operator joins heads.
     Dense permuted(const Dense& dense) const {
         const int64_t columns = dense.weight.dim(-1);
         const int64_t joined = m_block.attention.heads * m_v.size;
@@ -296,7 +298,7 @@ private:
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
         Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
-        // The norm may read the tokens in another shape than the sum.
+        // The sum and the norm may read the tokens in different shapes.
         for (const Node* node = m_rows.graph().nodeOf(m_block.input);
              residual.branch == kAbsent && node && keepsRows(*node);
              node = m_rows.graph().nodeOf(m_block.input)) {
@@ -324,10 +326,10 @@ private:
     int m_context = kAbsent;  // value: probabilities times values
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
-    List<int32_t> m_streamRows;  // the stream's rows, by group and token
+    List<int32_t> m_streamRows;  // the stream's row, by group and token
     List<int> m_imageOf;         // image, by group
-    List<int32_t> m_columns;     // canonical column, by column of the projection's input
-    float m_factor = 1;          // factor of the context before the projection
+    List<int32_t> m_columns;     // the operator's column, by column of the projection's input
+    float m_factor = 1;          // of the context, before the projection
     Block m_block;
 };
 

@@ -39,7 +39,7 @@ private:
         return m_terms[g * m_view.tokens * m_view.size + t * m_tokenStep + j * m_columnStep];
     }
 
-    // Goes back to a Linear, through an optional norm over the head.
+    // Traces the value back to a Linear, perhaps through a norm over a head.
     void follow() {
         auto traced = trace(m_rows.graph(), m_rows.inferred(), m_value);
         if (!traced || traced->sources.size() != 1) fail("does not come from one linear layer");
@@ -58,7 +58,8 @@ private:
         m_view.linear = m_rows.graph().values[traced->sources[0]].producer;
     }
 
-    // Goes back through the norm: its components must stay where its weights expect them.
+    // Continues the trace through the norm to the layer. Notes the norm's component of each element, which
+    // setColumn() compares with the place in the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -107,8 +108,8 @@ private:
         }
     }
 
-    // Returns the columns of a head in the order of its components. The columns decide which part of a
-    // rotated term belongs to the component itself.
+    // Returns, for each component of a head, its column of the layer. If a term is rotated, this column shows
+    // which part of the term is the component itself.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
@@ -118,7 +119,7 @@ private:
                 if (term.count() == 1) columns.push_back(static_cast<int32_t>(term.at[0] % m_width));
             }
             if (static_cast<int64_t>(columns.size()) == m_view.size)
-                return columns;  // from a token that is not rotated
+                return columns;  // of a token that is not rotated
         }
         columns.clear();
         for (int64_t j = 0; j < m_view.size; ++j) {
@@ -180,11 +181,12 @@ private:
     const int m_value;
     int64_t m_width = 0, m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
     Terms m_terms;
-    std::map<int32_t, int64_t> m_normColumn;  // the norm's component, by element of the linear's result
+    std::map<int32_t, int64_t> m_normColumn;  // component of the norm, by element of the layer's result
     HeadView m_view;
 };
 
-// Whether the views are, in order, exactly the columns of one linear layer: the usual packed weight.
+// Whether the views together are exactly the columns of a linear layer, in order, as in the usual packed
+// weight.
 bool packed(const List<const HeadView*>& views, const List<int64_t>& groups, int64_t columns) {
     int32_t next = 0;
     for (const HeadView* view : views) {
@@ -258,7 +260,7 @@ Rope ropeOf(const HeadView& view, const List<int64_t>& groups) {
         for (int64_t k = 0; k < table; ++k) {
             const int64_t j = k % view.size;
             const bool first =
-                rope.interleaved ? j % 2 == 0 : j < half;  // first of its pair: the sine is subtracted
+                rope.interleaved ? j % 2 == 0 : j < half;  // the sine is subtracted from the first of a pair
             cos.push_back(view.cos[g * table + k]);
             sin.push_back(first ? -view.sin[g * table + k] : view.sin[g * table + k]);
             shared &= close(cos.back(), cos[k]) && close(sin.back(), sin[k]);

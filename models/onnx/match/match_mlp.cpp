@@ -47,15 +47,15 @@ private:
             m_hidden = before->inputs[0];
         }
         if (!readActivation(branch, {})) {
-            // Behind a Split, for example, the bias is a separate sum.
+            // The bias may be a separate sum, for example behind a Split.
             const List<int> shifted = shiftedLayers();
             if (shifted.empty() || !readActivation(branch, shifted))
                 fail("its activation is none of " + activationNames() + " (gated or not)");
         }
     }
 
-    // Reads the activation behind linear layers, or behind values in `ends`, which are linear layers scaled
-    // and shifted by column. False if the activation is unknown.
+    // Reads the activation that follows linear layers or the values in `ends`, which are results of linear
+    // layers, scaled and shifted by column. Returns false if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -75,7 +75,8 @@ private:
         return identify(*traced);
     }
 
-    // A source of the activation, as elements of a linear layer's result; without terms, the result itself.
+    // A source of the activation: elements of a linear layer's result, or the whole result if there are no
+    // terms.
     struct Feed {
         const Node* linear = nullptr;
         int64_t width = 0;
@@ -93,8 +94,8 @@ private:
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }
 
-    // Finds sums and products of a linear layer's result with a constant for each column, nearest to the
-    // hidden values.
+    // Finds sums and products of a linear layer's result with a constant for each column; of several that
+    // follow each other, only the last.
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
         const Inferred& inferred = m_rows.inferred();
@@ -116,7 +117,7 @@ private:
         return found;
     }
 
-    // Finds the columns of the linear layers that each hidden channel depends on.
+    // Finds which columns of the linear layers each hidden channel depends on.
     void readColumns(const Trace& traced) {
         const int64_t width = m_rows.shapeOf(m_hidden).back();
         m_gated = traced.terms[0].count() == 2;
@@ -131,8 +132,8 @@ private:
         }
     }
 
-    // A quick test, because there are millions of elements: whether an element has the columns of the first
-    // row and the row of its neighbours.
+    // Whether an element has the columns of the first row and the row of its neighbours. A quick test,
+    // because there are millions of elements.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -184,13 +185,14 @@ private:
         return found;
     }
 
-    // Returns the place of a column in a row; -1 if only the terms show it.
+    // Returns the traced index of a column's element in a row; -1 if it depends on the feed's terms.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
     }
 
-    // Returns the row of the stream for every hidden row. The linear layers must read norm2 of the stream.
+    // Returns the stream's row for each hidden row. Fails unless all linear layers read the same norm of the
+    // stream.
     List<int32_t> rowsOfSources() {
         List<int32_t> rows;
         int norm = kAbsent;
@@ -241,9 +243,9 @@ private:
         return withBranch(result, factor, constant);
     }
 
-    // Evaluates the nodes in between at the probes and compares the results with the operator's activations.
-    // The closest two, gelu and gelu_tanh, differ by 5e-4; constants rounded to half precision, such as the
-    // root of 2, change a value by 3e-5.
+    // Evaluates the nodes between linear layers and hidden values at the probes, and compares the results
+    // with the operator's activations. The two most similar, gelu and gelu_tanh, differ by 5e-4. Constants in
+    // half precision, such as the root of 2, change a value by only 3e-5.
     bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced), &probes = activationProbes();
         const size_t count = probes.size(), pairs = m_gated ? count * count : count;
@@ -269,7 +271,8 @@ private:
         return false;
     }
 
-    // Evaluates the hidden values: element k (row, channel) has the k-th pair of probes as input.
+    // Evaluates the hidden values. Element k of all rows and channels gets pair k of the probes, which
+    // repeat.
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;

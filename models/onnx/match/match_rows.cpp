@@ -31,7 +31,7 @@ Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale) {
 
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
-    // Nodes that only read a shape do not count as readers.
+    // Nodes that only read a shape are not readers of the value.
     const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
     for (List<int>& users : m_users)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
@@ -133,7 +133,7 @@ RowMatcher::Normed RowMatcher::normBehind(int value) const {
             normed.rows[row] = kPadded;
             continue;
         }
-        const int64_t first = traced->terms[row * width].at[0];  // where the row begins
+        const int64_t first = traced->terms[row * width].at[0];  // the row's first element
         for (int64_t column = 0; column < width; ++column) {
             const Term term = traced->terms[row * width + column];
             const bool here = term.at[0] == first + column && first % width == 0;
@@ -178,7 +178,7 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     throw Mismatch{describe(value) + " is not a linear layer's result"};
 }
 
-// Describes how the value follows from the single source of its trace.
+// Describes how the value follows from the only source of its trace.
 RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     const int64_t width = shapeOf(value).back();
     Branch branch;
@@ -188,7 +188,7 @@ RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     branch.factor.resize(width);
     branch.constant.resize(width);
     for (size_t row = 0; row < branch.rows.size(); ++row) {
-        const int64_t first = traced.terms[row * width].at[0];  // where the row begins
+        const int64_t first = traced.terms[row * width].at[0];  // the row's first element
         if (first < 0 || first % width != 0) throw Mismatch{describe(value) + " mixes tokens or channels"};
         branch.rows[row] = static_cast<int32_t>(first / width);
         for (int64_t column = 0; column < width; ++column) {

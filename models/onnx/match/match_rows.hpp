@@ -1,4 +1,5 @@
-// Helpers of the matchers, such as for the row of the residual stream that a row of a tensor belongs to.
+// Helpers of the matchers. Many find the row of the stream (the tokens to which blocks add) that gives a row
+// of another tensor.
 #pragma once
 
 #include <functional>
@@ -11,11 +12,11 @@
 
 namespace mpm::models {
 
-/// The reason why a part of the graph does not match. The matchers catch it.
+/// Thrown if a part of the graph does not match. The matchers catch it.
 struct Mismatch {
     std::string reason;
-    bool masked = false;    ///< the image decides which keys a token attends to
-    bool relative = false;  ///< the scores contain relative positions
+    bool masked = false;    ///< whether the image decides which keys a token attends to
+    bool relative = false;  ///< whether the scores contain relative positions
 };
 
 /// An attention that is not part of an encoder.
@@ -33,12 +34,12 @@ public:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
-    /// Returns the first node after `value` for which `visit` returns Found; continues behind nodes with
-    /// Follow. kAbsent if there is none.
+    /// Calls `visit` for the nodes that read `value` and, if it returns Follow for a node, for the nodes
+    /// behind. Returns the first node for which `visit` returns Found, else kAbsent.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
-    /// Returns all values that a value is computed from, and the value itself.
+    /// Returns `value` and all values from which it is computed.
     std::set<int> upstream(int value) const;
-    /// Whether the node is a sum or a choice that drops scores by a comparison that depends on the image.
+    /// Whether the node is an Add or Where that masks scores by a comparison that depends on the image.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isNorm(const Node* node) const;
@@ -50,20 +51,20 @@ public:
     static constexpr int32_t kPadded = -1;
     struct Normed {
         int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< row of the norm's input, by row of the value; kPadded for a row of zeros
+        List<int32_t> rows;  ///< the norm's input row, for each row of the value; kPadded for zeros
     };
-    /// Finds the norm whose result is the value, perhaps with the rows in another order.
+    /// Finds the norm that gives the value, perhaps with the rows in another order. Throws Mismatch.
     Normed normBehind(int value) const;
 
     struct Branch {
-        int linear = kAbsent;          ///< node; absent if several layers were joined
-        int input = kAbsent;           ///< value that the layer reads
-        Dense dense;                   ///< the layer's weights
-        List<int32_t> rows;            ///< row of the linear's result, by row of the value
-        List<float> factor, constant;  ///< by column
+        int linear = kAbsent;  ///< node; kAbsent if several layers were joined
+        int input = kAbsent;   ///< value that the layer reads
+        Dense dense;
+        List<int32_t> rows;            ///< row of the layer's result, for each row of the value
+        List<float> factor, constant;  ///< of each column
     };
-    /// Finds the Linear whose result is the value, perhaps scaled and shifted by column, and with the rows in
-    /// another order. Joins several layers that read the same rows to a single layer.
+    /// Finds the Linear that gives the value, perhaps with scaled and shifted columns and with the rows in
+    /// another order. Joins layers that read the same rows into a single layer. Throws Mismatch.
     Branch linearBehind(int value) const;
 
 private:
@@ -82,28 +83,30 @@ bool close(const Tensor& a, const Tensor& b);
 /// Returns noise from -scale to scale in the shape of a tensor; zeros if the tensor has integers.
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
-/// Chooses as backbone the longest encoder that reads the image and no other encoder; with `chains`, also the
-/// encoders that continue its tokens. The others decode. Throws Refusal if merging would stop half way.
+/// Chooses the backbone: the longest encoder that depends on no other encoder and, with `chains`, the
+/// encoders that continue its tokens. All others become decoders. Throws Refusal if merging would stop half
+/// way.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
-/// Whether the probabilities weigh rows in a product, as attention does; deformable attention does not.
+/// Whether a matrix product multiplies rows by the probabilities, as in attention, unlike in deformable
+/// attention.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Returns the property in which two blocks differ; empty if there is none. An operator cannot hold both
-/// blocks if they differ, because it has each property once for all blocks.
+/// Returns a property in which two blocks differ; empty if there is none. Such blocks cannot share an
+/// operator, because it has each property once.
 std::string difference(const Block& a, const Block& b);
 
-bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if both have none
+bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if neither has values
 
-/// Rows in front of and behind the image tokens.
+/// Numbers of rows in front of and behind the image tokens.
 struct OtherRows {
     int special = 0;
     int trailing = 0;
 };
 
-/// Returns the rows around the image tokens of `next` if these are the image tokens of `segment`, in order
-/// and perhaps with something added to each.
+/// Returns the numbers of rows around the image tokens of `next` if these tokens are the image tokens of
+/// `segment`, in order, perhaps with something added to each.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
@@ -114,76 +117,81 @@ struct Embedding {
     int source = kAbsent;
     bool channelsLast = false;
     int64_t gridRows = 0, gridColumns = 0;
-    List<int32_t> image;  ///< by row; kSpecial for special tokens
-    List<int32_t> token;  ///< by row, in raster order of its image
+    List<int32_t> image;  ///< for each row; kSpecial for special tokens
+    List<int32_t> token;  ///< for each row, its number in raster order of the image
+    /// The elements before `norms`, traced to `source`.
     Terms terms;
-    List<int32_t> termRow;  ///< row of the terms, by row of the stream
+    List<int32_t> termRow;  ///< for each row of the stream, its row in `terms`
     List<Norm> norms;       ///< the last norm first
 };
 
 /// Follows the rows of the stream back to the embedded patches, through norms of whole rows. Throws Mismatch.
 Embedding embeddingOf(const RowMatcher& rows, const EncoderSpec& encoder);
 
-/// q k^T, scaled, with or without a bias per key.
+/// Attention scores: q k^T, scaled, with or without a bias per key.
 struct Scores {
     int product = kAbsent;  ///< the MatMul, a node
     float scale = 1;
     Tensor keyBias;
 };
 
-/// Reads the scores in front of a softmax. Throws Mismatch.
+/// Reads the scores that enter a softmax. Throws Mismatch.
 Scores scoresOf(const RowMatcher& rows, const Node& softmax);
 
-/// Whether a node keeps the last two axes.
+/// Whether the last two axes of a node's input and output have the same sizes.
 bool keepsMatrix(const RowMatcher& rows, const Node& node);
 
-/// An operand of attention's products: `groups` (images x heads) matrices of tokens x size.
+/// Queries, keys or values of attention: a matrix of tokens x size for each of `groups` (images x heads).
 struct HeadView {
     int linear = kAbsent;  ///< node that computes the operand
     int norm = kAbsent;    ///< norm over a head in between; optional
     int64_t groups = 0, tokens = 0, size = 0;
-    List<int32_t> rows;     ///< [groups, tokens] row of the linear's result
-    List<int32_t> columns;  ///< [groups, size] column of the linear's result
-    List<float> bias;       ///< [groups, size] added in between, before the factor
-    float factor = 1;       ///< multiplied in between
+    List<int32_t> rows;     ///< [groups, tokens], row of the layer's result
+    List<int32_t> columns;  ///< [groups, size], column of the layer's result
+    List<float> bias;       ///< [groups, size], added to the layer's result
+    float factor = 1;       ///< multiplies the sum
     bool rotated = false;
-    List<float> cos, sin;   ///< [groups, tokens, size] if rotated: x cos + partner sin
-    List<int32_t> partner;  ///< [groups, size] the other component of the rotation
+    List<float> cos, sin;   ///< [groups, tokens, size], if rotated: x cos + partner sin
+    List<int32_t> partner;  ///< [groups, size], the component that is rotated with this one
 };
 
+/// Traces an operand back to its Linear. `transposed`: the tokens are the last axis. Throws Mismatch.
 HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 
-/// Returns a weight with the columns of all views, head by head; the last view's times `lastFactor`.
+/// Returns a layer with the columns of all views, head by head. Multiplies the last view's columns by
+/// `lastFactor`.
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// Returns the tables of these groups (the heads of an image); a single table if all heads share it.
+/// Returns the rotary tables of these groups, which are the heads of an image; a single table if all heads
+/// share it.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
-/// Values of the graph. If the MLP is parallel to attention, the sum has three terms, in any order.
+/// The values of the sums that add attention and MLP to the tokens. If the MLP is parallel to attention, a
+/// sum has three terms, in any order.
 struct Residual {
     int branch = kAbsent;     ///< attention's term; absent if there is no such sum
-    int middle = kAbsent;     ///< the inner sum, of two terms
+    int middle = kAbsent;     ///< the first sum, of two terms
     int mlpBranch = kAbsent;  ///< the MLP's term, if the sum of three terms was found from attention
-    int output = kAbsent;     ///< then the sum of three terms
+    int output = kAbsent;     ///< the sum of three terms, if mlpBranch is known
 };
 
-/// Finds the sum of `result`, which comes from attention's projection, and `stream`, the tokens.
+/// Finds the sum of `result`, the result of attention's projection, and `stream`, the tokens.
 Residual residualAfter(const RowMatcher& rows, int result, int stream);
 
-/// Matches the attention half of a block from its softmax: fills attention, input, middle, layout, tokens and
-/// batch of the block. Throws Mismatch, with the reason, if there is no match.
+/// Returns a block with all members that follow from its attention, found from `softmax`. Throws Mismatch,
+/// with the reason, if there is no match.
 Block matchAttention(const RowMatcher& rows, const Node& softmax);
 
-/// Matches the MLP half of a block whose attention is known: fills mlp and output. Throws Mismatch, with the
-/// reason, if there is no match.
+/// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch,
+/// with the reason, if there is no match.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether a block attends to anything other than the rows of a whole image in order.
+/// Whether attention in some block reads anything other than the rows of a whole image in order.
 bool hasWindows(const EncoderSpec& encoder);
 
-/// Finds which image tokens the windows of the blocks hold, and which blocks are global. Turns the blocks
-/// into those of an encoder over whole images. Throws Mismatch if the windows are of an unsupported kind.
+/// Finds the image tokens of each window, and the global blocks. Changes the blocks to those of an encoder
+/// over whole images. Throws Mismatch if the windows are of an unsupported kind.
 void findWindows(const RowMatcher& rows, EncoderSpec& encoder);
 
 }  // namespace mpm::models

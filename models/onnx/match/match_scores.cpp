@@ -59,14 +59,15 @@ private:
                 return other;
             }
         }
-        // SAM's own code adds relative positions with the rows and columns of queries and keys as axes.
+        // SAM's own code adds relative positions while rows and columns of queries and keys are separate
+        // axes, so a Reshape follows the sum.
         const Node* before = node.is("Reshape") ? m_rows.graph().nodeOf(node.inputs[0]) : nullptr;
         const bool sums =
             before && before->is("Add") && !isKnown(before->inputs[0]) && !isKnown(before->inputs[1]);
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks that depend on the image were found above, so a computed sum adds relative positions.
+        // Masks that depend on the image were found above, so any other computed term is relative positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
         if (node.is("Where") || node.is("Sub"))
@@ -74,7 +75,7 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // Takes a constant that is added to the scores, if it depends on the key only.
+    // Stores a constant that is added to the scores as a bias of keys. Fails if it depends on the query too.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);

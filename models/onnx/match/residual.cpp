@@ -28,7 +28,8 @@ public:
     }
 
 private:
-    // Matches x + attention, with an MLP behind or in parallel; (x + mlp) + attention; x + (attention + mlp).
+    // Matches x + attention (its MLP follows or is parallel), (x + mlp) + attention, or x + (attention +
+    // mlp); x is the tokens.
     bool joins(const Node& add, int attention, int other) {
         const int sum = add.outputs[0];
         if (other == m_stream) {
@@ -43,7 +44,7 @@ private:
         return m_found.branch != kAbsent;
     }
 
-    // Returns the other operand of a sum with the tokens.
+    // Returns the term that the node adds to the tokens; kAbsent if the node is no such sum.
     int addedToStream(const Node* node) const {
         return node && node->is("Add") ? Rewriter::otherOperand(*node, m_stream) : kAbsent;
     }

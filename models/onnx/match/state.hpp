@@ -1,4 +1,4 @@
-// The state that the passes of a conversion work on.
+// A graph and the facts about it that the passes of a conversion need.
 #pragma once
 
 #include "models/onnx/eval/shapes.hpp"
@@ -6,7 +6,8 @@
 
 namespace mpm::models {
 
-/// A constant that the export itself resizes, such as positions of a grid other than the image's.
+/// A constant that the export itself resizes from another constant, such as positions of a grid other than
+/// the image's.
 struct ResizedTable {
     Node node;
     List<Tensor> inputs;
@@ -16,25 +17,25 @@ struct ResizedTable {
 
 struct State {
     Graph graph;
-    Binding binding;  ///< the inputs that the shapes belong to
-    Shapes shapes;    ///< of the values that the graph had when it was matched
+    Binding binding;  ///< the inputs for which `shapes` was inferred
+    Shapes shapes;    ///< of the graph as it was matched, without values added later
     Match match;
-    List<ResizedTable> tables;  ///< of an export, before it was folded
+    List<ResizedTable> tables;  ///< of an export, found before constants were folded
 };
 
-/// Folds constants, normalises and matches an export, or reads the encoders of a converted model. With
-/// `chains`, the backbone of an export may have several segments. Throws Refusal, with the reason, if there
-/// is no backbone.
+/// Folds the constants of an export, normalises it and finds its encoders, or reads the encoders of a
+/// converted model. With `chains`, an export's backbone may have several segments. Throws Refusal, with the
+/// reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Gives the backbone's merge map to every decoder whose tokens follow row by row from the backbone's tokens.
-/// A note reports each decoder that cannot use the map.
+/// Finds the decoders whose tokens follow row by row from the backbone's, and marks them to take the
+/// backbone's merge map. Adds a note for each decoder that cannot.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
-/// Whether a decoder has the map.
+/// Whether any decoder takes the backbone's merge map.
 bool followsMap(const State& state);
 
-/// In a graph of the fused form: gives the map to the decoders that mergeDecoders() chose.
+/// In a graph of the fused form, connects the map to the decoders that mergeDecoders() chose.
 void connectMaps(State& state);
 
 }  // namespace mpm::models

@@ -53,8 +53,8 @@ private:
         return std::find(window.begin(), window.end(), -1) != window.end();
     }
 
-    // Returns the image tokens of a window. Without padding they are in raster order, independent of the
-    // order in attention.
+    // Returns the image tokens and the padding of a window. Sorts tokens without padding in raster order,
+    // because attention may read them in any order.
     List<int32_t> tokensOf(const List<int32_t>& window) const {
         List<int32_t> tokens;
         for (const int32_t row : window)
@@ -101,9 +101,10 @@ private:
         return true;
     }
 
-    // Returns the number, over all images, of the window that these tokens are; -1 if they are not a window.
+    // Returns the number of the window that consists of these tokens, counted over all images; -1 if there is
+    // none.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
-        const int32_t top = tokens[0];  // a window begins inside of the grid
+        const int32_t top = tokens[0];  // not padding, because a window begins inside of the grid
         if (top < 0) return -1;
         const int64_t image = m_embedding.image[top], y = m_embedding.token[top] / m_embedding.gridColumns,
                       x = m_embedding.token[top] % m_embedding.gridColumns;
@@ -121,7 +122,7 @@ private:
         return image * windowsOfImage() + y / rows * across + x / columns;
     }
 
-    // Finds the operator's row for each row of the stream, and the window of each row.
+    // Finds the operator's row and the window for each row of the stream.
     void placeRows() {
         List<int32_t>& places = m_encoder.windows.places;
         places.assign(m_embedding.image.size(), -1);
@@ -192,7 +193,8 @@ private:
         }
     }
 
-    // Returns the tables of a window's (or image's) `tokens`, in order. Special tokens must not be rotated.
+    // Returns the rotary tables of `tokens`, in order. `rope` has those of `rows`, a whole window or image.
+    // Fails if special tokens are rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;
@@ -221,7 +223,7 @@ private:
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
     }
 
-    // Makes a single table for all windows if their tables are equal, else a table for the image.
+    // Gives the block a single table for all windows if their tables are equal, else a table for the image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
         for (size_t w = 0; w < block.windows.size(); ++w) {
@@ -301,9 +303,9 @@ private:
     EncoderSpec& m_encoder;
     const int64_t m_images;
     Embedding m_embedding;
-    List<List<int32_t>> m_windows;  // as the first windowed block reads them
-    List<Window> m_found;           // by image and place in the grid
-    List<int32_t> m_windowOf;       // by row
+    List<List<int32_t>> m_windows;  // rows, as the first windowed block reads them
+    List<Window> m_found;           // by image, then by place in the grid
+    List<int32_t> m_windowOf;       // by row of the stream
     int64_t m_special = 0;
 };
 

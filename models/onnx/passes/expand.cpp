@@ -44,7 +44,7 @@ private:
         return to;
     }
 
-    // Zeros copy axes, so that a dynamic batch stays dynamic.
+    // Zeros in `shape` copy axes, so that a dynamic batch stays dynamic.
     int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
         return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
     }
@@ -84,7 +84,8 @@ private:
         return node.domain == "mpm.internal" && node.op == "FusedMatMul";
     }
 
-    // A constant operand is transposed here, so that it becomes a weight.
+    // Swaps the last two axes. A constant operand is transposed here, without a node, so that it becomes a
+    // weight.
     int swapLastAxes(int value) {
         const size_t rank = shapeOf(value).size();
         if (m_graph.isConstant(value) && rank == 2)
@@ -120,7 +121,8 @@ private:
         return true;
     }
 
-    // The letters of an equation: axes of both operands that stay or are summed; axes of one operand only.
+    // The letters of an equation: axes of both operands that the result has (`both`) or that are summed, and
+    // axes of a single operand.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -174,7 +176,7 @@ private:
         Letters letters;
         if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
         if (letters.left.size() > 1 && letters.right.size() == 1 && !m_graph.isConstant(node.inputs[1])) {
-            std::swap(a, b);  // only the right operand may have several axes
+            std::swap(a, b);  // only the right operand may have several axes of its own
             std::swap(node.inputs[0], node.inputs[1]);
             letters = {};
             sortLetters(a, b, out, letters);
@@ -210,8 +212,8 @@ private:
     std::string m_name;
 };
 
-// Replaces the patches of an exported unfold: a Gather of rows and a Gather of columns, with constant indices
-// [size, count] or [count, size] that cut an axis into equal parts. A Reshape and a Transpose do the same.
+// The pass that replaces an exported unfold by a Reshape and a Transpose. The export has a Gather of rows and
+// a Gather of columns, whose constant indices ([size, count] or [count, size]) cut an axis into equal parts.
 class PatchCutter {
 public:
     PatchCutter(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}

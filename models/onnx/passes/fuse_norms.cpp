@@ -51,7 +51,7 @@ private:
         return node.is("Mul") && node.inputs[0] == node.inputs[1];
     }
 
-    // Follows d -> its square -> mean.
+    // Returns the mean of the squares of `centred`; kAbsent if no node computes this mean.
     int meanOfSquares(int centred) const {
         for (int n : m_rewriter.usersOf(centred)) {
             const Node& node = m_graph.nodes[n];
@@ -110,8 +110,8 @@ private:
         int node = kAbsent, weight = kAbsent, bias = kAbsent;
     };
 
-    // Returns the nodes that multiply the result of `n` by a constant of `width` along the last axis, or add
-    // such a constant, depending on `op`; also `n` itself if its result has other readers.
+    // Returns the nodes that multiply the result of `n` by a constant of `width` elements (`op` Mul) or add
+    // such a constant (Add), each with the constant; also `n` itself if its result has other readers.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;
@@ -147,7 +147,8 @@ private:
         }
     }
 
-    // ONNX Runtime writes a LayerNorm whose centred tensor has several readers as RMSNorms of that tensor.
+    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime writes such RMSNorms of a
+    // difference with several readers.
     void centre(int x, int n) {
         const Node rms = m_graph.nodes[n];
         const int64_t width = widthOf(x), axis = rms.getInt("axis", -1);
@@ -182,7 +183,7 @@ private:
         }
     }
 
-    // Returns 0 if the rank is unknown: for values that expandComposites() has added.
+    // Returns 0 for values that expandComposites() has added, because their rank is unknown.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
@@ -190,8 +191,9 @@ private:
 
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
-    // A norm may lack its weight, its bias or both: optimisers fold them into the next product. They also
-    // share a quotient between norms of the same values: the norm of a tap and the norm of the next block.
+    // Replaces the norms with the quotient `last`. A norm may lack weight, bias or both, because optimisers
+    // fold these into the next product. Norms of the same values may share a quotient: the norm of a tap and
+    // the norm of the next block.
     void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
         List<End> ends;

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// The nodes from an image to the exit: the only value of the region that other nodes read.
+// The nodes from an image to the exit, which is the only value of the region that other nodes read.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
@@ -19,7 +19,7 @@ struct Region {
 class PoolFuser {
     // Limits: elements of the product's weight, evaluations to find the weight, multiplications to check it.
     static constexpr int64_t kLargestWeight = 1 << 22, kMostEvaluations = 256, kProducts = 1 << 26;
-    static constexpr int kLongestChain = 12;  // from the image to the first operator that starts a region
+    static constexpr int kLongestChain = 12;  // nodes from the image to a node with isStart()
 
 public:
     PoolFuser(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -57,7 +57,7 @@ private:
         return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    // Tries the maps in front of the node as the image, the nearest first.
+    // Tries the 4-dimensional values in front of the node as the image, the nearest first.
     void fuse(int n) {
         checkTime();
         if (!isStart(m_graph.nodes[n])) return;
@@ -72,13 +72,14 @@ private:
         }
     }
 
-    // Two pools may share the nodes in front of their first pixels: then a pool is only the nodes behind
-    // these pixels.
+    // Fuses the nodes that follow from any node of `first`. If that fails, fuses those that follow from its
+    // last node, because two pools may share the nodes in front of that node.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
-    // Completes the region with the nodes that follow its last `roots` nodes.
+    // Completes the region with the nodes that follow from its last `roots` nodes, and replaces it by a
+    // product.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
@@ -103,7 +104,7 @@ private:
         return found;
     }
 
-    // Adds the nodes behind, and the exit, to a region that has only its first nodes.
+    // Adds the other nodes and the exit to a region that has only its first nodes.
     void complete(Region& region, size_t roots) const {
         std::set<int> inside;
         for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
@@ -154,8 +155,8 @@ private:
         return models::evaluate(part, {image})[0];
     }
 
-    // Row k is the result for an image in which only pixel k is 1. An evaluation finds as many rows as there
-    // are channels.
+    // Returns the weight: row k is the result for an image in which only pixel k is 1. Each channel of an
+    // evaluation gives a row.
     Tensor weightOf(const Region& region) const {
         const Shape& shape = at(region.image).shape();
         const int64_t pixels = elementCount({shape[2], shape[3]}),
@@ -174,7 +175,8 @@ private:
         return weight;
     }
 
-    // Whether the weight gives the result for other values: channels do not mix, and nothing is added.
+    // Whether the weight also gives the result for an image of other values, so that channels do not mix and
+    // nothing is added.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

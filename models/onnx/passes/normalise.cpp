@@ -11,7 +11,8 @@ bool isInternal(const Node& node, const char* op) {
     return node.domain == "mpm.internal" && node.op == op;
 }
 
-// Returns the operand that a Where with a uniform condition copies; kAbsent if the operand is broadcast.
+// Returns the operand that a Where copies; kAbsent if the condition is not uniform or the operand is
+// broadcast.
 int chosenBranch(const Inferred& inferred, const Node& node) {
     const Tensor& condition = inferred.values[node.inputs[0]];
     if (!condition.known() || condition.size() == 0) return kAbsent;
@@ -24,8 +25,9 @@ int chosenBranch(const Inferred& inferred, const Node& node) {
     return copies ? branch : kAbsent;
 }
 
-// Returns the input that a node without effect passes on: Identity, Dropout and casts between float types; an
-// If whose condition is known; guards against NaN after a softmax.
+// Returns the input that a node copies; kAbsent if the node has another effect. Nodes that copy are, for
+// example, Identity, a cast between float types, an If whose condition is known, and a guard against NaN
+// after a softmax.
 int passedThrough(const Graph& graph, const Inferred& inferred, const Node& node) {
     if (node.is("Identity") || node.is("Dropout")) return node.inputs[0];
     if (node.is("Cast") || node.is("CastLike")) {

@@ -1,4 +1,4 @@
-// Rewrites sums so that the matchers find their terms.
+// The passes that rewrite sums, so that the matchers find the terms.
 #include <algorithm>
 #include <set>
 
@@ -101,7 +101,8 @@ private:
         return true;
     }
 
-    // The rest of the norm may already be a single node: RMSNorm of x - mean(x) is LayerNorm of x.
+    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x: the export may already have the rest of a norm
+    // as one node.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);
@@ -128,7 +129,7 @@ private:
 
     Graph& m_graph;
     Rewriter m_rewriter;
-    std::map<int, int> m_turned;  // x, by the value x - mean(x)
+    std::map<int, int> m_turned;  // the transposed x for each value x - mean(x)
 };
 
 class SumRegrouper {
@@ -151,7 +152,7 @@ private:
     const Shape& known(int value) const { return m_inferred.values[value].shape(); }
     bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
 
-    // Returns the sum that the value holds with its rows in other groups; the value itself if there is none.
+    // Returns the sum that has the elements of the value in another shape; the value itself if there is none.
     int baseOf(int value) const {
         const auto found = m_bases.find(value);
         return found == m_bases.end() ? value : found->second;

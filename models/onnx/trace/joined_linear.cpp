@@ -67,7 +67,8 @@ private:
         return !before.empty() && !after.empty() && before.back() == after.back();
     }
 
-    // Optimisers give every layer a Reshape of the same value to [rows, columns].
+    // Returns the value before Reshapes to [rows, columns], because optimisers give every layer its own
+    // Reshape.
     int ungrouped(int value) const {
         for (const Node* node = m_graph.nodeOf(value); node && node->is("Reshape") && keepsRows(*node);
              node = m_graph.nodeOf(value))
@@ -144,7 +145,7 @@ private:
         return found;
     }
 
-    // Returns a constant by column, if it is the same for every row; else empty.
+    // Returns the values of a constant by column; empty unless they are the same for every row.
     static List<float> byColumn(const Tensor& constant, int64_t width) {
         if (!constant.isFloat() || constant.size() == 0) return {};
         const int64_t own = constant.rank() == 0 ? 1 : constant.dim(-1);

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// Makes a column, whose memory is charged as long as the column exists.
+/// Makes a column whose memory is charged to the job as long as the column exists.
 template <typename T>
 std::shared_ptr<const List<T>> column(List<T> values) {
     struct Kept {
@@ -147,7 +147,7 @@ Terms Terms::joined(const List<Terms>& parts) {
 }
 
 Terms Terms::scaled(const Terms& by, bool divide) const {
-    if (simple() && m_at[0] && by.m_constant) {  // the elements stay, only their factors change
+    if (simple() && m_at[0] && by.m_constant) {  // only the factors change
         Terms terms = *this;
         List<float> factors(m_count);
         const auto value = by.m_constant->begin();

@@ -44,8 +44,8 @@ List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     return order;
 }
 
-// Returns the input element of each output element. `indexAt` gives the index of the input along an axis; for
-// an index outside, the result is the number behind the last element.
+// Returns the input element of each output element. `indexAt` gives the index of the input along an axis; if
+// the index is outside of the axis, the result is the number of elements.
 List<int32_t> placed(const Shape& in, const Shape& out,
                      const std::function<int64_t(size_t, int64_t)>& indexAt) {
     const int64_t count = elementCount(out), last = elementCount(in);
@@ -101,7 +101,7 @@ private:
     // Whether a pass has added the value after shapes were inferred.
     bool isNew(int value) const { return static_cast<size_t>(value) >= m_inferred.values.size(); }
 
-    // Depth-first without recursion: graphs can be deep.
+    // Collects nodes and sources depth-first, but without recursion, because graphs can be deep.
     void collect(int start) {
         OpenValues open({start});
         std::set<int> nodes;
@@ -109,7 +109,7 @@ private:
             if (isKnown(value)) continue;
             const Node* node = m_graph.nodeOf(value);
             if (!node || m_stop.count(value) || !canFollow(m_inferred, *node, m_follow)) {
-                m_sources.push_back(value);  // once: `open` gives each value once
+                m_sources.push_back(value);  // only once, because `open` gives each value once
                 continue;
             }
             const int n = m_graph.values[value].producer;
@@ -212,7 +212,7 @@ private:
         return true;
     }
 
-    // Transposes and slices read their input in steps along every output axis.
+    // Returns the elements that a Transpose or Slice reads, in constant steps along every output axis.
     List<int32_t> steps(const Node& node) const {
         const Shape& in = shapeOf(node.inputs[0]);
         const Shape& out = shapeOf(node.outputs[0]);
@@ -253,7 +253,7 @@ private:
         return {extentOf(shape, 0, at), shape[at], extentOf(shape, at + 1, rank)};
     }
 
-    // Joins the inputs in order, then picks rows of each in turn.
+    // Joins the terms of the inputs in order, then picks a row from each input in turn.
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
@@ -317,7 +317,7 @@ private:
         return rowsOf(whole, rows);
     }
 
-    // Picks from the operand's elements and an extra element behind them, which is the fill.
+    // Picks from the operand's elements, followed by the fill value as an extra element.
     bool pad(const Node& node) {
         const Shape& in = shapeOf(node.inputs[0]);
         const List<int64_t> pads = listOf(m_inferred, node, 1, "pads");

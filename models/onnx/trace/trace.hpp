@@ -1,6 +1,6 @@
-// The elements of a tensor as sparse sums of other elements. A large model has millions of elements per step,
-// and most are a copy of another element: columns with default values are omitted, and steps that change
-// nothing share columns.
+// The elements of a tensor as sums of a few elements of other tensors. A large model has millions of elements
+// in each step, and most are copies. So each field of the terms is a column: columns of default values are
+// omitted, and steps that do not change a column share it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 
 namespace mpm::models {
 
-/// factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts over all sources in order.
+/// The sum factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` numbers the elements of all
+/// sources in order; -1: none.
 struct Term {
     int32_t at[2] = {-1, -1};
     float factor[2] = {0, 0};
@@ -33,18 +34,18 @@ public:
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
-    /// Returns the elements in slot 0 or 1, by term (-1: none). Null if no term has an element in the slot.
+    /// Returns at[slot] of each term (-1: none); null if no term has an element there.
     const int32_t* at(int slot) const { return m_at[slot] ? m_at[slot]->data() : nullptr; }
-    bool simple() const { return !m_at[1] && !m_constant; }  ///< each is a single element, perhaps scaled
+    bool simple() const { return !m_at[1] && !m_constant; }  ///< whether each term is one scaled element
     bool any(const std::function<bool(const Term&)>& test) const;
 
     /// Element k of the result is element order[k].
     Terms picked(const List<int32_t>& order) const;
     static Terms joined(const List<Terms>& parts);
-    Terms scaled(const Terms& by, bool divide) const;  ///< `by` has constants only
-    /// False if an element would depend on more than two others.
+    Terms scaled(const Terms& by, bool divide) const;  ///< `by` must have constants only
+    /// Returns false if an element would depend on more than two others.
     static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
-    /// The same for dependence: only `at` is meaningful.
+    /// Like sum(), for Follow::Dependence: only `at` of the result is meaningful.
     static bool united(const Terms& a, const Terms& b, Terms& result);
 
 private:
@@ -92,8 +93,9 @@ struct JoinedLinear {
     Dense dense;
 };
 
-/// Joins layers of the same input whose results are joined by columns, added, or scaled and shifted by
-/// constants, such as experts that constants switch. The result gives `value`, or a value that leads to it.
+/// Replaces several linear layers of the same input by a single layer, if their results are only joined by
+/// columns, added, or scaled and shifted by constants (for example experts that constants switch on or off).
+/// The layer computes `value`, or a value from which `value` follows.
 std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

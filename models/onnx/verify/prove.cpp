@@ -20,7 +20,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // of the largest value
+constexpr double kTolerance = 1e-4;  // relative to the largest value
 
 List<int> sizesOf(const Shape& shape) {
     List<int> sizes;
@@ -37,7 +37,7 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns width and height (or height and width), all different.
+// Returns a width and a height (in either order) for each image; all numbers differ.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)
@@ -54,8 +54,7 @@ Trial trialOf(const List<Port>& ports, const Shape& image, int number = 0) {
     return trial;
 }
 
-// Changes every value of the image in its last digits, by about as much as rounding on the way through a
-// network.
+// Changes every value of the image in its last digits, by about as much as rounding does in a network.
 Trial perturbed(Trial trial, int number) {
     const cv::Mat& x = trial[0].values;
     cv::Mat noise(x.dims, x.size.p, CV_32F), result;
@@ -66,8 +65,8 @@ Trial perturbed(Trial trial, int number) {
     return trial;
 }
 
-// Returns the largest difference of as many values, relative to the largest finite value expected. Instead of
-// infinity, an operator may give the limit of f32.
+// Returns the largest difference between `expected` and valueAt(), relative to the largest finite value of
+// `expected`. Numbers near the limit of f32 may stand for infinity.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     constexpr double kEndless = 1e38;
@@ -164,7 +163,7 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-// OpenCV copies the message, and needs memory for values.
+// Reserves memory to run the file: OpenCV copies its content, and needs `values` bytes for values.
 Held roomToRun(const std::string& path, int64_t values) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
     checkTime();
@@ -176,7 +175,7 @@ Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
 
-// Returns the values in the engine's type.
+// Returns the values in the type that the engine takes.
 cv::Mat blobOf(const TrialInput& input) {
     if (input.type == Type::Float) return input.values;
     cv::Mat integers;
@@ -269,10 +268,10 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
     return worst;
 }
 
-// If a value is compared with a threshold (the masks of Mask2Former), rounding alone may decide, and two
-// correct evaluations differ. Such an input proves nothing, so another is tried. The export shows which
-// inputs these are: the export's outputs change by more than the tolerance if the input changes in the last
-// digits. At any other input a difference is a mistake of the conversion.
+// Returns the largest difference at an input. If a value is compared with a threshold (the masks of
+// Mask2Former), rounding may decide, and two correct evaluations differ. Such an input proves nothing, so
+// another is tried. To recognise it, the input is changed in the last digits: the export's outputs then
+// change by more than the tolerance. At any other input, a difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
     double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);
@@ -303,7 +302,7 @@ double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run,
                    kInputs, kTolerance));
 }
 
-// Returns the outputs of the converted model with the original's choice, by name.
+// Returns by name the outputs of the converted model for the original's choice.
 std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::string& converted) const {
     const List<Tensor>& expected = m_expected[input];
     const ScratchFile scratch(std::filesystem::path(converted).parent_path().string());
@@ -329,7 +328,8 @@ std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::strin
     return byName;
 }
 
-// With the original's choice everything must be equal; the converted model's own choice must be right.
+// Returns the largest difference at an input. With the original's choice, all outputs must be equal; the
+// converted model's own choice must be right.
 double Prover::worstAtSelection(size_t input, const std::string& converted, const LabelOutputs& labels,
                                 Proof& proof) const {
     const List<Tensor>& expected = m_expected[input];

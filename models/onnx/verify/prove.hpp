@@ -1,4 +1,4 @@
-// Verifies that a converted model computes the same as the export.
+// The proof that a converted model computes the same as the export.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace mpm::models {
 
-/// The TopK nodes of an export whose indices pick something, in the order of the graph.
+/// The selections of an export: the TopK nodes whose indices other nodes read, in the order of the graph.
 class Selections {
 public:
     explicit Selections(const Graph& original);
@@ -23,19 +23,19 @@ public:
     /// Whether an output of the original is the indices of a selection.
     bool gives(const std::string& output) const { return m_outputs.count(output) != 0; }
 
-    /// Returns the original with extra outputs behind its own: scores and indices of each selection, then all
-    /// values from which indices pick.
+    /// Returns the original with extra outputs: scores and indices of each selection, then all values that
+    /// the indices pick from.
     Graph observed(Graph original) const;
 
-    /// Returns a converted graph that computes with given indices: an f32 input for each selection, behind
-    /// its own. Its outputs are those of observed(), as far as it has them, with its own choice as indices.
-    /// `added` are the extra outputs of the original. Throws Refusal if it lacks scores or indices.
+    /// Returns the converted graph with an extra f32 input for each selection: indices to use instead of its
+    /// own choice. Its outputs are those of observed() that it has, with its own choice as indices. `added`
+    /// must be the original's extra outputs. Throws Refusal if the graph lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
     struct Selection {
-        std::string name;               // of the node, for messages
-        List<std::string> scoresNames;  // of values with the same elements
+        std::string name;               // description of the node, for messages
+        List<std::string> scoresNames;  // of values with the same elements as the scores
         std::string indicesName;
         int scores = kAbsent, indices = kAbsent;
         int64_t axis = -1;
@@ -52,11 +52,11 @@ private:
     std::set<std::string> m_outputs;
 };
 
-/// The differences of a selection's choice, along an axis, from the original's choice.
+/// How the choice of the converted model differs from the original's choice, at a selection along `axis`.
 struct Choice {
-    int64_t different = 0;  ///< number of places
-    bool right = true;  ///< the scores at these places differ by no more than twice the largest difference of
-                        ///< a score
+    int64_t different = 0;  ///< number of places with another choice
+    bool right = true;  ///< whether the scores of both choices are equal up to twice the largest difference
+                        ///< of a score between the models
 };
 Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor& foundScores,
                       const Tensor& foundIndices, int64_t axis);
@@ -64,8 +64,8 @@ Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor&
 /// Returns element `k` of a blob of f32, or of int64 if the engine has integers.
 double valueOf(const cv::Mat& m, size_t k);
 
-/// Returns by how much a class is better than a label, at worst, relative to the largest score. Labels are
-/// right if that is within the tolerance.
+/// Returns how much higher the best class scores than the label, at the worst pixel, relative to the largest
+/// score. Labels are right if this is within the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
 /// The same for labels from masks of queries, by the formula of MpmMaskLabels. For large images, only a part
@@ -77,14 +77,15 @@ struct Proof {
     List<int> batches;
     double worst = 0;        ///< largest difference, relative to the largest value of the output
     List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
-    std::map<std::string, int64_t> nearTies;  ///< places where another order is as right, by selection
-    int unstable = 0;  ///< inputs that prove nothing: their last digits change the export's results
+    std::map<std::string, int64_t>
+        nearTies;      ///< by selection: number of places at which two choices are equally good
+    int unstable = 0;  ///< inputs that prove nothing, because their last digits change the export's results
 };
 
-/// Outputs that are class ids in the converted model, by number; -1 if there are none.
+/// The outputs of the original, by number, from which the converted model makes labels.
 struct LabelOutputs {
-    int labels = -1;
-    int classes = -1;  ///< classes of queries whose masks became labels; -1: labels are an argmax of scores
+    int labels = -1;   ///< output that becomes labels (class ids); -1: none
+    int classes = -1;  ///< classes of queries whose masks become labels; -1: labels are an argmax of scores
 };
 
 /// An input for a trial run of a model.
@@ -95,25 +96,25 @@ struct TrialInput {
 };
 using Trial = List<TrialInput>;
 
-/// Compares two models in two steps, so that a large model is not in memory twice: the constructor runs the
-/// original, check() the converted file. Nothing is merged; inputs are random.
+/// The comparison of two models in two steps, so that a large model is not in memory twice: the constructor
+/// runs the original, and check() runs the converted file. Nothing is merged. Inputs are random.
 class Prover {
 public:
-    /// With a `path`, OpenCV runs that file, which contains the original and was written by the converter;
-    /// otherwise the graph is evaluated node by node. `converted` is the graph of the file to check.
-    /// With `byImage`, the original takes a single image and computes the images of a batch one by one.
+    /// With a `path`, OpenCV runs this file, in which the converter has written the original; otherwise the
+    /// original is evaluated node by node. `converted` is the graph of the file to check. With `byImage`, the
+    /// original takes a single image, so it computes the images of a batch one by one.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 
-    /// Reads the original again if the first input proves nothing.
+    /// A function that reads the original again, to try other inputs if the models differ.
     using Reread = std::function<Graph()>;
     void setReread(Reread reread) { m_reread = std::move(reread); }
 
-    /// Returns the original's outputs at the first input.
+    /// Returns the original's outputs for the first input.
     const List<Tensor>& results() const { return m_expected.front(); }
 
     /// Compares the converted file with the original. Throws Refusal if they differ. `plainly`: evaluates the
-    /// file node by node, because its engine is not available.
+    /// file node by node, because no engine for its form is available.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:

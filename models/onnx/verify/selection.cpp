@@ -25,7 +25,8 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
-// Returns the names of a value and of its sources with the same elements: a conversion keeps one of these.
+// Returns the names of a value and of its sources with the same elements: a conversion keeps one of these
+// names.
 List<std::string> namesOfElements(const Graph& graph, int value) {
     List<std::string> names{graph.values[value].name};
     for (const Node* node = graph.nodeOf(value);
@@ -43,7 +44,7 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whether the node casts an output to integers: other nodes read the value before the Cast.
+// Whether the node is a Cast that makes an output of the graph: other nodes read the value before the Cast.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),
