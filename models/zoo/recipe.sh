@@ -1,10 +1,10 @@
 #!/bin/sh
 # Trains and exports the shipped weights: eight runs on two CPU cores, about five hours, and the mean of the last three.
 #   models/zoo/recipe.sh MPM_MODELS MPM CAMVID OUT
-# A run that was stopped continues when the script is started again. The learning rates of the third run and from the
-# fifth on fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two
-# points: their third run raised the share of built-in streets from 0.45 over 0.68 to 0.75, with crops of 320x416 in the
-# last quarter; and their fourth was stopped at step 400, when the rate had fallen by half.
+# A run that was stopped continues when the script is started again. The learning rates of run 3 and of runs 5
+# to 8 fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two
+# points: in their run 3, the share of built-in streets rose from 0.45 to 0.68 and then 0.75, with crops of 320x416 in the
+# last quarter; their run 4 was stopped at step 400, when the rate had fallen by half.
 set -eu
 models=$(realpath "$1") mpm=$(realpath "$2") camvid=$(realpath "$3") out=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,7 @@ train_run 3 --size 480 640 --from "$out/2/best.pt" --seed 2 --minutes 84 --steps
     --rate 4e-4 --matrix-rate 1.6e-3 --warm-up 40 --validate-every 700
 train_run 4 --size 480 640 --from "$out/3/best.pt" --seed 3 --steps 400 --batch 4 --crop 320 416 --scale 0.6 1.4 --scene 0.7 --streets 250 \
     --rate 8e-5 --matrix-rate 3.2e-4 --warm-up 20 --mean-decay 0.995 --class-power 0.1 --class-limit 3 --validate-every 400
-# Runs with a low rate at the size of the fourth, which train tokens to be nearest to those of the same class; two of them merge.
+# Runs with a low rate and the sizes of run 4. They train tokens to be nearest to tokens of the same class; runs 6 and 7 merge.
 gentle() {
     number=$1 from=$2
     shift 2
@@ -34,7 +34,7 @@ gentle() {
 }
 gentle 5 "$out/4/best.pt" --seed 11 --minutes 16 --batch 4 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \
     --mean-decay 0.995 --neighbour-share 0.4
-export OMP_NUM_THREADS=2  # with merging, parts run in turn
+export OMP_NUM_THREADS=2  # with merging, the parts of a step run one after the other
 gentle 6 "$out/5/best.pt" --seed 12 --minutes 27 --batch 3 --scene 0.7 --streets 250 --rate 1e-4 --matrix-rate 4e-4 \
     --mean-decay 0.995 --neighbour-share 1 --train-blocks 2,5
 gentle 7 "$out/6/best.pt" --seed 13 --minutes 15 --batch 3 --scene 0.7 --streets 250 --rate 1.2e-4 --matrix-rate 5e-4 \
@@ -45,6 +45,6 @@ gentle 8 "$out/6and7.pt" --seed 14 --minutes 10 --batch 4 --scene 0.9 --streets 
     --mean-decay 0.99 --neighbour-share 1
 "$models" mean "$out/6/best.pt" "$out/7/best.pt" "$out/8/best.pt" --out "$out/street.pt"
 "$models" export "$out/street.pt" "$out/street.onnx" --fused
-# Of the reducers that were measured, this one loses least at no less speed (docs/reference/evaluation.md).
+# Of the reducers that were measured, this reducer loses least, at no lower speed (docs/reference/evaluation.md).
 "$mpm" convert "$out/street.onnx" "$here/street-vit-tiny.onnx" --decoder merged \
     --method mpm:pairs=0.7,by=keys,mean=weighted,attention=proportional:1+3+5+7

@@ -28,7 +28,7 @@ def run(options, blocks, folder):
 
 def coloured(labels, palette, image):
     table = np.zeros((256, 3), np.uint8)
-    table[: len(palette)] = np.array(palette, np.uint8)[:, ::-1]  # RGB there, BGR here
+    table[: len(palette)] = np.array(palette, np.uint8)[:, ::-1]  # the palette is RGB, images are BGR
     known = labels < len(palette)
     mixed = cv2.addWeighted(image, 0.45, table[labels], 0.55, 0)
     return np.where(known[..., None], mixed, image)

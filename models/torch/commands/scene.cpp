@@ -20,7 +20,7 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::vector<std::string> clip;  ///< lights of the streets, in turn; empty: a new street for each frame
+    std::vector<std::string> clip;  ///< light of each street, in turn; empty: a new street for each frame
     int frames = 200, seed = 1, streets = 1;
     double rate = 5;
     std::vector<int> size{480, 640};
@@ -34,9 +34,9 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-/// Makes consecutive frames of a fixed camera, street after street, and lists the objects: annotations in
-/// COCO's format and tracks in MOTChallenge's. Objects that are mostly hidden or very small are ignored: a
-/// detector may find or miss them.
+/// The writer of clips: consecutive frames of a fixed camera in one street after the other, with the objects
+/// in COCO's format (annotations) and MOTChallenge's (tracks). Objects that are mostly hidden or very small
+/// are marked as ignored: a detector may find or miss these.
 class ClipWriter {
 public:
     explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}

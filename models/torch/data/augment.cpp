@@ -7,7 +7,8 @@
 namespace mpm::models {
 namespace {
 
-/// Random offset of a span of length `inner` in a span of length `outer`; not positive if `inner` is longer.
+/// Returns a random offset of a span of length `inner` in a span of length `outer`; not positive if `inner`
+/// is longer.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }

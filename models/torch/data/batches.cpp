@@ -23,7 +23,7 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
-/// A random hour: two thirds of the images by day, a third between dusk and dawn.
+/// Returns a random hour, so that two thirds of the images are by day, a third between dusk and dawn.
 static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }

@@ -20,8 +20,8 @@ namespace mpm::models {
 
 struct AugmentOptions {
     int height = 256, width = 320;                      ///< size of the crop
-    double scaleLow = 0.6, scaleHigh = 1.8;             ///< log-uniform
-    int modelHeight = 0;                                ///< height of an image at scale 1; 0: unchanged
+    double scaleLow = 0.6, scaleHigh = 1.8;             ///< limits of the scale, which is log-uniform
+    int modelHeight = 0;                                ///< height of an image at scale 1; 0: its own height
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
     bool geometry = true;                               ///< flips and changes of the aspect
@@ -53,7 +53,8 @@ private:
     mutable std::vector<Entry> m_streets;
 };
 
-/// The index of a sample for image `number` of a run: each pass takes every sample once, in a new order.
+/// Returns the index of the sample for image `number` of a run: each pass takes every sample once, in a new
+/// order.
 size_t shuffledIndex(int64_t number, size_t count, uint64_t seed);
 
 class BatchSource {
@@ -83,13 +84,14 @@ private:
     Options m_options;
 };
 
-/// Loss weight of each class: (mean frequency / frequency)^power, limited to `limit`, then scaled to mean 1
-/// over all pixels.
+/// Returns the loss weight of each class: (mean frequency / frequency)^power, limited to `limit`, then scaled
+/// to mean 1 over all pixels.
 torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int classes, double power,
                            double limit);
 
-/// A crop of the requested size at a random scale and place, with random flips, colour changes and night
-/// simulation. Pixels outside the image are grey; their label is `ignored`. A sample may have no labels.
+/// Returns a crop of the requested size at a random scale and place, with random flips, colour changes and
+/// night simulation. Pixels outside the image are grey; their label is `ignored`. A sample may have no
+/// labels.
 /// @param crop receives the transform from the image's pixels to the crop
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,
                          Random& random, cv::Matx23d* crop = nullptr);
@@ -99,7 +101,7 @@ constexpr int64_t kNoPolicyLabel = 255;
 /// Converts labels [B, H, W], H and W multiples of 32, to [B, H/32, W/32]: 1 if all 32x32 pixels have the
 /// same label, else 0. "Ignored" counts as a label: a superpatch is 1 if all its pixels are ignored, and 0 if
 /// it mixes a class with ignored pixels. `ignoredBorder`: the data set does not label the border of images,
-/// so on the outer ring a mix of a single class and ignored pixels is kNoPolicyLabel.
+/// so border superpatches that mix a single class with ignored pixels become kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostClasses = 10'000;
 constexpr size_t kMostObjects = 10'000;              // per image
-constexpr double kLeastShown = 0.3, kLeastSide = 2;  // of a box: share of its area, pixels
+constexpr double kLeastShown = 0.3, kLeastSide = 2;  // of a box: shown share of its area; pixels of a side
 
 BoxImage::Object moved(const BoxImage::Object& object, const cv::Matx23d& by, cv::Size size) {
     const auto corner = [&](double x, double y) {
@@ -39,7 +39,7 @@ std::vector<BoxImage::Object> moved(const std::vector<BoxImage::Object>& objects
     return all;
 }
 
-/// Converts a transform of pixel centres, such as that of cv::warpAffine, for the edges of boxes.
+/// Converts a transform of pixel centres, as for cv::warpAffine, to a transform of the edges of boxes.
 cv::Matx23d ofEdges(cv::Matx23d centres) {
     for (int k = 0; k < 2; ++k)
         centres(k, 2) += .5 - .5 * (centres(k, 0) + centres(k, 1));

@@ -15,7 +15,7 @@ struct BoxImage {
     struct Object {
         cv::Rect2d box;  ///< in pixels of the image
         int label = 0;
-        bool ignored = false;  ///< a detector may find or miss it
+        bool ignored = false;  ///< a detector may find or miss the object
     };
     std::string path;
     cv::Size size;  ///< the boxes are for this size
@@ -31,8 +31,8 @@ struct BoxImages {
 /// @throws cv::Exception that names the file and the fault
 BoxImages readBoxImages(const std::string& root, const std::string& split);
 
-/// The names of ROOT/train/annotations.json; if there is none, of ROOT/val/annotations.json. No image is
-/// read.
+/// Returns the class names in ROOT/train/annotations.json; without this file, in ROOT/val/annotations.json.
+/// Reads no image.
 /// @throws cv::Exception that names the file and the fault
 std::vector<std::string> readBoxClasses(const std::string& root);
 
@@ -45,7 +45,7 @@ struct BoxBatch {
 /// object counts as ignored if a crop shows less than 0.3 of its area, or less than 2 pixels of a side.
 BoxBatch boxBatch(const std::vector<BoxImage>& images, const BatchSource::Options& options, int64_t step);
 
-/// The image, stretched to the model's size, and the objects in pixels of the stretched image.
+/// Returns the image, stretched to the model's size, and the objects in pixels of the stretched image.
 BoxBatch wholeImage(const BoxImage& image, cv::Size size, const Normalisation& normalisation);
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// Reads data sets for training into memory.
+// Data sets for training, which are read into memory.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace mpm::models {
 
-/// The classes of a preset: camvid or scene (the built-in street: the same classes, nothing ignored), folder
+/// Returns the classes of a preset: camvid or scene (the built-in street, with the same classes), folder
 /// (ROOT/classes.json), boxes (see readBoxClasses), or a name of pipeline::builtInClasses().
 pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
-/// A frame of the built-in street; each number of each seed gives a different street.
+/// Returns a frame of the built-in street; each number of each seed gives a different street.
 pipeline::Sample sceneFrame(int number, cv::Size size, int seed = 1);
 
-/// Frames by day, each of a different street, with seeds that training never uses.
+/// Returns frames by day, each of a different street, with seeds that training never uses.
 std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size);
 
 }  // namespace mpm::models

@@ -62,7 +62,8 @@ void demandClose(double difference, const std::string& what) {
                 kTolerance, ": not written");
 }
 
-/// Compares outputs without and with merging: LibTorch and the file must merge in the same way.
+/// Returns the largest difference of outputs, without and with merging: LibTorch and the file must merge in
+/// the same way.
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;
@@ -81,8 +82,8 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     return largest;
 }
 
-/// The largest distance from the lowest score that shares in LibTorch to the score of a superpatch that
-/// shares in LibTorch only, or in the file only. Scores differ in rounding.
+/// Returns the largest distance from LibTorch's lowest chosen score to the score of a superpatch that only
+/// LibTorch, or only the file, chose. Such choices may differ, because scores differ in rounding.
 double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t shared, cv::Size grid) {
     const auto known = scores.flatten();
     if (shared == 0 || shared == known.numel()) return 0;
@@ -108,8 +109,8 @@ bool equalMaps(const torch::Tensor& maps, const Report& report) {
     return true;
 }
 
-/// Compares first with the file's policy, then with LibTorch's scores, which must give equal outputs and
-/// maps.
+/// Compares the choice by the file's policy, then outputs and maps with LibTorch's scores in the file.
+/// Returns the largest difference.
 double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
                          const std::string& name, int64_t batch) {
     torch::NoGradGuard noGrad;

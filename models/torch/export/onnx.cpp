@@ -11,7 +11,7 @@ namespace {
 
 using Ints = List<int64_t>;
 
-// Values of the graph are numbers, parameters of the model have names.
+// The writer of the graph. Values of the graph are given by number, parameters of the model by name.
 class Exporter {
 public:
     Exporter(Segmenter& model, Norms norms)
@@ -53,8 +53,8 @@ int Exporter::transpose(int x, const Ints& order) {
     return y;
 }
 
-/// x W + bias. `norm` is the layer norm before the product; Norms::Folded folds the norm's weights into W and
-/// bias.
+/// Writes x W + bias. `norm` names the layer norm before the product, whose weights Norms::Folded folds into
+/// W and bias.
 int Exporter::product(int x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
     if (!norm.empty() && m_norms == Norms::Folded) {
         const auto shift = torch::matmul(value(norm + ".bias"), weight);
@@ -105,7 +105,8 @@ int Exporter::attention(int x, Name prefix, int64_t tokens, int64_t heads) {
         m_graph.with("axis", Attribute::of(int64_t{0}));
         return one;
     };
-    // The query is scaled before the product: OpenCV 4.6 drops a factor after a product of two variables.
+    // Scales the query before the product, because OpenCV 4.6 drops a factor after a product of two
+    // variables.
     const auto query = m_graph.node("Mul", {part(0), scalar(1.0 / std::sqrt(static_cast<double>(head)))});
     const auto key = part(1), value = part(2);
     const auto scaled = m_graph.node("MatMul", {query, transpose(key, {0, 1, 3, 2})});
@@ -193,8 +194,8 @@ int Exporter::decodeMask(int tokens) {
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // No product follows the last norm, so its weights remain. OpenCV 4.6 can multiply along the channels of
-    // an image.
+    // No product follows the last norm, so its weights remain nodes. OpenCV 4.6 can multiply along the
+    // channels of an image.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});

@@ -1,4 +1,4 @@
-// Writes a Segmenter as ONNX, and reads the weights of such a file.
+// The export of a Segmenter to ONNX, and the weights read from such a file.
 #pragma once
 
 #include <string>
@@ -14,40 +14,43 @@
 
 namespace mpm::models {
 
-/// Folded: OpenCV 4.6 cannot multiply by a vector along the last axis, so the next product includes the
-/// weights of a norm. Written: converters that look for layer norms need the weights as separate nodes, as in
-/// other exports.
+/// Folded: the next product includes the weights of a norm, because OpenCV 4.6 cannot multiply by a vector
+/// along the last axis. Written: the weights have nodes of their own, as in other exports, for converters
+/// that look for layer norms.
 enum class Norms { Folded, Written };
 
-/// Opset 13, batch 1, all tokens, layer norms and GELU in plain arithmetic. Input `input` [1, 3, H, W];
-/// output `logits` [1, classes, H, W] or, for a detector, `boxes` [1, patches, 4] and `scores` [1, patches,
-/// classes]. The metadata describe the training data (mpm.labels, mpm.palette, mpm.mean, mpm.std, mpm.size).
+/// Writes a file with opset 13, batch 1, all tokens, and layer norms and GELU in plain arithmetic. Input
+/// `input` [1, 3, H, W]; output `logits` [1, classes, H, W] or, for a detector, `boxes` [1, patches, 4] and
+/// `scores` [1, patches, classes]. The metadata describe the training data (mpm.labels, mpm.palette,
+/// mpm.mean, mpm.std, mpm.size).
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
                 Norms norms = Norms::Folded);
 
-/// Largest difference between the outputs of LibTorch and those of OpenCV with the file, on a random image.
+/// Returns the largest difference between the outputs of LibTorch and those of OpenCV with the file, on a
+/// random image.
 double exportDifference(Segmenter& model, const std::string& path, uint64_t seed);
 
 /// Like exportOnnx(), but the file is written only if OpenCV's outputs are within 1e-4 of LibTorch's; throws
 /// otherwise. Returns the difference.
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
 
-/// Like exportStandard(), for the fused form with `blocks` as default schedule. Compares with and without
-/// merging.
+/// Like exportStandard(), for the fused form with `blocks` as default schedule. Compares outputs with and
+/// without merging.
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
 
-/// Like exportFused(), with the policy and `sharing.shared` superpatches that share, without merging by
-/// default. Compares outputs and maps without sharing, with `shared`, and with all superpatches.
+/// Like exportFused(), but the file has the policy and merges nothing by default: the patches of
+/// `sharing->shared` superpatches share tokens. Compares outputs and maps with 0, `shared` and all
+/// superpatches.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
 /// Adds policy and sharing to a Segmenter in the fused form: `MpmShare` chooses between the tokens of the
-/// patches and of the half-size image; encoder and decoder follow the map of `MpmShare`. `rows` and `columns`
-/// count patches.
+/// patches and of the half-size image; encoder and decoder take the map of `MpmShare`. `rows` and `columns`
+/// are those of the grid of patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 
-/// Accepts f32 and i64.
+/// Converts a tensor of f32 or i64.
 Tensor tensorOf(const torch::Tensor& tensor);
 
 struct ExportedWeights {
@@ -56,8 +59,8 @@ struct ExportedWeights {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Reads the weights of a fused export and leaves out sharing. Throws FileError if the file is not such an
-/// export.
+/// Reads the weights of a fused export, without those of a policy. Throws FileError if the file is not such
+/// an export.
 ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

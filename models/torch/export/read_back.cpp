@@ -71,8 +71,9 @@ private:
     NamedTensors m_tensors;
 };
 
-/// Each row of the table is the sum of a position and a special token, or of a position and the bias. The
-/// special token, or the position of a patch, gets the whole sum; the other part becomes zero.
+/// Reads special tokens, positions and patch filters. Each row of the table is the sum of a position and a
+/// special token, or of a position and the bias. The whole sum becomes the special token, or the position of
+/// the patch; the other term becomes zero.
 void OwnOnnx::embedding() {
     const auto table = constantOf(m_embed->input(1)), weight = constantOf(m_embed->input(2));
     const int64_t special = m_encoder->getInt("special_tokens", 1);
@@ -91,7 +92,8 @@ void OwnOnnx::embedding() {
     m_tensors["encoder.patch_embed.proj.bias"] = torch::zeros({dim});
 }
 
-/// "3.qkv.weight" becomes "encoder.blocks.3.attn.qkv.weight"; products are y = x W in the file.
+/// Reads the weights of blocks: "3.qkv.weight" becomes "encoder.blocks.3.attn.qkv.weight". Transposes
+/// matrices, because products are y = x W in the file.
 void OwnOnnx::blocks(const Node& encoder, const std::string& prefix, const std::string& norm) {
     demand(
         std::abs(encoder.getFloat("epsilon", 1e-6f) - 1e-5f) < 1e-9f && encoder.getInt("first_block", 0) == 0,

@@ -57,7 +57,7 @@ int SharingWriter::layer(int x, const ConvNorm& layer, const std::string& name) 
     const auto [weight, bias] = layer->folded();
     const int y = convolution(x, weight, bias, layer->conv, name);
     if (!layer->activates()) return y;
-    // ReLU6. OpenCV 4.6 reads Clip only in its form before opset 11, which ONNX no longer has.
+    // Writes ReLU6 without Clip, which OpenCV 4.6 reads only in the form before opset 11.
     const int six = m_graph.addConstant(name + ".six", Tensor::floats({1, 1, 1, 1}, 6)),
               positive = only(add("Relu", "", {y}, {name + ".relu"}));
     Node& least = add("MpmArithmetic", "mpm", {positive, six}, {name + ".relu6"});
@@ -135,7 +135,7 @@ void SharingWriter::run() {
         backbone.outputs.push_back(m_graph.addValue("encoder.map"));
         Node& second = m_graph.nodes[decoder];
         follow(second, second.inputs[0], m_graph.nodes[encoder].outputs.back());
-        // Rows after the patches are the class embeddings.
+        // The rows behind those of the patches are the class embeddings.
         const int64_t rows = m_graph.constant(m_graph.nodes.at(queries).input(1)).dim(0);
         second.attributes["trailing_tokens"] =
             Attribute::of(rows - checkedProduct<int64_t>(m_rows, m_columns));

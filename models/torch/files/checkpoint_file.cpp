@@ -38,7 +38,8 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// An object may have only one path: if objects refer to each other, paths would never end.
+/// Lists the values below an object. An object may have only one path, because paths would never end if
+/// objects referred to each other.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
     for (const auto& [key, value] : object.map) {
@@ -72,7 +73,8 @@ FileTensor integerTensor(std::int64_t number) {
     return tensor;
 }
 
-/// LibTorch names the state of a weight by the address that the weight had, and lists the addresses by group.
+/// Reads AdamW's state. LibTorch names the state of a weight by its former address, and lists the addresses
+/// by group.
 void ArchiveReader::adam(CheckpointFile& file) {
     int index = 0;
     const auto groupPath = [](int group) {
@@ -148,10 +150,10 @@ const char* nameOfElement(Element element) {
 }  // namespace
 
 CheckpointFile parseCheckpoint(std::string_view bytes) {
-    // Four bytes, because two could be the length of a safetensors header.
+    // Compares four bytes, because two could be the length of a safetensors header.
     CheckpointFile file = bytes.substr(0, 4) == "PK\x03\x04" ? ArchiveReader(bytes).read() : readParts(bytes);
     Progress& progress = file.progress;
-    if (!std::isfinite(progress.best)) progress.best = -1;  // if no validation image has a label
+    if (!std::isfinite(progress.best)) progress.best = -1;  // NaN if no validation image has a label
     demand(progress.step >= 0 && progress.images >= 0 && std::isfinite(progress.seconds) &&
                progress.seconds >= 0,
            kDamaged);

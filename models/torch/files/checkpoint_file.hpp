@@ -1,5 +1,5 @@
-// Reads and writes training checkpoints without LibTorch: writes safetensors; reads safetensors and the
-// LibTorch archives that earlier versions wrote.
+// Training checkpoints without LibTorch: written as safetensors; read from safetensors and from the LibTorch
+// archives of earlier versions.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct CheckpointFile {
     FileTensors tensors;
 };
 
-/// Throws FileError if the bytes are not a checkpoint. The bytes must outlive the tensors.
+/// Reads a checkpoint. Throws FileError if the bytes are not a checkpoint. The bytes must outlive the
+/// tensors.
 CheckpointFile parseCheckpoint(std::string_view bytes);
 
 /// A tensor to write: dense, in row-major order.

@@ -21,39 +21,39 @@ bool isFloating(Element element);
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };
-/// The element with this name in a format; nothing if there is none.
+/// Returns the element with this name in a format; nothing if there is none.
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
 /// A checked tensor: every element that shape and stride reach is in `bytes`, and the product of all nonzero
 /// dimensions is far below the limit of 64 bits.
 struct FileTensor {
     Element element = Element::F32;
-    std::vector<std::int64_t> shape, stride;   ///< in elements
-    std::string_view bytes;                    ///< from the first element, little-endian, at any address
-    std::shared_ptr<const std::string> owner;  ///< holds the bytes if they were unpacked
+    std::vector<std::int64_t> shape, stride;  ///< in elements
+    std::string_view bytes;                   ///< from the first element on, little-endian, perhaps unaligned
+    std::shared_ptr<const std::string> owner;  ///< owns the bytes if they were unpacked
 
     std::int64_t count() const;
-    /// Copies all elements in row-major order; `out` has room for count() elements.
+    /// Copies all elements in row-major order; `out` must have room for count() elements.
     void copyTo(float* out) const;         ///< floating-point elements
     void copyTo(std::int64_t* out) const;  ///< integers
 };
 
 using FileTensors = std::map<std::string, FileTensor>;
 
-/// The number of elements of a shape; throws FileError for more than 8 dimensions, a negative dimension, or
-/// too many elements.
+/// Returns the number of elements of a shape; throws FileError for more than 8 dimensions, a negative
+/// dimension, or too many elements.
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name);
 
-/// A dense tensor in row-major order, or in column-major order if `columnMajor`; throws if the data does not
-/// fit the shape.
+/// Returns a dense tensor in row-major order, or in column-major order if `columnMajor`; throws if the data
+/// does not fit the shape.
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// The number in these bytes: at most eight, lowest first.
+/// Returns the number in these bytes: at most eight, lowest first.
 std::uint64_t littleEndian(std::string_view bytes);
 
-/// Limits the memory of a file's tensors: with views of a shared storage, or with packed zeros, a small file
-/// could fill any memory.
+/// A limit of the memory of a file's tensors. Without a limit, a small file of packed zeros, or of many views
+/// of a storage, could fill any memory.
 class Allowance {
 public:
     explicit Allowance(std::string_view file) : m_left((std::uint64_t{64} << 20) + 8 * file.size()) {}

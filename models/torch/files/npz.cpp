@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-/// The value of `key` in the header's dictionary, up to the comma or brace that ends the value.
+/// Returns the value of `key` in the header's dictionary, up to the comma or brace that ends the value.
 std::string valueOf(const std::string& header, const std::string& key, const std::string& name) {
     const size_t at = header.find("'" + key + "':");
     demand(at != std::string::npos, name, ": its header lacks ", key);

@@ -51,7 +51,6 @@ private:
     void reduce();
     void build();
     void persistent();
-    /// The function of each opcode.
     using Operation = void (*)(Machine&);
     static const std::map<unsigned char, Operation>& operations();
 
@@ -144,8 +143,8 @@ void Machine::append(const std::vector<PickledPtr>& items) {
     target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
-/// Executes no call: recognises by name the ordered dictionary and the functions that make a tensor or return
-/// it.
+/// Reads a call without executing it: recognises by name the ordered dictionary, and functions that make a
+/// tensor or return their argument. Any other call gives an opaque value.
 void Machine::reduce() {
     const auto arguments = pop(), callee = pop();
     demand(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
@@ -167,7 +166,8 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// If the state of an object is a dictionary, its entries become the members; any other state is ignored.
+/// Sets the members of an object to the entries of its state if that is a dictionary; ignores any other
+/// state.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");
@@ -176,7 +176,7 @@ void Machine::build() {
         object.map.swap(state->map);
 }
 
-/// Reads an identifier: ('storage', type, key, device, count).
+/// Reads the identifier of a storage: ('storage', type, key, device, count).
 void Machine::persistent() {
     const auto id = pop();
     demand(id->kind == Kind::Sequence && id->items.size() >= 5 && id->items[0]->text == "storage" &&

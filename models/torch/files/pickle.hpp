@@ -1,5 +1,5 @@
-// Reads the pickles of PyTorch as data. Classes and functions in a pickle are never looked up: only tensors
-// and plain containers are built, any other object becomes an opaque value.
+// The pickles of PyTorch, read as data. Classes and functions in a pickle are never looked up: only tensors
+// and plain containers are built, and any other object becomes an opaque value.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct Pickled {
     Kind kind = Kind::None;
     int64_t number = 0;
     double real = 0;
-    std::string text;               ///< also "module name" of a Global, or the type of a Storage
+    std::string text;               ///< of a Text; "module name" of a Global; the type of a Storage
     std::vector<PickledPtr> items;  ///< of a Sequence
     std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary, or the state of an Opaque
-    // Storage and Tensor
+    // Only of a Storage or Tensor:
     std::string key;
     int64_t offset = 0;
     std::vector<int64_t> shape, stride;
@@ -37,7 +37,7 @@ struct Pickle {
     Pickled* root = nullptr;
 };
 
-/// Throws FileError on an opcode that plain data does not need.
+/// Reads a pickle. Throws FileError on an opcode that plain data does not need.
 Pickle readPickle(std::string_view bytes);
 
 struct ZipMember {
@@ -47,10 +47,12 @@ struct ZipMember {
     std::uint64_t size = 0;  ///< after unpacking
 };
 
-/// Throws FileError if an archive is damaged, encrypted, or packed by any method except deflate.
+/// Lists the members. Throws FileError if an archive is damaged, encrypted, or packed by any method except
+/// deflate.
 std::vector<ZipMember> listZip(std::string_view bytes);
 
-/// The member's content, unpacked if deflated; throws FileError if it has more than `limit` bytes.
+/// Returns the member's content, unpacked if deflated. Throws FileError if the content has more than `limit`
+/// bytes.
 std::string unpack(const ZipMember& member, std::uint64_t limit);
 
 class TorchZip {
@@ -60,7 +62,7 @@ public:
 
     const Pickled& root() const { return *m_pickle.root; }
 
-    /// The tensor of a value of the kind Tensor.
+    /// Returns the tensor of a value, which must be of the kind Tensor.
     FileTensor tensor(const Pickled& value, const std::string& name);
 
 private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // the largest models' weights need 1 MiB
 
-/// The last element that shape and stride reach, counted from the start of the storage.
+/// Returns the last element that shape and stride reach, counted from the start of the storage.
 std::int64_t lastOf(const Pickled& value, const std::string& name) {
     demand(value.shape.size() == value.stride.size() && value.offset >= 0, nameOf(name), ": damaged layout");
     std::int64_t last = value.offset;
@@ -33,7 +33,7 @@ const ZipMember& pickleOf(const std::vector<ZipMember>& members) {
     throw FileError("the archive lacks data.pkl: no file of torch.save");
 }
 
-/// The dictionary with the most tensors: the root or an entry of the root ("model", "state_dict").
+/// Returns the dictionary with the most tensors: the root or an entry of the root ("model", "state_dict").
 const Pickled& weightsIn(const Pickled& root) {
     const auto tensors = [](const Pickled& dictionary) {
         return std::count_if(dictionary.map.begin(), dictionary.map.end(), [](const auto& entry) {

@@ -11,7 +11,7 @@ namespace mpm::models {
 namespace {
 
 constexpr std::uint64_t kMaxMembers = 200000;
-constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the extra field has the number (archives beyond 4 GiB)
+constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the number is in the extra field (archives beyond 4 GiB)
 
 /// Whether the archive has `size` bytes at `at`.
 bool holds(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
@@ -111,7 +111,7 @@ uInt part(std::uint64_t count) {
     return static_cast<uInt>(std::min<std::uint64_t>(count, 1U << 30));
 }
 
-/// Unpacks to `out`; returns whether the packed bytes fill it exactly.
+/// Unpacks to `out`; returns whether the packed bytes fill `out` exactly.
 bool inflateTo(std::string& out, std::string_view packed) {
     z_stream stream{};
     demand(inflateInit2(&stream, -MAX_WBITS) == Z_OK, "zlib cannot start");
@@ -145,7 +145,7 @@ std::vector<ZipMember> listZip(std::string_view bytes) {
 std::string unpack(const ZipMember& member, std::uint64_t limit) {
     demand(member.size <= limit, "zip member ", nameOf(member.name), " is larger than allowed");
     if (!member.deflated) return std::string(member.stored);
-    // Deflate packs at most about 1032 bytes into one: a larger size is false.
+    // Deflate packs at most about 1032 bytes into one, so a larger size is false.
     demand(member.size / 1100 <= member.stored.size(), "zip member ", nameOf(member.name),
            " claims an impossible size");
     std::string out(member.size, '\0');

@@ -44,7 +44,7 @@ private:
         out[to + ".bias"] = take(from + "/bias");
     }
 
-    /// The file has [dim, heads, head] for query, key and value, and [heads, head, dim] for the projection.
+    /// Reads [dim, heads, size] for query, key and value, and [heads, size, dim] for the projection.
     void attention(NamedTensors& out, const std::string& to, const std::string& from) {
         std::vector<torch::Tensor> weights, biases;
         for (const char* part : {"query", "key", "value"}) {

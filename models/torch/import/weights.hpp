@@ -1,5 +1,5 @@
-// Imports weights of other frameworks into a Segmenter: Segmenter's checkpoints, timm's and DeiT's backbones,
-// JAX's ViT.
+// The import of weights of other frameworks into a Segmenter: Segmenter's checkpoints, timm's and DeiT's
+// backbones, JAX's ViT.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct ImportReport {
 };
 
 struct ImportOptions {
-    int64_t height = 0, width = 0;  ///< of the model; 0: as in the file (a square grid)
-    int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: square
-    int64_t classes = 11;           ///< if the file has no decoder
+    int64_t height = 0, width = 0;  ///< of the model; 0: as in the file
+    int64_t sourceGridHeight = 0;   ///< rows of the file's grid; 0: from variant.yml, else square
+    int64_t classes = 11;           ///< of the model, if the file has no decoder
     std::string normalisation;      ///< vit or deit; empty: from variant.yml, else vit
     Variant variant;                ///< from variant.yml next to the file, if it exists
 };
@@ -30,8 +30,9 @@ struct Imported {
     ImportReport report;
 };
 
-/// Accepts the names of all three frameworks. The sizes of the model follow from the tensors; positions are
-/// resized to the model's grid. Throws if the backbone is incomplete or a tensor has the wrong shape.
+/// Imports tensors with the names of any of these frameworks. The sizes of the model follow from the tensors;
+/// positions are resized to the model's grid. Throws if the backbone is incomplete or a tensor has the wrong
+/// shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);
 
 /// Changes JAX's names and layouts (Transformer/encoderblock_0/...) to PyTorch's.

@@ -19,14 +19,14 @@ public:
         return type;
     }
 
-    /// bf16 if the hardware multiplies it, else f32.
+    /// Returns bf16 if the hardware multiplies bf16, else f32.
     static torch::ScalarType fastest(const torch::Device& device);
 
 private:
     torch::ScalarType m_before;
 };
 
-/// x W^T + b, computed and returned in the compute type.
+/// Returns x W^T + b, computed in the compute type.
 torch::Tensor mixedLinear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
 
 }  // namespace mpm::models

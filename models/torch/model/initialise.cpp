@@ -55,7 +55,7 @@ void initialiseAttention(VitAttentionImpl& attention, int64_t dim, int64_t heads
 
 void initialiseDecoder(DecoderImpl& decoder, int64_t dim) {
     if (auto* boxes = dynamic_cast<BoxDecoderImpl*>(&decoder)) {
-        boxes->scores->bias.fill_(-4.6);  // a score of 0.01: most patches show no object
+        boxes->scores->bias.fill_(-4.6);  // a score of 0.01, because most patches show no object
         boxes->sizes->bias.fill_(1);
     }
     auto* mask = dynamic_cast<MaskTransformerImpl*>(&decoder);

@@ -1,4 +1,4 @@
-// Converts the tensors of files of weights, which files/ reads as data, to LibTorch.
+// The tensors of files of weights, which files/ reads without LibTorch, as tensors of LibTorch.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@ namespace mpm::models {
 
 using NamedTensors = std::map<std::string, torch::Tensor>;
 
-/// f32 for floating-point elements, else i64.
+/// Returns f32 for floating-point elements, else i64.
 torch::Tensor toTorch(const FileTensor& tensor);
 
-/// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz; only .npz is recognised by name. Converts
-/// floating-point tensors to f32. Throws FileError with a reason.
+/// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz; only .npz is recognised by the name of the
+/// file. Converts floating-point tensors to f32. Throws FileError with a reason.
 NamedTensors readTensors(const std::string& path);
 
 NamedTensors readTorchZip(std::string_view bytes);

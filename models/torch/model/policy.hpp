@@ -1,5 +1,6 @@
-// The policy of token sharing (CTS): a small network that predicts from the image, for each superpatch of
-// 2x2 patches, whether it shows a single class. Inverted residuals (MBConv) without squeeze-excite.
+// The policy of token sharing (CTS): a small network that predicts from the image, for each superpatch of 2x2
+// patches, whether it shows a single class. It consists of inverted residuals (MBConv) without
+// squeeze-excite.
 #pragma once
 
 #include <string>
@@ -25,7 +26,7 @@ public:
     ConvNormImpl(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups, bool activates);
     torch::Tensor forward(const torch::Tensor& x);
 
-    /// Weight and bias of a single convolution with the same result in evaluation.
+    /// Returns weight and bias of a convolution that gives the same result in evaluation mode.
     std::pair<torch::Tensor, torch::Tensor> folded() const;
     bool activates() const { return m_activates; }
 
@@ -51,14 +52,14 @@ private:
 };
 TORCH_MODULE(InvertedResidual);
 
-/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1 is for a single
-/// class.
+/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1 is the logit of "a
+/// single class".
 class PolicyNetImpl : public torch::nn::Module {
 public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});
     torch::Tensor forward(const torch::Tensor& images);
 
-    /// Multiply-adds for an image of this size.
+    /// Returns the number of multiply-adds for an image of this size.
     double multiplyAdds(int64_t height, int64_t width) const;
     const Normalisation& normalisation() const { return m_normalisation; }
 
@@ -71,33 +72,35 @@ private:
 };
 TORCH_MODULE(PolicyNet);
 
-/// Save and load weights and running statistics. loadPolicy() throws FileError and returns a network in
-/// evaluation mode.
+/// Save and load weights and running statistics. loadPolicy() returns a network in evaluation mode, or throws
+/// FileError.
 void savePolicy(const std::string& path, const PolicyNet& policy);
 PolicyNet loadPolicy(const std::string& path);
 
 struct Sharing {
     PolicyNet policy{nullptr};
-    int64_t shared = 0;  ///< superpatches of an image of the model's size; 0: none
+    int64_t shared = 0;  ///< superpatches that share a token each, in an image of the model's size
 
-    /// The number of `superpatches` that share in another grid: the same fraction as in the model's grid.
+    /// Returns how many of the `superpatches` of another grid share: the same fraction as of the model's
+    /// `ofModel` superpatches.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 
 /// The token of each patch of a batch.
 struct SharedTokens {
     torch::Tensor rows;  ///< int64 [B, K]: each token's row among N patches followed by N/4 superpatches
-    torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens count in raster order
+    torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens are numbered in raster order
 };
 
-/// The `count` highest scores of each row of [B, P], as indices in rising order; the lowest index wins ties.
-/// Passes no gradient.
+/// Returns the indices, in rising order, of the `count` highest scores in each row of [B, P]; the lowest
+/// index wins ties. Passes no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
-/// `chosen`: int64 [B, S], the superpatches that share. The grid of patches has even sides; K is N - 3 S.
+/// `chosen`: int64 [B, S], the superpatches whose patches share a token. The grid of patches must have even
+/// sides. The number of tokens K is N - 3 S.
 SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_t gridWidth);
 
-/// Rows [B, N, D] of a grid of patches -> mean of each superpatch, [B, N/4, D].
+/// Returns the mean of each superpatch, [B, N/4, D], of rows [B, N, D] of a grid of patches.
 torch::Tensor superpatchMeans(const torch::Tensor& rows, int64_t gridHeight, int64_t gridWidth);
 
 }  // namespace mpm::models

@@ -32,8 +32,8 @@ torch::Tensor unitRows(const torch::Tensor& tokens) {
     return scaled / torch::where(norm > 0, norm, torch::ones_like(norm));
 }
 
-/// Best partner of each row, the lowest on ties; -1 for a row without a partner (it has NaN or Inf, or no
-/// other row is finite).
+/// Returns the most similar row of each row, the lowest on ties; -1 if the row has NaN or Inf, or if no other
+/// row is finite.
 static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);
@@ -82,7 +82,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
     const auto ids = map.to(tokens.device());
     const auto weights = sizes.defined() ? sizes : torch::ones({map.numel()}, tokens.options());
     const auto sums = clusterSizes(weights, ids);
-    // Members are divided before they are added, so that a mean stays in the members' range.
+    // Members are divided before they are added, so that a mean remains in the members' range.
     const auto shares = tokens * (weights / sums.index_select(0, ids)).unsqueeze(1);
     return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }
@@ -91,7 +91,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
 namespace {
 
 struct Matching {
-    std::vector<int64_t> sources, targets, match;  ///< match: for each source, the place in `targets`
+    std::vector<int64_t> sources, targets, match;  ///< match: place of the match of each source in `targets`
     std::vector<float> similarity;                 ///< of each source
 };
 
@@ -139,7 +139,7 @@ torch::Tensor join(const Matching& matching, int64_t edges) {
     return map;
 }
 
-/// Mean cosine of the six pairs in each 2x2 window, as [windows] in raster order.
+/// Returns the mean cosine of the six pairs in each 2x2 window, as [windows] in raster order.
 torch::Tensor windowSimilarity(const torch::Tensor& unit, int64_t height, int64_t width) {
     const auto grid =
         unit.reshape({height, width, -1}).slice(0, 0, height / 2 * 2).slice(1, 0, width / 2 * 2);

@@ -1,5 +1,5 @@
-// Token reduction in transformer blocks, written from the definitions in plain tensor operations: the
-// reference for faster implementations, and the reducers used in training.
+// Reducers of tokens, written from their definitions in plain tensor operations. Training uses them, and they
+// are the reference for faster implementations.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ReducerSettings {
 
     /// Whether any block reduces tokens. Throws for an unknown method.
     bool reduces() const;
-    /// mpm acts on a block's input, tome and algm between attention and MLP.
+    /// Whether the method acts on the block's input (mpm), or between attention and MLP (tome, algm).
     bool actsBefore(int64_t block) const;
     bool actsInside(int64_t block, int64_t depth) const;
 };
@@ -28,30 +28,33 @@ struct MergeTrace {
     std::vector<int64_t> tokens;  ///< image tokens entering each block
 };
 
-/// The cluster of each row of tokens [N, D], as int64 [N]: mutual nearest neighbours by cosine form a
-/// cluster. A left-to-right scan over the representatives gives the ids.
+/// Returns the cluster of each row of tokens [N, D], as int64 [N]: mutual nearest neighbours by cosine form a
+/// cluster. Clusters are numbered in the order of their representatives.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
-/// ToMe: each row at an even position (special tokens count) finds the most similar row at an odd position;
-/// the `edges` best pairs merge. The result has ToMe's order: even rows that stay, then odd rows.
+/// Returns the merge map of ToMe: each row at an even position (counted from the first special token) finds
+/// the most similar row at an odd position; the `edges` best pairs merge. Clusters are in ToMe's order: even
+/// rows that did not merge, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// ALGM's second step: as in ToMe, but every pair merges that reaches mean + `deviations` * deviation. ALGM's
-/// `deviations` is 1 / block number (from 1).
+/// Returns the merge map of ALGM's second step: as in ToMe, but every pair merges whose similarity is at
+/// least the mean plus `deviations` times the standard deviation. ALGM's `deviations` is 1 / block number
+/// (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
-/// ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least `threshold` merge whole,
-/// the most similar first.
+/// Returns the merge map of ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least
+/// `threshold` merge whole. The most similar window is the first cluster.
 torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth, double threshold);
 
-/// Mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] if given. Differentiable.
+/// Returns the mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] if given.
+/// Differentiable.
 torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map,
                            const torch::Tensor& sizes = {});
 
-/// Sum of `sizes` [N] over each cluster.
+/// Returns the sum of `sizes` [N] over each cluster.
 torch::Tensor clusterSizes(const torch::Tensor& sizes, const torch::Tensor& map);
 
-/// Rows of length 1; a row of zeros stays zero.
+/// Returns rows of length 1; a row of zeros remains zero.
 torch::Tensor unitRows(const torch::Tensor& tokens);
 
 }  // namespace mpm::models

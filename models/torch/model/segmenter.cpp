@@ -81,7 +81,8 @@ static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     return options;
 }
 
-/// These limits are far above any real model, and low enough that no product of sizes overflows 64 bits.
+/// Throws FileError if a size is out of range. The limits are far above any real model, and low enough that
+/// no product of sizes overflows 64 bits.
 static void checkSizes(const SegmenterOptions& options) {
     const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
         demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
@@ -155,8 +156,8 @@ void SegmenterImpl::setSharing(std::shared_ptr<Sharing> sharing) {
     m_sharing = std::move(sharing);
 }
 
-/// Class scores of each patch: encoder and decoder compute each token once; patches that share a token copy
-/// the token's scores.
+/// Returns the class scores of each patch. Encoder and decoder compute each token once, and patches that
+/// share a token copy the token's scores.
 torch::Tensor SegmenterImpl::sharedScores(const torch::Tensor& images) {
     const auto& vit = m_options.vit;
     const auto logits = [&] {

@@ -24,7 +24,7 @@ struct VitOptions {
     int64_t patch = 16;
     int64_t dim = 192, depth = 12, heads = 3;
     bool distilled = false;  ///< a distillation token after the class token
-    double dropPath = 0.0;   ///< of the last block; rises linearly from 0 in the first block
+    double dropPath = 0.0;   ///< stochastic depth of the last block; rises linearly from 0 in the first block
 
     int64_t gridHeight() const { return height / patch; }
     int64_t gridWidth() const { return width / patch; }
@@ -32,7 +32,7 @@ struct VitOptions {
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
-/// Records the image tokens at the entry of chosen blocks, before merging.
+/// A record of the image tokens at the entry of chosen blocks, before merging.
 struct TokenTaps {
     struct Tap {
         int64_t image;
@@ -50,8 +50,8 @@ struct SharedTokens;
 class VitAttentionImpl : public torch::nn::Module {
 public:
     VitAttentionImpl(int64_t dim, int64_t heads);
-    /// `keyBias` [N] is added to the logits of each key; `keys` receives the mean of the keys over heads, [B,
-    /// N, head].
+    /// `keyBias` [N] is added to the logits of each key. `keys`, unless null, receives the mean of the keys
+    /// over heads, [B, N, head size].
     torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& keyBias = {},
                           torch::Tensor* keys = nullptr);
 
@@ -104,16 +104,18 @@ class VisionTransformerImpl : public torch::nn::Module {
 public:
     explicit VisionTransformerImpl(const VitOptions& options);
 
-    /// images [B, 3, H, W], H and W multiples of the patch -> tokens [B, special + N, D], always
-    /// restored.
+    /// Returns restored tokens [B, special + N, D] of images [B, 3, H, W]; H and W must be multiples of the
+    /// patch.
     torch::Tensor forward(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
-    /// Tokens [B, special + K, D], not restored: a superpatch that shares has the token of its half-size
-    /// image, with the mean of its positions. Throws if the encoder has a reducer.
+    /// Returns tokens [B, special + K, D], not restored. The four patches of a chosen superpatch share a
+    /// token, which comes from the half-size image and has the mean of their positions. Throws if the encoder
+    /// reduces tokens.
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// A trace for each image of the last forward outside of training; empty if that forward did not merge.
+    /// Returns a trace for each image of the last forward outside of training; empty if that forward did not
+    /// merge.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -141,11 +143,12 @@ TORCH_MODULE(VisionTransformer);
 /// batch can run in parallel and give the same result in every run.
 void seedDropPath(uint64_t seed);
 
-/// Resizes a position embedding [1, special + h*w, D] to another grid, bilinearly; special rows stay.
+/// Resizes a position embedding [1, special + h*w, D] to another grid, bilinearly; special rows do not
+/// change.
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,
                               int64_t fromWidth, int64_t toHeight, int64_t toWidth);
 
-/// tokens [B, K, D] -> scores [B, K, classes].
+/// A decoder: tokens [B, K, D] -> scores [B, K, classes].
 class DecoderImpl : public torch::nn::Module {
 public:
     virtual torch::Tensor forward(const torch::Tensor& tokens) = 0;
@@ -173,8 +176,9 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
-/// Finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4], with the logits of the classes, the
-/// offset of the box's centre from the patch's centre, and the logarithm of the box's size, both in patches.
+/// A decoder that finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4], with the logits of the
+/// classes, the offset of the box's centre from the patch's centre, and the logarithm of the box's size, both
+/// in patches.
 class BoxDecoderImpl : public DecoderImpl {
 public:
     BoxDecoderImpl(int64_t classes, int64_t encoderDim);
@@ -191,7 +195,7 @@ struct Normalisation {
         return mean == other.mean && deviation == other.deviation;
     }
 
-    /// vit (0.5 for all) or deit (ImageNet's values); the names are Segmenter's.
+    /// Returns the values for vit (all 0.5) or deit (ImageNet's); the names are Segmenter's.
     static Normalisation named(const std::string& name);
 };
 
@@ -204,7 +208,7 @@ struct SegmenterOptions {
     std::string decoder = "mask";  ///< mask (Mask Transformer), linear, or boxes (a detector)
     int64_t decoderDepth = 2;
 
-    /// "vit-tiny/16", "vit-small/8", ...: sizes of the backbone. The caller sets height, width and classes.
+    /// Returns the sizes of a backbone ("vit-tiny/16"). The caller must set height, width and classes.
     static SegmenterOptions variant(const std::string& name);
 
     std::string toJson() const;
@@ -227,14 +231,14 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// For a detector. Outside of training, the scores are peaks().
+    /// Returns the boxes of a detector. Outside of training, the scores are those of peaks().
     Boxes boxes(const torch::Tensor& images);
 
-    /// From now on, the superpatches with the policy's highest scores share; nullptr: none share. The policy
-    /// is not a part of the model's parameters.
+    /// From now on, the four patches of a superpatch share a token if the policy's score of the superpatch is
+    /// among the highest; nullptr: no patches share. The policy is not a part of the model's parameters.
     void setSharing(std::shared_ptr<Sharing> sharing);
-    /// int64 [B, N]: the token of each patch in the last forward outside of training; undefined if none
-    /// share.
+    /// Returns the token of each patch, int64 [B, N], in the last forward outside of training; undefined
+    /// without sharing.
     const torch::Tensor& sharedMap() const { return m_sharedMap; }
 
     const SegmenterOptions& options() const { return m_options; }
@@ -253,25 +257,25 @@ TORCH_MODULE(Segmenter);
 /// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// From each score of [B, rows * columns, classes], subtracts kPeak times the distance to the largest score
-/// of the 3x3 patches around it: of neighbours that find the same object, the best keeps its score.
+/// Subtracts from each score, [B, rows * columns, classes], kPeak times its distance to the largest score of
+/// the 3x3 patches around it. Only the best of neighbours that find the same object keeps its score.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
 constexpr double kPeak = 10;
 
-/// [rows * columns, 2]: x and y of the centre of each patch, in patches.
+/// Returns x and y of the centre of each patch, in patches: [rows * columns, 2].
 torch::Tensor patchCentres(int64_t rows, int64_t columns);
 
 /// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
 /// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
-/// attention: query and key agree (tokens attend to similar and near tokens), value and projection oppose the
-/// residual. Value and projection help small data sets most ("Mimetic initialization", Trockman and Kolter
-/// 2023).
+/// attention: the product of query and key is near the identity (tokens attend to similar and near tokens),
+/// that of value and projection near its negative. The latter helps small data sets most ("Mimetic
+/// initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
-/// Sets patch filters to the principal components of the images' patches, softly whitened: unlike random
-/// filters, they keep the important components from the start. Images are CV_8UC3 BGR.
+/// Sets patch filters to the principal components of the images' patches, partly whitened. Unlike random
+/// filters, these keep the important components from the start. Images must be CV_8UC3 BGR.
 void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

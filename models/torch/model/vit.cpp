@@ -184,7 +184,7 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& images, TokenT
         return norm(runWhole(x, taps));
     }
     const auto patch = m_options.patch, special = m_options.specialTokens(), count = x.size(1) - special;
-    std::vector<torch::Tensor> restored;  // token counts differ between images, so each runs alone
+    std::vector<torch::Tensor> restored;  // token counts differ between images, so each image runs alone
     std::vector<MergeTrace> traces(static_cast<size_t>(x.size(0)));
     for (int64_t b = 0; b < x.size(0); ++b) {
         const Reduced state{x.narrow(0, b, 1),
@@ -196,7 +196,7 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& images, TokenT
                             images.size(3) / patch};
         restored.push_back(runReduced(state, traces[static_cast<size_t>(b)], taps));
     }
-    if (!is_training()) m_traces = std::move(traces);  // parts of a training step share this module
+    if (!is_training()) m_traces = std::move(traces);  // parallel parts of a training step share m_traces
     return norm(torch::cat(restored, 0));
 }
 

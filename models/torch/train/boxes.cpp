@@ -10,9 +10,9 @@ namespace mpm::models {
 namespace {
 
 constexpr double kDistance = 5, kOverlap = 2;  // loss weights of a box; a score has weight 1
-constexpr double kSpread = 0.12;               // of an object's heat, as a share of its size
+constexpr double kSpread = 0.12;               // width of an object's heat, as a share of the object's size
 constexpr double kLeastSpread = 0.3;           // lower limit of the spread, in patches
-constexpr double kLeastHeat = 0.01;            // less counts as 0
+constexpr double kLeastHeat = 0.01;            // lower heat counts as 0
 constexpr float kLeastScore = 0.01f;
 
 /// Converts centre, width and height to corners.
@@ -25,7 +25,7 @@ torch::Tensor areas(const torch::Tensor& corners) {
     return (corners.slice(-1, 2) - corners.slice(-1, 0, 2)).clamp_min(0).prod(-1);
 }
 
-/// Generalised overlap of boxes given by corners, -1 to 1; leading axes are broadcast.
+/// Returns the generalised overlap, -1 to 1, of boxes given by corners; leading axes are broadcast.
 torch::Tensor overlaps(const torch::Tensor& a, const torch::Tensor& b) {
     const auto low = [](const torch::Tensor& x) { return x.slice(-1, 0, 2); };
     const auto high = [](const torch::Tensor& x) { return x.slice(-1, 2); };
@@ -37,8 +37,8 @@ torch::Tensor overlaps(const torch::Tensor& a, const torch::Tensor& b) {
     return both / either.clamp_min(1e-9) - (hull - either) / hull.clamp_min(1e-9);
 }
 
-/// Focal loss. `truth` is 1 at the centre of an object; elsewhere, the larger `truth` is, the less a wrong
-/// score costs.
+/// Returns the focal loss. `truth` is 1 at the centre of an object; elsewhere, the larger `truth` is, the
+/// less a wrong score costs.
 torch::Tensor focal(const torch::Tensor& logits, const torch::Tensor& truth) {
     const auto right = torch::sigmoid(logits);
     const auto hit = (1 - right).square() * torch::log_sigmoid(logits);
@@ -88,7 +88,7 @@ torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     return heat.masked_fill(heat < kLeastHeat, 0);
 }
 
-/// How much each patch learns from each object's box: a patch learns only the box of its hottest object.
+/// Returns how much each patch learns from each object's box: it learns only the box of its hottest object.
 torch::Tensor sharesOf(const torch::Tensor& heat) {
     const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
     const auto won = heat * hottest;

@@ -10,13 +10,13 @@
 
 namespace mpm::models {
 
-/// The patch at an object's centre learns the object's score; for patches around it, a high score costs less
-/// (focal loss with a bell around each object: Zhou et al. 2019). The patches of the bell learn the box (Liu
-/// et al. 2020), by distance and generalised overlap.
+/// Returns the loss. The patch at an object's centre learns a high score; for patches around it, a high score
+/// costs less (focal loss with a Gaussian around each object: Zhou et al. 2019). The patches of the Gaussian
+/// learn the box (Liu et al. 2020), by distance and generalised overlap.
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
                       const std::vector<std::vector<BoxImage::Object>>& objects, cv::Size size);
 
-/// COCO's AP (0 to 1; NaN if no object counts), with each image stretched to the model's size.
+/// Returns COCO's AP (0 to 1; NaN if all objects are ignored), with each image stretched to the model's size.
 double averagePrecision(Segmenter& model, const std::vector<BoxImage>& images);
 
 }  // namespace mpm::models

@@ -60,7 +60,8 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Checks the sizes before a model is made: such a model could take far more memory than the file has bytes.
+/// Checks the sizes before a model is made, because a model of wrong sizes could take far more memory than
+/// the file has bytes.
 void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
@@ -75,7 +76,7 @@ void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& fil
     demand(held >= blocks + around, "the checkpoint holds fewer weights than its sizes need");
 }
 
-/// Equal for weights that may be averaged. Stochastic depth is a matter of training.
+/// Returns a text that is equal for weights that may be averaged. Only training uses stochastic depth.
 std::string kindOf(SegmenterOptions options) {
     options.vit.dropPath = 0;
     return options.toJson();

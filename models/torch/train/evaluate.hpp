@@ -12,7 +12,7 @@
 
 namespace mpm::models {
 
-/// Class ids (CV_8U) of the pixels of an image (CV_8UC3).
+/// Returns the class ids (CV_8U) of the pixels of an image (CV_8UC3).
 cv::Mat predict(Segmenter& model, const cv::Mat& image);
 
 struct Evaluation {
@@ -23,22 +23,23 @@ struct Evaluation {
 
 Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& samples, int ignored);
 
-/// Lovasz-softmax (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, mean over the classes that
-/// occur. Cross entropy neglects classes with few pixels; here each class has the same weight. logits [B, C,
-/// H, W], labels [B, H, W].
+/// Returns the Lovasz-softmax loss (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, as a mean over
+/// the classes that occur. Cross entropy neglects classes with few pixels; here each class has the same
+/// weight. logits [B, C, H, W], labels [B, H, W].
 torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& labels, int64_t ignored);
 
-/// Kullback-Leibler divergence of the student's classes [B, C, h, w] from the teacher's, mean over places.
-/// The teacher's classes may have any height and width.
+/// Returns the Kullback-Leibler divergence of the student's classes [B, C, h, w] from the teacher's, as a
+/// mean over h x w. The teacher's classes may have any height and width.
 torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher);
 
-/// Shares of the classes in each patch: labels [B, H, W] -> [B, N, classes] over a grid of patches. The
-/// shares sum to less than 1 in patches with unlabelled pixels.
+/// Returns the shares of the classes in each patch: labels [B, H, W] -> [B, N, classes] over a grid of
+/// patches. The shares sum to less than 1 in patches with unlabelled pixels.
 torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t gridHeight,
                           int64_t gridWidth);
 
-/// Neighbourhood components analysis: low if the nearest tokens by cosine have the same classes. tokens [M,
-/// D], shares [M, classes]. The lower the loss, the less accuracy is lost if mutual neighbours merge.
+/// Returns a loss (neighbourhood components analysis) that is low if the nearest tokens by cosine have the
+/// same classes. tokens [M, D], shares [M, classes]. The lower the loss, the less accuracy is lost if mutual
+/// neighbours merge.
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares);
 
 }  // namespace mpm::models

@@ -8,7 +8,7 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// IoU lost by each further error, in the order of falling errors. isClass [P]: 1 for pixels of the class.
+/// Returns the IoU that each further error costs. isClass [P], by falling error: 1 for pixels of the class.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);

@@ -21,9 +21,9 @@ struct OptimiserOptions {
     int workers = 2;
 };
 
-/// Uses Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
-/// blocks, AdamW for all other weights. An orthogonal step moves all directions of a matrix equally, also the
-/// rare ones, so fewer steps are needed.
+/// The optimiser: Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside
+/// transformer blocks, AdamW for all other weights. An orthogonal step moves all directions of a matrix
+/// equally, also the rare ones, so fewer steps are needed.
 class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
@@ -61,8 +61,8 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 /// after `minutes`.
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
-/// Share of the peak rate: a linear rise over `warmUp` steps, then a half cosine down to a hundredth as `way`
-/// goes from 0 to 1.
+/// Returns the share of the highest rate: rises linearly over `warmUp` steps, then falls like half a cosine
+/// to a hundredth, while `way`, the completed share of the run, goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
 /// Updates the exponential mean of weights and running statistics; in the first steps the mean follows

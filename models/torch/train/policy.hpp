@@ -1,4 +1,4 @@
-// Trains the policy of token sharing.
+// The training of the policy of token sharing.
 #pragma once
 
 #include <optional>
@@ -33,17 +33,17 @@ struct PolicyTrainOptions {
 
 /// How well a policy finds superpatches of a single class.
 struct PolicyScore {
-    double accuracy = 0;   ///< share of the labelled superpatches that are right
+    double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
     double precision = 0;  ///< share of the `shared` highest scores that have a single class
-    double recall = 0;     ///< share found of min(shared, superpatches of a single class)
+    double recall = 0;     ///< number found / min(shared, number of superpatches of a single class)
 };
 
-/// Stretches each image and its labels to height x width; limits `shared` to the image's number of
-/// superpatches.
+/// Scores a policy. Stretches each image and its labels to height x width; limits `shared` to the image's
+/// number of superpatches.
 PolicyScore scorePolicy(PolicyNet& policy, const std::vector<pipeline::Sample>& samples, int ignored,
                         const PolicyTrainOptions& options);
 
-/// Returns the score of the saved policy.
+/// Trains a policy, and returns the score of the saved policy.
 PolicyScore trainPolicy(const PolicyTrainOptions& options, const std::vector<pipeline::Sample>& train,
                         const std::vector<pipeline::Sample>& validation, int ignored);
 

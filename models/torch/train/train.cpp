@@ -94,7 +94,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
         m_source || (options.teacher.empty() && options.policy.empty() && options.neighbourBlocks.empty()),
         "a detector is trained without --teacher, --policy and --neighbours");
     // Merged images have different numbers of rows, and products of LibTorch 1.13 fail if two threads use new
-    // shapes at once.
+    // shapes at the same time.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
@@ -125,7 +125,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
-/// Weights expect images with the mean and deviation that they were trained with.
+/// Throws unless weights were trained with the model's mean and deviation of images.
 void Trainer::checkNormalisation(const std::string& file, const Normalisation& trained) const {
     TORCH_CHECK(trained == m_options.model.normalisation, file,
                 " was trained with another normalisation than the model; name it with --normalisation");
@@ -154,7 +154,7 @@ void Trainer::loadPolicyOf() {
     m_mean->setSharing(sharing);
 }
 
-/// The mean loss over images and blocks. A merged row has the mean classes of the merged patches.
+/// Returns the mean loss over images and blocks. A merged row has the mean class shares of its patches.
 torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                     const torch::Tensor& masks) const {
     const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));
@@ -204,8 +204,8 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Runs the parts in rounds of `workers`. Two gradients give the same sum in either order, but three may not:
-/// with three or more workers two runs differ in the last bits.
+/// Runs the parts in rounds of `workers`. Two gradients give the same sum in either order, but three may not,
+/// so with three or more workers two runs may differ in the last bits.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
@@ -221,7 +221,7 @@ double Trainer::runParts(int64_t number) {
     return loss / m_options.parts;
 }
 
-/// The completed share of the run, 0 to 1.
+/// Returns the completed share of the run, 0 to 1.
 double Trainer::way() const {
     if (m_plan.limited()) return m_plan.way(m_progress.seconds);
     const auto rising = std::min(m_options.warmUp, m_progress.step);

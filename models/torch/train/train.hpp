@@ -19,13 +19,14 @@ namespace mpm::models {
 struct CurveRow {
     int64_t step = 0, images = 0;
     double rate = 0, loss = 0;
-    double miou = std::numeric_limits<double>::quiet_NaN();  ///< AP of a detector; NaN if not measured
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< or AP of a detector; NaN if not measured
     double seconds = 0;
 };
 
 class Curve {
 public:
-    /// Reads existing rows up to and including `lastStep`; later rows belong to lost work.
+    /// Reads existing rows up to and including `lastStep`; later rows are of steps after the checkpoint,
+    /// which are lost.
     Curve(const std::string& csvPath, int64_t lastStep);
 
     void add(const CurveRow& row);
@@ -45,7 +46,7 @@ public:
     explicit TimePlan(double seconds) : m_seconds(seconds) {}
 
     bool limited() const { return m_seconds > 0; }
-    /// Sets the expected time of a validation, a forward of its images, until a validation has been measured.
+    /// Sets the expected time of a validation, unless a validation has already been measured.
     void expectValidation(double seconds) {
         if (!m_measured) m_validation = seconds;
     }
@@ -53,7 +54,7 @@ public:
         m_measured = true;
         m_validation = seconds;
     }
-    /// The share of the time for steps that has passed, 0 to 1 and beyond. At least half of the run is for
+    /// Returns the share of the time for steps that has passed; can exceed 1. At least half of the run is for
     /// steps.
     double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
     /// Seconds until the end of the run.
@@ -81,16 +82,16 @@ struct TrainOptions {
     int64_t warmUp = 200;
     double minutes = 0;       ///< limit of the run; the rate then follows time instead of steps; 0: none
     std::string from;         ///< weights to start from; empty: none
-    std::string teacher;      ///< weights of a model of any variant, to learn its classes too; empty: none
+    std::string teacher;      ///< weights of any variant, whose classes are learned too; empty: none
     double teacherShare = 1;  ///< weight of the teacher's loss; the labels have weight 1
-    std::vector<int64_t> neighbourBlocks;  ///< their tokens learn to be nearest to tokens of the same classes
+    std::vector<int64_t> neighbourBlocks;  ///< tokens here learn to be nearest to tokens of the same classes
     double neighbourShare = 0.3;           ///< weight of this loss; the labels have weight 1
     std::string policy;                    ///< file of the policy for token sharing; empty: none
-    int64_t shared = 0;  ///< superpatches of an image of the model's size that share, in validation too
+    int64_t shared = 0;  ///< superpatches that share a token each, at the model's size; in validation too
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
     double meanDecay = 0.998;  ///< of the running mean of the weights
-    double classPower = 0.5;   ///< 0 weighs all classes alike
+    double classPower = 0.5;   ///< 0: all classes have the same weight
     double classLimit = 6.0;
     double overlap = 0.5;         ///< weight of the Lovasz loss; cross entropy has weight 1
     int parts = 2;                ///< batches in a step; their gradients are averaged
