@@ -1,4 +1,4 @@
-// Axes of plots: positions of values, and the round numbers written along an axis.
+// Axes of plots: pixels of values, and ticks, which are the numbers written along an axis.
 #pragma once
 
 #include <string>
@@ -6,23 +6,23 @@
 
 namespace mpm::pipeline {
 
-/// Returns the least step (1, 2 or 5 times a power of ten) that divides `range` into about `parts` or fewer.
+/// Returns the least step of 1, 2 or 5 times a power of ten that divides `range` into about `parts` or fewer.
 double roundStep(double range, int parts);
 
-/// Multiples of `step` from `from` to `to`.
+/// Returns the multiples of `step` from `from` to `to`.
 std::vector<double> ticksBetween(double from, double to, double step);
 
-/// Writes a tick with as many digits as the step needs.
+/// Returns a tick as text, with as many decimals as the step needs.
 std::string tickText(double tick, double step);
 
-/// Step for hours of the day, and text of a tick, such as "06:30".
+/// Return the step of an axis in hours, and the text of a tick as a time of day, such as "06:30".
 double hourStep(double range);
 std::string hourText(double hours);
 
-/// An axis: maps values to pixels.
+/// An axis, which maps values to pixels.
 class Axis {
 public:
-    /// An empty range is widened around the value. startPixel may be past endPixel (a vertical axis).
+    /// Widens an empty range around the value. On a vertical axis, startPixel may be larger than endPixel.
     Axis(double from, double to, double startPixel, double endPixel);
 
     double pixel(double value) const;

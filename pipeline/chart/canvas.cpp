@@ -29,7 +29,7 @@ cv::Scalar bgrOf(const Ink& ink) {
     return {double(ink.colour[2]), double(ink.colour[1]), double(ink.colour[0])};
 }
 
-/// The drawn pieces of a dashed line.
+/// Returns the drawn pieces of a dashed line.
 std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& points) {
     constexpr double kOn = 5, kOff = 4;
     std::vector<std::vector<cv::Point2d>> pieces;
@@ -51,7 +51,7 @@ std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& poi
     return pieces;
 }
 
-/// " name=\"value\""
+/// Returns " name=\"value\""
 std::string attribute(const char* name, const std::string& value) {
     return std::string(" ") + name + "=\"" + value + "\"";
 }

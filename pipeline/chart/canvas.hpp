@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 
 enum class Anchor { Start, Middle, End };
 
-/// Lengths are pixels at the figure's nominal size, colours RGB.
+/// The look of lines, areas and text. Lengths are pixels at the figure's nominal size, colours RGB.
 struct Ink {
     cv::Vec3b colour{0, 0, 0};
     double width = 1;  ///< of the stroke

@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-// Okabe and Ito's colours: distinct for colour-blind eyes; without yellow, which is invisible on white.
+// Okabe and Ito's colours, distinct for colour-blind eyes, but no yellow, which is invisible on white.
 const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                          {86, 180, 233}, {230, 159, 0}, {110, 110, 110}, {120, 80, 50}};
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};
@@ -23,7 +23,7 @@ constexpr double kTitle = 16, kHeading = 13, kSmall = 11.5, kLabel = 10.5;
 constexpr double kLeft = 56, kRight = 18, kHead = 34, kPanelHead = 44, kFoot = 46, kOrigin = 20;
 constexpr int kTicks = 5;
 
-/// Names of all series in the order of first use.
+/// Returns the names of all series in the order of first use.
 std::vector<std::string> namesOf(const Figure& figure) {
     std::vector<std::string> names;
     for (const PlotPanel& panel : figure.panels)
@@ -37,7 +37,7 @@ const std::string& keyOf(const PlotSeries& series) {
     return series.colourOf.empty() ? series.name : series.colourOf;
 }
 
-/// Colour of each name and of each series.
+/// The colours of names and series.
 class Colours {
 public:
     explicit Colours(const Figure& figure) : m_keys(figure.colours) {
@@ -76,7 +76,7 @@ struct Range {
     }
 };
 
-/// Draws a panel within a rectangle.
+/// A drawing of a panel within a rectangle.
 class PanelDrawing {
 public:
     PanelDrawing(Canvas& canvas, const PlotPanel& panel, const Colours& colours, const cv::Rect2d& area)
@@ -114,7 +114,7 @@ private:
         const bool bars = !m_panel.categories.empty(), below = range.low < 0;
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // The axis includes zero. It starts there with `fromZero`, or if no bar reaches below zero.
+            // The axis includes zero, and starts there unless a bar is below zero.
             if (!bars || !below) range.low = 0;
             range.high = std::max(0.0, range.high);
         }
@@ -190,7 +190,7 @@ private:
         }
     }
 
-    /// Writes a label in a free place next to the point; leaves the label out if there is none.
+    /// Writes a label in a free place next to the point, or not at all if no place is free.
     void label(const PlotPoint& point, const Ink& ink) {
         const cv::Point2d at = place(point);
         const double width = textWidth(point.label, kLabel), height = kLabel;
@@ -237,7 +237,7 @@ private:
     std::vector<cv::Rect2d> m_taken;
 };
 
-/// Entries of the legend, row by row.
+/// A legend, whose entries fill row by row.
 class Legend {
 public:
     Legend(const Figure& figure, double width) : m_names(namesOf(figure)), m_colours(figure) {

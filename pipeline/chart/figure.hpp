@@ -1,4 +1,4 @@
-// Draws figures for reports: points, lines and bars on a light background, as SVG or as pixels.
+// Figures for reports: points, lines and bars on a light background, as SVG or as pixels.
 #pragma once
 
 #include <string>
@@ -15,19 +15,19 @@ struct PlotPoint {
 };
 
 struct PlotSeries {
-    std::string name;      ///< series of the same name share a colour across panels
-    std::string colourOf;  ///< use the colour of this name; empty: of `name`
+    std::string name;      ///< series of the same name have the same colour in all panels
+    std::string colourOf;  ///< the name whose colour is used; empty: `name`
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
-    bool ring = false;  ///< hollow, to surround other markers
+    bool ring = false;  ///< whether markers are hollow, to surround others
 };
 
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series = {};
     std::vector<std::string> categories = {};  ///< if not empty: bars; x is the index of the category
-    bool fromZero = false;                     ///< the vertical axis starts at 0
+    bool fromZero = false;                     ///< the vertical axis starts at 0 unless a bar is below
     double xFrom = 0, xTo = 0;  ///< range of the horizontal axis; if equal, the range of the points
 };
 
@@ -35,13 +35,13 @@ struct Figure {
     std::string title;
     std::vector<PlotPanel> panels;  ///< side by side
     cv::Size panel{460, 330};
-    /// Names in the order of their colours. Figures of a report share the list, so that a name keeps its
-    /// colour; other names are appended.
+    /// Names in the order of their colours. The figures of a report share the list, so that a name has the
+    /// same colour in all; names that are not in the list get the next colours.
     std::vector<std::string> colours = {};
     std::string origin = {};  ///< below the plots: model, data and date
 };
 
-/// Returns "street.onnx · camera · 2026-01-31": the parts that are not empty, shortened, and the local date.
+/// Returns the parts that are not empty, shortened, and the local date: "street.onnx · camera · 2026-01-31".
 std::string originText(const std::vector<std::string>& parts);
 
 std::string toSvg(const Figure& figure);

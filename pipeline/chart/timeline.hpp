@@ -1,4 +1,4 @@
-// Draws tokens over time as an image, with day and night as bands, for reports and the demo.
+// An image of tokens over time, with bands for day and night, for reports and the demo.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 struct TimelinePoint {
     double time = 0;          ///< on the axis: hours, or seconds (see TimelineStyle::unit)
-    std::vector<int> tokens;  ///< image tokens after each stage; the last: at the end of the encoder
+    std::vector<int> tokens;  ///< tokens after each stage; the last are those at the encoder's end
     double luminance = 0;     ///< 0..1
     bool night = false;
 };
@@ -19,21 +19,21 @@ struct TimelineStyle {
     cv::Size size{1280, 560};
     std::string title = "Tokens over time";
     std::string origin;               ///< next to the title: model, source and date
-    std::string unit = "s";           ///< "h" writes hours of the day as 06:00
-    int tokensIn = 0;                 ///< image tokens before merging: the top of the axis
+    std::string unit = "s";           ///< "h": hours of the day, written as 06:00
+    int tokensIn = 0;                 ///< image tokens before merging, at the top of the axis
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
     std::string counted = "tokens kept";
 };
 
-/// points: in order of time. An empty list gives an empty plot with a note.
+/// Draws the timeline. `points`: in order of time; without points, draws a note.
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style = {});
 
 /// Mean and standard deviation of the last stage's tokens, by day and by night.
 struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
-    int days = 0, nights = 0;  ///< points
+    int days = 0, nights = 0;  ///< numbers of points
 
-    /// Night minus day, in percent of the day's tokens; 0 if day or night has no point, or the day has no
+    /// Returns night minus day in percent of the day's tokens; 0 if day or night has no point or the day no
     /// tokens.
     double difference() const {
         return days > 0 && nights > 0 && dayMean != 0 ? 100 * (nightMean - dayMean) / dayMean : 0;
@@ -41,7 +41,7 @@ struct DayNightSummary {
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);
 
-/// Computes the summary frame by frame.
+/// A summary that is computed frame by frame.
 class DayNightSums {
 public:
     void add(double tokens, bool night);

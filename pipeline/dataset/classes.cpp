@@ -9,7 +9,7 @@
 
 namespace mpm::pipeline {
 
-constexpr std::uint64_t kLongestFile = std::uint64_t{16} << 20;  // 65,535 classes of 250 bytes
+constexpr std::uint64_t kLongestFile = std::uint64_t{16} << 20;  // enough for 65,535 classes of 250 bytes
 constexpr std::size_t kLongestName = 1000;
 
 Classes camvidClasses() {
@@ -45,7 +45,7 @@ static std::string textOf(const std::string& path) {
     }
 }
 
-/// Rejects lists in lists, which take far more memory than text.
+/// Rejects deeply nested lists, which take far more memory than their text.
 static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
     if (depth > 4)
         CV_Error(cv::Error::StsParseError, "a class file is a list of {\"name\", \"color\"}, not deeper");

@@ -12,27 +12,27 @@ namespace mpm::pipeline {
 struct Classes {
     std::vector<std::string> names;  ///< by id
     std::vector<cv::Vec3b> palette;  ///< RGB by id
-    int ignored = 255;               ///< label that counts in no measure
+    int ignored = 255;               ///< label whose pixels are not measured
 
     int count() const { return static_cast<int>(names.size()); }
 };
 
-/// The 11 classes of CamVid in the order of SegNet's tutorial; id 11 is unlabelled.
+/// Returns the 11 classes of CamVid in the order of SegNet's tutorial; id 11 is unlabelled.
 Classes camvidClasses();
 
-/// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids.
-/// @param colours if false, the list may have only names, and then there is no palette
+/// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids. If `colours` is false, the
+/// list may have only names, which gives no palette.
 Classes readClasses(const std::string& path, bool colours = true);
 
 /// Reads the classes from a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
 /// Returns the classes of camvid, ade20k, cityscapes or pascal-context, also in Segmenter's spelling
-/// ("pascal_context"). Pascal Context has no colours and uses the first colours of ADE20K. `count`: number of
-/// a model's classes; 59 gives Pascal Context without the background. Returns nothing for another name.
+/// ("pascal_context"); nothing for another name. Pascal Context has no colours and uses the first of ADE20K.
+/// `count`: the model's number of classes; 59 gives Pascal Context without the background.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 
-/// Lines of red, green, blue, name.
+/// Text with a line for each class: red, green, blue, name.
 extern const char* const kAde20kText;
 extern const char* const kCityscapesText;
 extern const char* const kPascalContextText;

@@ -27,11 +27,11 @@ constexpr int kLongestSide = 65535;            // of an image whose masks are re
     CV_Error(cv::Error::StsParseError, message);
 }
 
-/// Parses a file entry by entry, so that only a single entry is in memory as JSON.
+/// A parser that passes on a file entry by entry, so that only a single entry is in memory as JSON.
 template <class Take>
 class EntryReader {
 public:
-    /// @param listDepth depth of the lists that hold the entries: 0 or 1, below a name
+    /// `listDepth`: 0 if the file is a list of entries, 1 if it is an object with lists of entries.
     EntryReader(const std::string& path, int listDepth, Take take)
         : m_path(printable(path)), m_listDepth(listDepth), m_take(std::move(take)) {
         const std::string text = readRegularFile(path, kLongestFile);
@@ -167,7 +167,7 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-/// @param runs number of runs of all masks so far: a short polygon may have millions
+/// Adds the mask's runs to `runs`, which is limited because even a short polygon may have millions.
 RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
         if (!mask.is_object() && !mask.is_array())

@@ -1,4 +1,4 @@
-// Reads files in COCO's formats: annotations of a data set, and detections.
+// Files in COCO's formats: annotations of a data set, and detections.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ struct CocoImage {
     std::string file;  ///< name in the annotations; may be empty
     cv::Size size;
 
-    /// Returns the image's path in the folder `root`.
+    /// Returns the path of the image below the folder `root`.
     std::string pathBelow(const std::string& root) const;
 };
 
@@ -27,15 +27,14 @@ struct CocoTruth {
     std::vector<int64_t> categoryIds() const;
 };
 
-/// @param masks whether to read the objects' masks instead of their boxes
-/// @throws cv::Exception that names the file, the entry and the fault
+/// Reads a file of annotations. If `masks`, reads the masks of objects instead of their boxes. Throws
+/// cv::Exception that names the file, the entry and the fault.
 CocoTruth readCocoTruth(const std::string& path, bool masks);
 
-/// Reads a file of detections: a list of image_id, category_id, score and bbox or segmentation. Detections of
-/// images that `truth` does not list are left out. As in COCO's code, the first entry decides whether the
-/// area of detections is of their boxes or of their masks.
-/// @param leftOut gets the number of detections of images that are not listed
-/// @throws cv::Exception that names the file, the entry and the fault
+/// Reads a file of detections: a list of image_id, category_id, score and bbox or segmentation. Ignores
+/// detections of images that are not in `truth`; `leftOut` gets their number. As in COCO's code, the areas of
+/// all detections are those of boxes if the first entry has a box, else those of masks. Throws cv::Exception
+/// that names the file, the entry and the fault.
 std::vector<CocoObject> readCocoResults(const std::string& path, const CocoTruth& truth, bool masks,
                                         size_t& leftOut);
 

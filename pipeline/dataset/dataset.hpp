@@ -30,9 +30,9 @@ public:
     const std::string& imagePath(size_t index) const { return m_entries.at(index).image; }
     const std::string& labelsPath(size_t index) const { return m_entries.at(index).labels; }
 
-    /// Reads a pair; throws cv::Exception if it is damaged, sizes differ or an id has no class.
+    /// Reads a sample. Throws cv::Exception if a file is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
-    /// Reads labels without the image; their sizes are not compared.
+    /// Reads labels without the image, so that their size is not checked.
     cv::Mat labelsAt(size_t index) const;
 
 private:
@@ -43,7 +43,7 @@ private:
     std::vector<Entry> m_entries;
 };
 
-/// Like readImage(), but throws cv::Exception that names the path.
+/// Calls readImage(), but throws cv::Exception that names the path.
 cv::Mat imageAt(const std::string& path, int flags);
 
 /// Throws cv::Exception that names the path if a label (CV_8U or CV_16U) is neither a class nor ignored.

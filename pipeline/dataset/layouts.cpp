@@ -52,7 +52,7 @@ cv::Mat cityscapesTrainIds(const cv::Mat& labels) {
     return ids;
 }
 
-/// 1, 2, ... -> 0, 1, ...; 0 and 255 -> 255.
+/// Maps the ids 1, 2, ... to 0, 1, ..., and 0 and 255 to 255.
 cv::Mat reduceZero(const cv::Mat& labels) {
     cv::Mat table(1, 256, CV_8U), ids;
     for (int id = 0; id < 256; ++id)
@@ -115,7 +115,7 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     m_classes = classes.count();
     m_ignored = classes.ignored;
     m_names = classes.names;
-    // Lists and pairs files; reading and checking is the same for all layouts.
+    // Used only to list and pair files, because reading and checking are the same for all layouts.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
         m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});

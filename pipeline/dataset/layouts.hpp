@@ -1,4 +1,4 @@
-// Reads data sets as published by their authors, for measuring: images with labels in a single numbering.
+// Data sets as their authors publish them, read for measuring: images, and labels with consecutive ids.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ Layout layoutFrom(const std::string& name);
 
 /// Sizes of mmsegmentation's single-scale protocol.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< 0: images as they are; -1: the model's short side
-    int stride = 0;     ///< of the sliding window; 0: the window itself
+    int shortSide = 0;  ///< short side of scaled images; 0: not scaled; -1: the model's
+    int stride = 0;     ///< of the sliding window; 0: the width of the window
 };
 LayoutProtocol protocolOf(Layout layout);
 
 class LabelledSet {
 public:
-    /// Lists a split; `modelClasses` decides if a layout has several numberings (Pascal Context with 59 or 60
-    /// classes). Throws cv::Exception if there are no images.
+    /// Lists a split. `modelClasses` selects a numbering if the layout has several (Pascal Context with 59 or
+    /// 60 classes). Throws cv::Exception if there are no images.
     LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
 
     size_t size() const { return m_entries.size(); }
@@ -32,7 +32,7 @@ public:
     const std::vector<std::string>& classNames() const { return m_names; }  ///< empty if the layout has none
     const std::string& name(size_t index) const { return m_entries.at(index).name; }
 
-    /// Throws cv::Exception if an image or its labels cannot be used.
+    /// Reads an image and its labels. Throws cv::Exception if either cannot be used.
     Sample at(size_t index) const;
 
 private:
@@ -46,7 +46,7 @@ private:
 
     Layout m_layout;
     int m_classes = 0, m_ignored = 255;
-    bool m_zeroIsNothing = false;  ///< labels count from 1, and 0 is ignored
+    bool m_zeroIsNothing = false;  ///< ids of classes begin at 1, and 0 is ignored
     std::vector<std::string> m_names;
     std::vector<Entry> m_entries;
 };

@@ -1,4 +1,4 @@
-// Reads tracks in MOTChallenge's text format: frame, identity, left, top, width, height, confidence, ...
+// Tracks in MOTChallenge's text format: frame, identity, left, top, width, height, confidence, ...
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct TrackFile {
     int last = 0;        ///< the last frame in the file
 };
 
-/// @param truth if true, lines of confidence 0 are left out, as MOTChallenge defines
-/// @throws cv::Exception that names the file, the line and the fault
+/// Reads tracks. If `truth`, ignores lines of confidence 0, as MOTChallenge defines. Throws cv::Exception
+/// that names the file, the line and the fault.
 TrackFile readTracks(const std::string& path, bool truth);
 
 }  // namespace mpm::pipeline

@@ -31,7 +31,7 @@ Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point
     std::tm local{};
     localtime_r(&seconds, &local);
     const int minute = local.tm_hour * 60 + local.tm_min;
-    // Also works across midnight (day from 20:00 to 04:00 for a night shift).
+    // The day may span midnight: for a night shift, from 20:00 to 04:00.
     const bool day = rule.dayFrom <= rule.nightFrom ? minute >= rule.dayFrom && minute < rule.nightFrom
                                                     : minute >= rule.dayFrom || minute < rule.nightFrom;
     return day ? Phase::Day : Phase::Night;
@@ -61,7 +61,7 @@ double saturation(const cv::Mat& image) {
              "image: expected 8-bit BGR or grey");
     CV_Check(image.total(), !image.empty(), "image: expected one that is not empty");
     if (image.channels() == 1) return 0;
-    const int step = std::max(1, image.rows / 240);  // enough pixels, and cheap
+    const int step = std::max(1, image.rows / 240);  // some rows and columns are enough
     std::array<std::size_t, 256> counts{};
     std::size_t all = 0;
     for (int y = 0; y < image.rows; y += step) {
@@ -108,7 +108,7 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
-    // The first image decides at once; between the thresholds it counts as day.
+    // The first image decides without `hold`; a level between the thresholds means day.
     if (m_first) return level < low ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {
@@ -133,8 +133,8 @@ double radians(double degrees) {
 
 }  // namespace
 
-/// The low-precision solar coordinates of the Astronomical Almanac: days since noon of 2000-01-01 give the
-/// ecliptic longitude, which gives declination and right ascension; sidereal time gives the hour angle.
+/// Uses the low-precision solar coordinates of the Astronomical Almanac: days since noon of 2000-01-01 give
+/// the ecliptic longitude, which gives declination and right ascension; sidereal time gives the hour angle.
 double sunElevation(std::chrono::system_clock::time_point time, double latitude, double longitude) {
     const double unixSeconds = std::chrono::duration<double>(time.time_since_epoch()).count();
     const double days = unixSeconds / 86400.0 + 2440587.5 - 2451545.0;

@@ -1,5 +1,4 @@
-// Decides whether it is day or night in front of the camera: by the image's luminance or colour, the clock,
-// the sun, or by hand.
+// The decision between day and night at a camera: by luminance or colour, the clock, the sun, or by hand.
 #pragma once
 
 #include <chrono>
@@ -10,25 +9,25 @@ namespace mpm::pipeline {
 
 enum class Phase { Day, Night };
 
-/// Returns the median luminance of an image (CV_8UC1 or CV_8UC3, BGR), 0 black to 1 white. Not the mean:
-/// lamps, headlights and a lit facade raise the mean of a night image to the mean of a dull day, but most
-/// pixels stay dark.
+/// Returns the median luminance of an image (CV_8UC1 or CV_8UC3, BGR), from 0 (black) to 1 (white). The mean
+/// would mislead: lamps, headlights and a lit facade raise the mean of a night image to that of a dull day,
+/// but most pixels stay dark.
 double luminance(const cv::Mat& image);
 
-/// Returns the colourfulness of an image, 0 grey to 1: the difference between largest and smallest channel
-/// that a tenth of the pixels reach. A camera that switches to infrared sends grey images.
+/// Returns the colourfulness of an image, from 0 (grey) to 1: the difference between largest and smallest
+/// channel that a tenth of the pixels reach. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
     enum class By { Luminance, Schedule, Sun, Hand, Infrared } by = By::Luminance;
 
-    /// Luminance: night begins below `dark`, day above `bright`, if the change lasts for `hold`: a passing
-    /// lorry or a lamp changes nothing.
+    /// Luminance: night begins below `dark`, day above `bright`. The change must last for `hold`, so that a
+    /// passing lorry or a lamp changes nothing.
     double dark = 0.185;
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// Infrared: the same with the saturation; the lamp's light does not matter.
+    /// Infrared: the same with the saturation, so the light of the camera's lamp does not matter.
     double grey = 0.04;
     double coloured = 0.06;
 
@@ -49,14 +48,14 @@ public:
     /// Throws cv::Exception if a value is invalid (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
-    /// Returns the phase at `time` from luminance and saturation of the image taken then. Times may go back.
+    /// Returns the phase at `time` from luminance and saturation of an image of that time. Times may go back.
     Phase update(double luminance, std::chrono::system_clock::time_point time, double saturation = 1);
 
     Phase phase() const { return m_phase; }
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    /// Returns night below `low` and day above `high`, after the level has stayed there for `hold`.
+    /// Returns night below `low` and day above `high`, after the level has been there for `hold`.
     Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;

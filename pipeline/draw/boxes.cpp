@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Sizes grow with the image, so that lines and text stay visible after the image is scaled to a screen.
+/// Sizes that grow with the image, so that lines and text are visible after the image is scaled to a screen.
 struct Measures {
     int line;
     double capital;
@@ -49,7 +49,7 @@ cv::Scalar inkOn(const cv::Vec3b& rgb) {
     return light > 140 ? cv::Scalar(20, 20, 20) : cv::Scalar(255, 255, 255);
 }
 
-/// Places a label above the box; if that place is taken or outside the image, inside or below the box.
+/// Returns a label's place above the box; if it is taken or outside the image, inside or below the box.
 cv::Rect plateOf(const cv::Rect& box, cv::Size text, const Measures& m, cv::Size image,
                  const std::vector<cv::Rect>& taken) {
     const cv::Size size(text.width + 2 * m.margin, text.height + 2 * m.margin);

@@ -1,4 +1,4 @@
-// Draws a detector's objects over their image.
+// Objects of a detector, drawn over their image.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ struct DrawnBox {
     cv::Rect2f box;    ///< in pixels of the image
     std::string text;  ///< "person 0.93"
     cv::Vec3b colour;  ///< RGB
-    cv::Mat mask;      ///< CV_8U of the box's rounded size, 1 inside; may be empty
+    cv::Mat mask;      ///< CV_8U of the box's rounded size, 1 inside the object; may be empty
 };
 
-/// Draws boxes with their text on a plate of the same colour, and masks as a tint. The first box is on top:
-/// sort the best first.
+/// Draws each box with its text on a plate of the same colour, and each mask as a tint. The first box is on
+/// top, so the best should be first.
 cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, double opacity = 0.55);
 
-/// "cat", or "class 17" if there is no such name.
+/// Returns the name of a class ("cat"), or "class 17" if it has none.
 std::string className(const std::vector<std::string>& names, int label);
 
-/// Boxes with name and score as text, the colour of the class, and the mask.
+/// Returns boxes with name and score as text, the colour of the class, and the mask.
 std::vector<DrawnBox> drawnBoxes(const std::vector<Detection>& objects, const std::vector<std::string>& names,
                                  const Palette& palette);
 
-/// Returns the palette's colour of a class, else a fixed colour that differs from its neighbours.
+/// Returns the palette's colour of a class, or a fixed colour that differs from those of neighbouring ids.
 cv::Vec3b classColour(const Palette& palette, int label);
 
 }  // namespace mpm::pipeline

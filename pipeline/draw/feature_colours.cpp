@@ -9,10 +9,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSamples = 256;                   // tokens of a frame, approximately
+constexpr int kSamples = 256;                   // tokens used of a frame, approximately
 constexpr int kFirstRounds = 40, kRounds = 12;  // rounds of iteration from random axes, and from earlier axes
 constexpr double kOutliers = 0.02;              // share of tokens cut off at each end of an axis
-constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has none
+constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has less
 
 /// Scales rows to length 1, because a few tokens of a ViT are many times longer than the others.
 cv::Mat unitRows(const cv::Mat& features) {
@@ -34,7 +34,7 @@ cv::Mat centred(const cv::Mat& rows, const cv::Mat& mean) {
     return result;
 }
 
-/// Gram-Schmidt, twice for accuracy. A column of length 0 becomes zero.
+/// Makes columns orthonormal by Gram-Schmidt, twice for accuracy. A column of length 0 becomes zero.
 void makeOrthonormal(cv::Mat& columns) {
     for (int round = 0; round < 2; ++round)
         for (int i = 0; i < columns.cols; ++i) {
@@ -46,7 +46,7 @@ void makeOrthonormal(cv::Mat& columns) {
         }
 }
 
-/// Finds the three directions of largest variance by orthogonal iteration, with two spare columns.
+/// Finds the three directions of largest variance by orthogonal iteration; two more columns speed this up.
 cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     const int width = rows.cols, wanted = std::min(3, width), columns = std::min(5, width);
     cv::Mat axes(width, columns, CV_32F);
@@ -63,7 +63,7 @@ cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     return axes * vectors.rowRange(0, wanted).t();
 }
 
-/// Rotates the axes within their space to fit the previous axes: colours change as little as possible.
+/// Rotates the axes within their space to fit the previous axes, so that colours change least.
 cv::Mat turnedTo(const cv::Mat& axes, const cv::Mat& before) {
     cv::Mat values, left, right;
     cv::SVD::compute(axes.t() * before, values, left, right);

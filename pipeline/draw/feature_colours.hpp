@@ -5,14 +5,15 @@
 
 namespace mpm::pipeline {
 
-/// Learns the components from the first frames and keeps them, so that a colour means the same on every later
-/// frame. Each new set of components is rotated to fit the previous set, so colours change little meanwhile.
+/// The components, learned from the first frames and then fixed, so that a colour means the same on every
+/// later frame. Until then, new components are rotated to fit the previous ones, so colours change little.
 class FeatureColours {
 public:
     static constexpr int kFrames = 8;  ///< number of frames to learn from
 
-    /// Returns colours of size `grid`: CV_8UC3, BGR. features: CV_32F, a row for each image token, equally
-    /// wide in all calls. learns: whether this frame may change the components; the first frame always does.
+    /// Returns colours of size `grid`: CV_8UC3, BGR. `features`: CV_32F, a row for each image token; the
+    /// width must be equal in all calls. `learns`: whether this frame may change the components; the first
+    /// frame always may.
     cv::Mat colours(const cv::Mat& features, cv::Size grid, bool learns = true);
 
     /// Whether the components are fixed.
@@ -22,12 +23,12 @@ private:
     void learn(const cv::Mat& unit);
 
     cv::Mat m_samples;          // sampled rows of the first frames, released when settled
-    cv::Mat m_mean, m_axes;     // 1xD; Dx3, orthonormal
+    cv::Mat m_mean, m_axes;     // 1xD; Dx3 with orthonormal columns
     cv::Vec3f m_least, m_most;  // range of the samples along each axis, without outliers
     int m_frames = 0;
 };
 
-/// Blends `colours`, a colour for each patch, smoothly over the image. image: CV_8UC3.
+/// Blends `colours`, a colour for each patch, smoothly over `image` (CV_8UC3).
 cv::Mat drawFeatures(const cv::Mat& image, const cv::Mat& colours, double opacity);
 
 }  // namespace mpm::pipeline

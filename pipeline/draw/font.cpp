@@ -15,10 +15,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr char32_t kUnknown = 0xFFFD;  // stands for bytes that are not UTF-8
+constexpr char32_t kUnknown = 0xFFFD;  // replaces bytes that are not UTF-8
 constexpr FT_Int32 kLoad = FT_LOAD_TARGET_LIGHT | FT_LOAD_NO_BITMAP;
 
-/// Sans-serif fonts of distributions. Fontconfig is not used, because its parser crashes without memory.
+/// Sans-serif fonts, regular and bold. Fontconfig is not used, because its parser crashes if memory runs out.
 constexpr const char* kFiles[][2] = {
     {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"},
@@ -48,7 +48,7 @@ std::u32string codePoints(const std::string& text) {
     return points;
 }
 
-/// Adds a glyph's bitmap; if glyphs overlap, the larger coverage counts.
+/// Adds a glyph's bitmap. A pixel of several glyphs gets the larger coverage.
 void add(cv::Mat& mask, const FT_Bitmap& bitmap, cv::Point at) {
     for (int row = 0; row < static_cast<int>(bitmap.rows); ++row) {
         const int y = at.y + row;
@@ -86,7 +86,7 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with each loaded glyph and its place in 64ths of a pixel. Returns the end of the line.
+    /// Calls `each` with each glyph and the glyph's place in 64ths of a pixel. Returns the end of the line.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));
@@ -100,7 +100,7 @@ struct Font::Face {
             at += kerning.x;
             if (FT_Load_Glyph(face, glyph, kLoad) != 0) continue;
             each(face->glyph, at);
-            at += face->glyph->linearHoriAdvance >> 10;  // 16.16 to 26.6
+            at += face->glyph->linearHoriAdvance >> 10;  // 16.16 to 26.6 fixed point
             last = glyph;
         }
         return at;

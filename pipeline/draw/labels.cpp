@@ -36,7 +36,7 @@ cv::Mat classBorders(const cv::Mat& labels) {
     return border;
 }
 
-/// Fades colours by the square of the score, to show doubt: a confidence of 0.5 keeps a quarter.
+/// Fades colours by the square of the score, to show doubt. A score of 0.5 keeps a quarter of the colour.
 void fadeUnsure(cv::Mat& overlay, const cv::Mat& image, const cv::Mat& scores) {
     CV_CheckTypeEQ(scores.type(), CV_32F, "scores: expected CV_32F");
     CV_Check(scores.cols, scores.size() == image.size(), "scores: expected the size of the image");

@@ -1,4 +1,4 @@
-// Draws label maps in the colours of classes, alone or over their image.
+// Label maps in the colours of classes, drawn alone or over their image.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@ namespace mpm::pipeline {
 
 struct OverlayStyle {
     double opacity = 0.55;     ///< of the colours: 0 the image alone, 1 the colours alone
-    bool outlines = true;      ///< lines between classes, since colours may be similar
-    bool confidence = false;   ///< colours of uncertain labels fade
-    std::vector<bool> hidden;  ///< classes not shown, by id; may be shorter than the list of classes
+    bool outlines = true;      ///< whether to draw lines between classes, whose colours may be similar
+    bool confidence = false;   ///< whether colours of uncertain labels fade
+    std::vector<bool> hidden;  ///< whether a class is hidden, by id; may be shorter than the list of classes
 };
 
-/// Returns CV_8UC3, BGR. labels: CV_8U or CV_16U ids; ids past the palette are black.
+/// Returns the colours of labels: CV_8UC3, BGR. `labels`: CV_8U or CV_16U; ids past the palette are black.
 cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 
-/// image: CV_8UC3. labels and scores have the size of the image; scores: CV_32F, 0..1, or empty.
+/// Draws labels over `image` (CV_8UC3). All sizes must be equal. `scores`: CV_32F, 0..1, or empty.
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
-/// Covers masked pixels in place: black with a pattern of lines, which resembles no class. seen: CV_8U of the
-/// image's size, 0 for a masked pixel; empty if no pixel is masked.
+/// Covers masked pixels in place, with lines on black that resemble no class. `seen`: CV_8U of the image's
+/// size, 0 for a masked pixel; empty if no pixel is masked.
 void drawMasked(cv::Mat& image, const cv::Mat& seen);
 
-/// Returns the share of the image that each class covers, 0 to 1, for ids below `classes`. seen: CV_8U of the
-/// same size, 0 for a pixel that does not count; empty if all count. Returns no shares if no pixel counts.
+/// Returns the share of the image that each class covers, 0 to 1, for ids below `classes`. `seen`: CV_8U of
+/// the same size, 0 for a pixel to ignore; empty to ignore none. Returns no shares if all pixels are ignored.
 std::vector<double> classShares(const cv::Mat& labels, int classes, const cv::Mat& seen = {});
 
 }  // namespace mpm::pipeline

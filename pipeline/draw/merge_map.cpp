@@ -52,7 +52,7 @@ std::vector<std::set<int>> touchingClusters(const int* map, cv::Size grid, size_
     return touching;
 }
 
-/// Returns a line colour visible between two colours: darker than light colours, lighter than dark ones.
+/// Returns the colour of a line between two colours: darker than light colours, lighter than dark colours.
 cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     const double light = (0.3 * (a[0] + b[0]) + 0.59 * (a[1] + b[1]) + 0.11 * (a[2] + b[2])) / 2;
     const double factor = light > 70 ? 0.55 : 1.0, offset = light > 70 ? 0 : 48;
@@ -80,7 +80,7 @@ void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes,
         }
 }
 
-/// RGB, from light yellow to dark red for 64 patches or more; each doubling is a sixth of the way.
+/// Returns RGB from light yellow to dark red for 64 patches or more; each doubling is a sixth of the way.
 cv::Vec3b sizeColour(int size) {
     const double share = std::min(1.0, std::log2(double(size)) / 6);
     const cv::Vec3d low(255, 237, 160), high(189, 0, 38);
@@ -89,7 +89,7 @@ cv::Vec3b sizeColour(int size) {
             cv::saturate_cast<uchar>(mixed[2])};
 }
 
-/// Mean colour of every cluster, RGB.
+/// Returns the mean colour of every cluster, RGB.
 Palette meanColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid, size_t clusters) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     cv::Mat patches;
@@ -158,8 +158,8 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         std::array<int, kColours> used{};
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
-        // The preferred colour depends only on the first member. The factors 7 and 5 visit all twelve colours
-        // along rows and columns.
+        // The preferred colour depends only on the place of the first member. With the factors 7 and 5, all
+        // twelve colours occur along rows and columns.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;
         for (int k = 0; k < kColours; ++k)
@@ -184,7 +184,7 @@ Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
     return tints;
 }
 
-// lupdate finds the titles by the name of this macro.
+// Qt's lupdate finds the titles by the name of this macro.
 #define QT_TRANSLATE_NOOP(context, text) text
 
 const std::vector<MapColoursName>& mapColoursNames() {

@@ -1,4 +1,4 @@
-// Draws the clusters into which patches merged.
+// Merge maps and maps of reuse, drawn over the image.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct MergeMapStyle {
         Distinct  ///< different colours for clusters that touch; single patches grey
     } colours = Colours::Mean;
     double opacity = 0.6;  ///< of the colours Size and Distinct over the image
-    bool outlines = true;  ///< between clusters
+    bool outlines = true;  ///< whether to draw lines between clusters
 };
 
 /// Names and titles of the colours, in the order of the enumerators.
@@ -26,25 +26,26 @@ struct MapColoursName {
 };
 const std::vector<MapColoursName>& mapColoursNames();
 
-/// image: CV_8UC3. map: CV_32S 1xN, cluster of each image token, ids 0..M-1. grid: tokens across and down.
+/// Draws a merge map. `image`: CV_8UC3. `map`: CV_32S 1xN, the cluster of each image token, ids 0..M-1.
+/// `grid`: tokens across and down.
 cv::Mat drawMergeMap(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                      const MergeMapStyle& style = {});
 
-/// Returns the colour of each cluster in a style. `image` is needed for mean colours only.
+/// Returns the colour of each cluster. Only mean colours need `image`.
 Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
                        MergeMapStyle::Colours colours);
 
-/// The map before any merge: every token is a cluster.
+/// Returns the map before any merge: every token is a cluster.
 cv::Mat identityMap(int tokens);
 
-/// Returns the colours of `Distinct`, grey for single tokens. Deterministic; clusters that touch differ if
-/// twelve colours are enough. A cluster keeps its colour from frame to frame while its first member stays.
+/// Returns the colours of `Distinct`, grey for single tokens. Clusters that touch differ if twelve colours
+/// are enough. A cluster usually keeps the colour from frame to frame while its first member is the same.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
-/// Number of tokens in each cluster.
+/// Returns the number of tokens in each cluster.
 std::vector<int> clusterSizes(const cv::Mat& map);
 
-/// The first pixel of cell `index` of `cells`.
+/// Returns the first pixel of cell `index` if `pixels` are divided into `cells`.
 inline int cellEdge(int index, int cells, int pixels) {
     return static_cast<int>(std::int64_t(index) * pixels / cells);
 }
@@ -55,8 +56,8 @@ inline cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size image) {
             cv::Point(cellEdge(x + 1, grid.width, image.width), cellEdge(y + 1, grid.height, image.height))};
 }
 
-/// Draws the frame in grey, and tokens in colour unless they were kept: orange if they changed, blue if they
-/// were refreshed by age, magenta if a change was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
+/// Draws the frame in grey, and in colour each token that was not kept: orange if the token changed, blue if
+/// it was refreshed, magenta if it changed but was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
 /// ReuseReason for each token; `grid`: tokens across and down.
 cv::Mat drawReuseMap(const cv::Mat& image, const cv::Mat& reasons, cv::Size grid);
 

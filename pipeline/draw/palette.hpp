@@ -10,17 +10,17 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// Returns `count` distinct colours; the first 20 are distinct for colour-blind eyes too, on both themes.
+/// Returns `count` distinct colours. The first 20 are distinct for colour-blind eyes too, on both themes.
 Palette defaultPalette(int count);
 
-/// Chooses these colours by the meaning of names: muted for road, sky and building, saturated for people and
-/// vehicles. Other names get the remaining colours.
+/// Chooses colours of defaultPalette() by the meaning of names: muted for road, sky and building, saturated
+/// for people and vehicles. Other names get the remaining colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
-/// The colours of `given`, filled up from defaultPalette() to at least `count`.
+/// Returns the colours of `given`, filled up from defaultPalette() to at least `count`.
 Palette completePalette(const Palette& given, int count);
 
-/// The model's colours, or namedPalette() if the model has none; at least `count`.
+/// Returns at least `count` colours: the model's (`given`), or namedPalette() if the model has none.
 Palette paletteOf(const Palette& given, const std::vector<std::string>& names, int count);
 
 inline cv::Scalar bgr(const cv::Vec3b& rgb) {

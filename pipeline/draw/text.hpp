@@ -14,16 +14,16 @@ struct TextStyle {
     double weight = 1;              ///< 1 regular, 1.6 bold
 };
 
-/// Width of a line of UTF-8, in pixels.
+/// Returns the width of a line of UTF-8, in pixels.
 double textWidth(const std::string& text, const TextStyle& style);
 
-/// Width of `text` and height of a capital, in pixels.
+/// Returns the width of `text` and the height of a capital, in pixels.
 cv::Size textSize(const std::string& text, const TextStyle& style);
 
 /// Draws text with its baseline from `at` to the right. Parts outside the image are cut off.
 void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style);
 
-/// Draws text on a dark, transparent plate at the top left, below `line` others; readable on any image.
+/// Draws text on a dark, transparent plate at the top left, below `line` captions; readable on any image.
 void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
 
 struct Panel {

@@ -1,4 +1,4 @@
-// Reads the size of TIFF and WebP images, which may be anywhere in the file.
+// Reads the size of a TIFF or WebP image. The size may be anywhere in the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Reads numbers of a TIFF file, in the file's byte order.
+/// A reader of a TIFF file's header, in the file's byte order.
 class Tiff {
 public:
     explicit Tiff(const FileBytes& file) : m_file(file), m_big(file.at(0) == 'M') {}
@@ -47,7 +47,7 @@ private:
         return high << 32 | low;
     }
 
-    /// Converts bits of a channel to bytes. Several values are elsewhere in the file; the first counts.
+    /// Converts bits per channel to bytes. Several values are stored elsewhere in the file; uses the first.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

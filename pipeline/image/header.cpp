@@ -26,7 +26,7 @@ std::optional<ImageHeader> bmp(const FileBytes& file) {
                        1};
 }
 
-/// Reads decimal numbers, with blanks and comments between.
+/// A reader of decimal numbers that are separated by blanks and comments.
 class Digits {
 public:
     Digits(const FileBytes& file, std::size_t at) : m_file(file), m_at(at) {}

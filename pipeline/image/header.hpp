@@ -1,4 +1,4 @@
-// Reads the size of an image from the bytes of the file, without decoding.
+// The size of an image, read from the bytes of the file without decoding.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ImageHeader {
     std::int64_t width = 0, height = 0;
     int channels = 3;
     int depth = 1;       ///< bytes of a channel
-    int extraDepth = 0;  ///< more bytes for each channel of each pixel, for the decoder
+    int extraDepth = 0;  ///< further bytes for each channel of a pixel, used by the decoder
 };
 
 /// Reads the header of an image. Returns nothing if the format is unknown or the size is missing.
@@ -35,16 +35,16 @@ std::optional<ImageHeader> containerHeader(const FileBytes& file);
 
 struct JpegSegments {
     ImageHeader header;
-    bool ends = false;        ///< the end marker is there, whatever follows it
-    bool arithmetic = false;  ///< arithmetic coding, not Huffman: a block may take less than a bit
+    bool ends = false;        ///< whether the end marker exists; other bytes may follow
+    bool arithmetic = false;  ///< whether coding is arithmetic, so a block may take less than a bit
     int scans = 0;
 };
 
-/// Steps over the segments by their lengths. Returns nothing if there is no frame header.
+/// Reads the segments and steps over each by its length. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of the image; libjpeg fills the missing part with grey without
-/// an error. False if only the end marker is missing. Decodes at most an eighth of the size.
+/// Whether the file was cut off in the middle of the image, which libjpeg would fill with grey without an
+/// error. False if only the end marker is missing. May decode the image at an eighth of its size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Markers without a length: restarts and fillers, and the stuffed zero inside a scan.
+/// Whether a marker has no length: a restart, a filler, or the zero that is stuffed into a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }
@@ -25,14 +25,14 @@ bool isFrame(unsigned char kind) {
     return kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc;
 }
 
-/// libjpeg for bytes in memory, silent, with an added end marker. Errors jump, so nothing in here may have a
-/// destructor.
+/// A silent libjpeg decoder of bytes in memory, with an added end marker. Errors use longjmp(), so no member
+/// may have a destructor.
 struct Decoder {
     jpeg_decompress_struct jpeg{};
     jpeg_error_mgr errors{};
     jpeg_source_mgr source{};
     std::jmp_buf failed{};
-    bool lacks = false;  ///< whether bits of a complete file are missing
+    bool lacks = false;  ///< whether bits of the image are missing
 
     j_common_ptr error() { return reinterpret_cast<j_common_ptr>(&jpeg); }
 };
@@ -60,7 +60,7 @@ void skip(j_decompress_ptr jpeg, long count) {
     jpeg->src->bytes_in_buffer -= step;
 }
 
-/// Decodes all blocks at an eighth of the size: the cheapest way to check that they exist.
+/// Whether blocks are missing. Decodes all blocks at an eighth of the size, which is the cheapest check.
 bool lacksBits(Decoder& decoder, const FileBytes& file, std::vector<JSAMPLE>& row) {
     jpeg_decompress_struct& jpeg = decoder.jpeg;
     jpeg.err = jpeg_std_error(&decoder.errors);
@@ -107,7 +107,7 @@ std::optional<JpegSegments> jpegSegments(const FileBytes& file) {
         if (isFrame(kind) && !framed) {
             framed = true;
             const int channels = file.at(at + 9);
-            // The decoder keeps a progressive image as coefficients until the last scan.
+            // libjpeg keeps the coefficients of a progressive image until the last scan.
             const bool kept = kind != 0xc0 && kind != 0xc1 && kind != 0xc3;
             found.arithmetic = kind >= 0xc9;
             found.header = {ImageFormat::Jpeg, file.big(at + 7, 2), file.big(at + 5, 2), channels, 1,
@@ -120,7 +120,7 @@ std::optional<JpegSegments> jpegSegments(const FileBytes& file) {
 }
 
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments) {
-    // Every block of 8x8 pixels takes at least a bit.
+    // Every block of 8x8 pixels takes at least a bit, except in arithmetic coding.
     const auto blocks =
         checkedProduct<std::int64_t>((segments.header.width + 7) / 8, (segments.header.height + 7) / 8);
     if (!segments.arithmetic && blocks > 8 * static_cast<std::int64_t>(file.size)) return true;

@@ -19,14 +19,14 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
-constexpr int kMostDeflated = 1032;  // a byte of deflate becomes at most so many bytes
+constexpr int kMostDeflated = 1032;  // a byte of deflate expands to at most so many bytes
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
 
 std::atomic<std::int64_t> g_maxBytes{kDefaultImageBytes};
 
-/// Bytes for the result, a rotated copy, and the decoder's memory.
+/// Returns the bytes of memory for a pixel: the result, a rotated copy, and the decoder's own memory.
 std::int64_t bytesOfPixel(const ImageHeader& header, int flags) {
     const bool asIs = flags == cv::IMREAD_UNCHANGED;
     const std::int64_t result = asIs ? std::int64_t{header.channels} * header.depth : 3;
@@ -42,7 +42,7 @@ bool checkJpeg(const FileBytes& file) {
 }
 
 void checkPng(const FileBytes& file, const ImageHeader& header) {
-    const int samples = file.at(25) == 3 ? 1 : header.channels;  // a palette has one sample
+    const int samples = file.at(25) == 3 ? 1 : header.channels;  // a pixel with a palette has a single sample
     const std::int64_t bits = std::int64_t{samples} * file.at(24);
     std::int64_t raw = 0;
     if (!productFits(raw, header.width, header.height, bits) ||

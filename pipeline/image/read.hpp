@@ -1,4 +1,4 @@
-// Reads images from files of unknown origin.
+// Readers for images of unknown origin.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 /// Enough for images of 100 million pixels in any format, and of 350 million in most.
 inline constexpr std::int64_t kDefaultImageBytes = std::int64_t{2} << 30;
 
-/// Sets the limit of memory for an image or a frame in this process: --max-memory of the programs.
+/// Sets the memory limit for an image or a frame in this process, which is --max-memory of the programs.
 void setMaxImageBytes(std::int64_t bytes);
 std::int64_t maxImageBytes();
 
@@ -24,14 +24,14 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Throws ImageError, naming budget and value, if an image or frame of this size is not allowed.
+/// Throws ImageError, with the size and the limit, if an image or frame needs more memory than allowed.
 void checkImageSize(std::int64_t width, std::int64_t height, std::int64_t bytesOfPixel);
 
-/// Decodes the bytes of a file; `flags` as in cv::imdecode. First checks size and completeness. Throws
+/// Decodes the bytes of a file, after checking size and completeness. `flags`: as in cv::imdecode. Throws
 /// ImageError.
 cv::Mat decodeImage(const FileBytes& file, int flags);
 
-/// Reads the image in a regular file, with the same checks.
+/// Reads the image in a regular file, with the checks of decodeImage().
 cv::Mat readImage(const std::string& path, int flags);
 
 }  // namespace mpm::pipeline

@@ -125,7 +125,7 @@ void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
         known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
     const std::vector<double> times = known->second.times(network.net());
     const double inside = std::accumulate(times.begin(), times.end(), 0.0);
-    if (times.empty() || inside > ms) return;  // the times are of another forward
+    if (times.empty() || inside > ms) return;  // the engine's times are of another forward
     if (row.parts.empty()) {
         for (const std::string& name : known->second.names())
             row.parts.push_back({name, {}});
@@ -150,8 +150,8 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
 }
 
 /// Runs the batch once more as if padded: every image has as many rows as the longest. The time does not
-/// depend on which tokens merge, so any map with these counts is used; the measured time of finding pairs is
-/// added.
+/// depend on which tokens merge, so any maps with these counts are used. Given maps need no search for pairs,
+/// so the measured time of merging is added.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
@@ -173,7 +173,7 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Runs every method on a batch of images. Labels are compared if frames follow each other.
+/// Runs every method on a batch of images. In a clip (for reuse), compares labels with those of all tokens.
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });
@@ -192,7 +192,7 @@ void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     }
 }
 
-/// Forgets all frames, so that the first forward of a clip counts.
+/// Makes all networks forget the frames so far, so that the first measured frame is computed in full.
 void BenchRounds::forgetAll() {
     for (const BenchRow& row : m_rows)
         m_networks.of(row.method, row.batch).encoder().forget();

@@ -1,4 +1,4 @@
-// Measures the speed of methods in interleaved rounds.
+// The speed of methods, measured in interleaved rounds.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace mpm::pipeline {
 
-/// A part of the network, see LayerParts.
+/// The times of a part of the network; see LayerParts.
 struct PartTimes {
     std::string name;
     std::vector<double> times;  ///< ms per image, by round
@@ -25,7 +25,7 @@ struct PartTimes {
     double meanMs() const { return mean(times); }
 };
 
-/// A method at a batch size. Times are milliseconds per image.
+/// The results of a method at a batch size. Times are milliseconds per image.
 struct BenchRow {
     Method method;
     int batch = 1;
@@ -40,7 +40,7 @@ struct BenchRow {
     ReuseCounts reuse;
     std::vector<double> agreement;    ///< agreement of a clip's labels with all tokens, by frame
     std::vector<double> padded;       ///< ms per image if padded to the longest; by round with unequal counts
-    std::vector<double> paddedShare;  ///< rows with padding relative to rows without; by the same rounds
+    std::vector<double> paddedShare;  ///< rows with padding divided by rows without; for the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -53,7 +53,7 @@ struct BenchRow {
     std::vector<double> blockGflops() const;  ///< mean per image
     double gflops() const { return mean(operations) / 1e9; }
     double gflopsDeviation() const { return deviation(operations) / 1e9; }
-    Rate imagesPerSecond() const;  ///< the error is over rounds
+    Rate imagesPerSecond() const;  ///< with the standard error over rounds
 };
 
 /// Returns how many times as fast as `base` a row is: by mean times if the method reuses (the work differs
@@ -63,8 +63,8 @@ double speedOf(const BenchRow& row, const BenchRow& base);
 /// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-/// Keeps a network for each batch size, because OpenCV reallocates a network if its batch changes in a round;
-/// and a separate network for each method that reuses, because reuse keeps state.
+/// The networks of a benchmark: a network for each batch size, because OpenCV reallocates a network if its
+/// batch changes; and a separate network for each method that reuses, because reuse keeps state.
 class BenchNetworks {
 public:
     explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}
@@ -79,12 +79,13 @@ private:
 
 class BenchRounds {
 public:
-    /// Throws MeasureError if the encoder rejects a method, if a method needs labels, and on reuse in
-    /// batches, because the frames of a clip follow each other.
+    /// Throws MeasureError if the encoder rejects a method, if a method needs labels, or if a method that
+    /// reuses would run in batches, because the frames of a clip follow each other.
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 
-    /// A round runs each method at each batch size once, on the same images. Throws MeasureError if stopped.
+    /// Runs the rounds. Each round runs each method at each batch size once, on the same images. Throws
+    /// MeasureError if stopped.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
     const std::vector<BenchRow>& rows() const { return m_rows; }

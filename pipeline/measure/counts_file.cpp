@@ -71,7 +71,7 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
     }
     // A read error must not count as the end of the file, or the rest would be cut off.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
-    // Only a torn first line of ours may be cut off, not a file of another kind.
+    // A file without a whole line will be emptied, so it must begin like a file of counts.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);
@@ -116,7 +116,7 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
 
 CountsFile::CountsFile(const std::string& path, const Json& head, const CountsFormat& format) {
     std::error_code error;
-    // A pipe or a device only receives counts.
+    // Only a regular file can have earlier counts, not a pipe or a device.
     const bool there = fs::is_regular_file(path, error);
     if (error && fs::exists(path))
         throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");

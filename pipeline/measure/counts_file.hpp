@@ -1,6 +1,6 @@
 // A file of counts: a line with the head, then a line for each part of the evaluation, written before the
-// next part begins. A run that was killed continues after the last whole line; shards are joined from such
-// files.
+// next part begins. After a kill, the same evaluation continues after the last whole line. The files of all
+// shards can be joined.
 #pragma once
 
 #include <chrono>
@@ -14,11 +14,11 @@
 
 namespace mpm::pipeline {
 
-/// Reads the lines. If one of the functions throws nlohmann::json::exception or cv::Exception, the line is
-/// damaged.
+/// The functions that read the lines of a file of counts. A line is damaged if its function throws
+/// nlohmann::json::exception or cv::Exception.
 struct CountsFormat {
     const char* key;  ///< the first key of the head
-    /// Gets the head; returns the number of rows in a finished file.
+    /// Reads the head; returns the number of rows in a finished file.
     std::function<size_t(const Json& head)> begin;
     std::function<void(const Json& row)> add;
 };
@@ -26,10 +26,11 @@ struct CountsFormat {
 class CountsFile {
 public:
     /// Begins a file, or continues an existing file and passes its lines to `format`. Throws MeasureError if
-    /// the file has other settings (Settings), is not such a file (Input) or cannot be read (Failed).
+    /// the file has other settings (Settings), is not a file of counts (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const Json& head, const CountsFormat& format);
 
-    void add(const Json& row);  ///< the row survives a kill at once, and a power cut about a second later
+    void add(const Json& row);  ///< the row then survives a kill; about once a second, all rows are also
+                                ///< secured against a power cut
     void finish() const;        ///< all rows survive a power cut
 
 private:
@@ -47,7 +48,7 @@ bool areCounts(const std::string& path, const char* key);
 /// of different evaluations.
 Json joinShards(const std::vector<std::string>& paths, const CountsFormat& format);
 
-/// Reads rows as groups of images, in the order of the file.
+/// Returns functions that read rows as groups of images, in the order of the file.
 CountsFormat groupsInto(EvalCounts& counts);
 EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 

@@ -9,16 +9,16 @@ namespace mpm::pipeline {
 
 using Json = nlohmann::ordered_json;
 
-/// A number, or null if it is not finite: JSON has neither NaN nor infinity.
+/// Returns a number, or null if it is not finite, because JSON has neither NaN nor infinity.
 Json finite(double value);
 
-/// Null without reuse.
+/// Returns the shares of reuse; null if nothing reused.
 Json reuseJson(const ReuseCounts& reuse);
 
-/// Mean and worst frame; null without frames.
+/// Returns mean and worst agreement; null without frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// Writer and reader, for the same list of names and members.
+/// FieldWriter and FieldReader have the same calls, so that a single list of members serves both.
 struct FieldWriter {
     Json& json;
 
@@ -43,7 +43,8 @@ struct FieldReader {
 /// Returns a line of a counts file, with a line break.
 std::string lineOf(const Json& json);
 
-/// Returns the first entry that differs in two heads; empty if both are of the same evaluation.
+/// Returns the key of the first entry that differs; empty if both heads are of the same evaluation.
+/// `shardToo`: whether the shards must be equal, too.
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
 void to_json(Json& json, const Shard& shard);
@@ -51,7 +52,7 @@ Json toJson(const MeasureHead& head);
 Json toJson(const EvalHead& head);
 Json toJson(const Group& group);
 
-/// These functions throw nlohmann::json::exception.
+/// The functions below throw nlohmann::json::exception if the JSON does not fit.
 void from_json(const Json& json, Shard& shard);
 EvalHead headFrom(const Json& json);
 Group groupFrom(const Json& json, int classes, int ignored);

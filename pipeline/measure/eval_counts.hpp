@@ -1,4 +1,4 @@
-// The raw counts of an evaluation, image by image; every figure is computed from them. Counts are whole
+// The raw counts of an evaluation for each image, from which every figure is computed. Counts are whole
 // numbers, so that joined shards give the same bits as a single run.
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace mpm::pipeline {
 
-/// An image under a setting.
+/// The counts of an image with a setting.
 struct ImageCounts {
     SplitCells classes;
     ObjectCounts objects;
     std::vector<std::vector<int>> windows;  ///< for each window, the image tokens entering each block
-    int kept = 0;                           ///< image tokens after the last merge, over the windows
+    int kept = 0;                           ///< image tokens after the last merge, summed over the windows
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
     ReuseCounts reuse;
@@ -29,7 +29,7 @@ struct ImageCounts {
     double agreement = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// A setting on a group of images.
+/// The counts of a group of images with a setting.
 struct GroupRow {
     std::string device, precision;
     std::vector<int> schedule;
@@ -44,7 +44,7 @@ struct Group {
     std::vector<GroupRow> rows;  ///< by setting
 };
 
-/// A setting, as named in reports.
+/// A setting as reports name it.
 struct SettingHead {
     std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
     int batch = 1;

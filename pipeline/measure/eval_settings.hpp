@@ -1,4 +1,4 @@
-// Settings of an evaluation: methods, precisions, batches and lights on a data set.
+// Settings of an evaluation: methods, precisions and batches, by day or in simulated nights, on a data set.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// Part `index` (from 1) of `count`.
+/// A part of an evaluation: number `index` (from 1) of `count` parts.
 struct Shard {
     int index = 1, count = 1;
 
@@ -20,17 +20,17 @@ struct Shard {
 
 struct EvalRequest {
     std::string dataset, root, split = "val";
-    std::vector<Method> methods;  ///< empty: the model's; "singles" and "pairs" are sweeps
+    std::vector<Method> methods;  ///< empty: the model's method; "singles" and "pairs" are sweeps
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< measures by day too
+    bool paired = false;  ///< whether to measure by day, too
     int limit = 0;        ///< images; 0: all
     std::optional<Shard> shard;
     std::string countsFile;  ///< written while measuring, and continued if present; empty: none
 };
 
-/// A row of the result, before measuring.
+/// A row of the result before it is measured.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;
@@ -38,14 +38,15 @@ struct Setting {
     std::optional<street::NightParameters> night;
 };
 
-/// "singles": mutual pairs before each block in turn; "pairs": before any two blocks.
+/// Whether the method stands for many schedules of `mpm`: "singles" for a schedule at each block, "pairs" for
+/// a schedule at each combination of two blocks.
 bool isSweep(const Method& method);
 
-/// Replaces each sweep by its schedules; without methods, uses the model's method. `blocks`: number of the
-/// encoder's blocks.
+/// Replaces each sweep by its schedules. Without any method, returns the model's method. `blocks`: number of
+/// the encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 
-/// Combines methods, precisions, batches, and day and nights. `blocks`: of the encoder, for sweeps.
+/// Combines methods, precisions, batches, and day and nights. `blocks`: number of blocks, for sweeps.
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
 
 }  // namespace mpm::pipeline

@@ -142,7 +142,7 @@ std::vector<DayNightPair> pairsOf(const EvalSummary& summary) {
 
 namespace {
 
-/// Day rows of a family with their counterparts by night.
+/// A method with all its parameters: the rows by day, and the same settings by night.
 struct Family {
     std::string name;
     std::vector<const EvalRow*> day, night;
@@ -155,7 +155,7 @@ std::vector<Family> familiesOf(const EvalSummary& summary) {
         auto at = std::find_if(families.begin(), families.end(),
                                [&](const Family& f) { return f.name == pair.day->method; });
         if (at == families.end()) at = families.insert(families.end(), {pair.day->method, {}, {}});
-        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // another night
+        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // a second night
         at->day.push_back(pair.day);
         at->night.push_back(pair.night);
     }
@@ -193,7 +193,7 @@ std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget) {
     return tuned;
 }
 
-extern const char* const kPublishedCsv;  ///< published.csv
+extern const char* const kPublishedCsv;  ///< the content of published.csv
 
 namespace {
 

@@ -28,7 +28,7 @@ struct EvalRow {
     double meanMs = 0;  ///< per image, the mean instead of the median
     double windowsPerSecond = 0;
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< with all tokens, by image; empty if not measured
+    std::vector<double> agreement;  ///< with the labels of all tokens, by image; empty if not measured
 
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const { return mean(operations) / 1e9; }
@@ -50,7 +50,7 @@ struct EvalSummary {
     bool severalPrecisions = false, severalBatches = false, severalLights = false;
 };
 
-/// A method by day and by night, on the same images.
+/// The rows of a method by day and by night, on the same images.
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
@@ -59,7 +59,8 @@ struct DayNightPair {
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
-/// A tuned family of methods: the setting with fewest operations whose loss of mIoU by day is in the budget.
+/// A family of methods (mpm, tome, ...), tuned: the chosen setting has the fewest operations of those whose
+/// loss of mIoU is within the budget.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night
@@ -68,9 +69,9 @@ struct Tuned {
 
 constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
 
-/// Tunes families (mpm, tome, algm, ...) measured by day and by night. A family without a setting within the
-/// budget uses the setting that loses least. If there are several nights, the first counts. Returns nothing
-/// if no family has several settings.
+/// Tunes each family that was measured by day and by night; of several nights, the first is used. A family
+/// without a setting within the budget uses the setting that loses least. Returns nothing if no family has
+/// several settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 struct PublishedFigures {

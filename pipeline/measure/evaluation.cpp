@@ -49,7 +49,7 @@ std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size inp
     if (maps.empty()) return {};
     std::vector<DistanceCounts> joins =
         joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
-    if (mapGiven) joins.erase(joins.begin());  // as in scheduleOf
+    if (mapGiven) joins.erase(joins.begin());  // a map of the input, no merge
     return joins;
 }
 
@@ -69,7 +69,7 @@ EvalRequest withMethods(EvalRequest request, const Network& network) {
     return request;
 }
 
-/// Returns the labels of a window of the scaled image; `ignored` outside of the image.
+/// Returns the labels inside a window of the scaled image; `ignored` outside of the image.
 cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
     cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
     cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);
@@ -137,7 +137,7 @@ void Evaluation::checkReuse() const {
     }
 }
 
-/// Makes the first forward, which allocates memory, and reports a rejected batch before images are read.
+/// Runs a first forward, which allocates memory and rejects a wrong batch before images are read.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
     applyMethod(net, setting.method, m_own);

@@ -1,4 +1,4 @@
-// Measures accuracy and cost of methods on a labelled data set: every setting on every image.
+// Accuracy and cost of methods on a labelled data set: every setting on every image.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 
 namespace mpm::pipeline {
 
-/// Keeps a network for each precision and batch, so that OpenCV does not reallocate in between. A setting
-/// that reuses has a separate network, because reuse keeps state.
+/// The networks of an evaluation: a network for each precision and batch, so that OpenCV does not reallocate
+/// in between, and a separate network for each setting that reuses, because reuse keeps state.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
@@ -38,7 +38,7 @@ private:
 
 class Evaluation {
 public:
-    /// Gets the labels of each image under each setting.
+    /// Receives the labels of each image with each setting.
     struct LabelsSink {
         std::function<void(const Setting&, const std::string& name, const cv::Mat& labels)> write;
         std::function<bool(const Setting&, const std::string& name)> has;  ///< written in an earlier run
@@ -66,7 +66,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// Returns a function that sets scores of token sharing by another policy than the model's; else empty.
+    /// Returns a function that sets scores if tokens are shared by another policy than the model's; else an
+    /// empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

@@ -1,4 +1,4 @@
-// Machine, library and model of a measurement: the head of the report.
+// The head of a report: machine, library and model of a measurement.
 #pragma once
 
 #include <string>

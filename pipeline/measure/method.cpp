@@ -31,7 +31,7 @@ std::vector<std::string> entriesOf(const std::string& text) {
     return entries;
 }
 
-/// NAME:2+5 is a schedule, NAME:KEY=VALUE a parameter, NAME:KEY=VALUE:2+5 both.
+/// Reads NAME:2+5 (a schedule), NAME:KEY=VALUE (a parameter) or NAME:KEY=VALUE:2+5 (both).
 Method methodFrom(const std::string& text) {
     const size_t colon = text.rfind(':');
     if (colon == std::string::npos || text.find('=', colon) != std::string::npos)
@@ -234,7 +234,7 @@ cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed) {
     cv::Mat scores = randomScores(grid, seed);
     for (int y = 0; y < grid.height; ++y) {
         for (int x = 0; x < grid.width; ++x) {
-            // Chance decides only between equal counts.
+            // The random part of a score decides only between equal counts.
             const int most = mostFrequent(ids(cv::Rect({x * side.width, y * side.height}, side)));
             float& score = scores.at<float>(y, x);
             score = (static_cast<float>(most) + 0.5F * score) / static_cast<float>(side.area());

@@ -1,4 +1,4 @@
-// Methods to compare: a reducer with its parameters, or mutual pairs with a schedule.
+// Methods to compare: a reducer with its parameters and schedule, reuse, or token sharing.
 #pragma once
 
 #include <cstdint>
@@ -18,47 +18,49 @@ struct OwnMerging {
 OwnMerging ownMergingOf(const Network& network);
 
 struct Method {
-    std::string name;  ///< "none", or an argument of Encoder::setMethod: "tome:r=13"
+    std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod: "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< of "mpm:2+5"; absent: the method's usual blocks or the model's schedule
     std::string text;  ///< as written: "mpm:2+5"; for "mpm", the model's own method: "gentle"
 
-    /// Reuse over time with the model's method: "reuse" or "reuse:refresh=60".
+    /// Whether the method is reuse over time with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
-    /// Token sharing (CTS) by the model's policy, or another policy: see ShareMethod.
+    /// Whether the method is token sharing (CTS), by the model's policy or another (see ShareMethod).
     bool shares() const { return shortName() == "cts"; }
-    /// "mpm" without blocks and parameters: the model's own method.
+    /// Whether this is the model's own method: "mpm" without blocks and parameters, or reuse.
     bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
-    /// The argument of Encoder::setMethod.
+    /// Returns the argument of Encoder::setMethod.
     std::string reducer(const OwnMerging& own) const {
         return isOwn() ? own.method : shares() ? "none" : name;
     }
-    /// Returns a copy with the model's own method in `text`.
+    /// Returns a copy in which `text` names the model's own method instead of "mpm".
     Method in(const OwnMerging& own) const;
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
-/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError; parameters are not checked yet.
+/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError. Does not check parameters: see
+/// checkMethods().
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// Adds a method that reuses if there is none, else sets `values` ("on", "refresh=60") where none are given.
+/// Gives the `values` of reuse ("on", "refresh=60") to methods that reuse without values; adds reuse if no
+/// method reuses.
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
-/// Returns the method of mutual pairs before these blocks, "mpm:2+5".
+/// Returns the method that merges mutual pairs before these blocks, such as "mpm:2+5".
 Method mutualPairsBefore(const std::vector<int>& blocks);
 
 /// Throws MeasureError on a method or parameter that does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects the
-/// method. Values of `reuse` that are not in the method come from the model file. A network that reuses must
-/// not run another method in between, which would make it forget.
+/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects it.
+/// Values of reuse that the method does not name are taken from the model file. A network that reuses must
+/// not run another method in between, which would make it forget its frames.
 void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
 /// Parses block numbers from 0, increasing, such as "2,5". Returns nothing for other text.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
 
-/// "cts", "cts:shared=120" or "cts:shared=120,policy=random".
+/// Parameters of token sharing: "cts", "cts:shared=120" or "cts:shared=120,policy=random".
 struct ShareMethod {
     enum class Policy { Learned, Random, Oracle };
 
@@ -69,15 +71,15 @@ struct ShareMethod {
 /// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the number of superpatches that share in `network`: 0 for other methods. Throws MeasureError if the
-/// method shares but the model has no policy, or has fewer superpatches.
+/// Sets the number of superpatches of `network` whose patches share a token; 0 if the method is not sharing.
+/// Throws MeasureError if the method is sharing and the model has no policy or fewer superpatches.
 void applySharing(Network& network, const Method& method);
 
 /// Returns random scores of superpatches (CV_32F of the size `grid`).
 cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
 
-/// Returns scores by labels (CV_8U or CV_16U): the share of the most frequent label in each superpatch.
-/// Superpatches with a single label are first, in random order.
+/// Returns scores from the true labels (CV_8U or CV_16U): the share of the most frequent label in each
+/// superpatch. Superpatches with equal shares are in random order.
 cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed);
 
 }  // namespace mpm::pipeline

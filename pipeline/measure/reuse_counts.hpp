@@ -1,4 +1,4 @@
-// Counts the computed part of a clip with reuse, and compares labels.
+// Counts of the tokens that reuse computed in a clip, and the comparison of labels.
 #pragma once
 
 #include <vector>
@@ -20,12 +20,12 @@ struct ReuseCounts {
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }
 };
 
-/// Returns the share of the pixels with the same label; CV_8U or CV_16U, of the same size.
+/// Returns the share of pixels with the same label. Both images: CV_8U or CV_16U, of the same size.
 double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
-    /// `mapGiven`: the first stage is an input map and not part of the schedule.
+    /// `mapGiven`: whether the first stage is a map of the input, which is not part of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
     void add(const std::vector<int>& tokens);  ///< tokens entering each block
     std::vector<double> means() const;
@@ -37,10 +37,10 @@ private:
     int m_images = 0;
 };
 
-/// Blocks before which the method merged.
+/// Returns the blocks before which the method merged.
 std::vector<int> scheduleOf(const mpm::ImageReport& report, bool mapGiven);
 
-/// Image tokens left after the last merge.
+/// Returns the number of image tokens after the last merge.
 int tokensKept(const mpm::ImageReport& report);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Lets a long measurement report to the caller, and the caller stop the measurement.
+// The functions by which a long measurement reports to its caller, and the caller stops it.
 #pragma once
 
 #include <cstdint>

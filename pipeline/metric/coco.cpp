@@ -17,7 +17,7 @@ constexpr size_t kMostObjects = 100000;
 constexpr double kAreaRanges[kAreas][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 constexpr int kMostByRank[] = {1, 10, 100};
 
-/// The rounding of these steps decides whether an overlap of exactly 0.9 matches.
+/// Returns a threshold in COCO's steps, whose rounding decides whether an overlap of exactly 0.9 matches.
 double thresholdAt(int i) {
     return i * ((.95 - .5) / 9) + .5;
 }
@@ -36,7 +36,7 @@ bool isOutside(double area, int range) {
     return area < kAreaRanges[range][0] || area > kAreaRanges[range][1];
 }
 
-/// Assigns detections to true objects for one range of areas.
+/// The assignment of detections to the true objects of a range of areas.
 class Assignment {
 public:
     Assignment(const std::vector<const CocoObject*>& truth, const std::vector<const CocoObject*>& found,
@@ -65,8 +65,8 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap, the last if equal; an ignored object only if no other
-    /// fits.
+    /// Returns the object with the largest overlap, the last if several are equal; an ignored object only if
+    /// no other fits.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);
@@ -119,7 +119,6 @@ Curve curveOf(const std::vector<Ranked>& ranked, int64_t truth, uint64_t bit) {
     return curve;
 }
 
-/// All curves of a category.
 class CategoryCurves {
 public:
     explicit CategoryCurves(const std::vector<const CocoMatches*>& images) {
@@ -257,7 +256,7 @@ std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
 }
 
 CocoScores cocoScores(std::vector<CocoMatches> matches, std::vector<int64_t> categories) {
-    // Equal scores keep the order of the images' ids.
+    // Sorted by image, so that detections of equal score are in the order of image ids.
     std::stable_sort(matches.begin(), matches.end(),
                      [](const CocoMatches& a, const CocoMatches& b) { return a.image < b.image; });
     std::map<int64_t, std::vector<const CocoMatches*>> byCategory;

@@ -1,4 +1,4 @@
-// Computes average precision and recall of boxes or masks like COCO's own code.
+// Average precision and recall of boxes or masks, computed like COCO's own code.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace mpm::pipeline {
 
-/// Lengths of runs, alternately outside and inside, down each column. The sum is the number of pixels.
+/// A mask as lengths of runs, outside and inside in turn, down each column. The sum is the number of pixels.
 struct RunLengths {
     cv::Size size;
     std::vector<uint32_t> runs;
@@ -24,51 +24,53 @@ struct RunLengths {
 /// @param runs pixels outside, inside, outside, ...
 /// @throws cv::Exception if a run is negative, or the sum is not the number of pixels
 RunLengths runLengths(cv::Size size, const std::vector<int64_t>& runs);
-/// mask: CV_8U; a pixel is inside if not 0.
+/// `mask`: CV_8U; a pixel is inside if it is not 0.
 RunLengths runLengths(const cv::Mat& mask);
 
 /// Reads COCO's compressed text. @throws cv::Exception if the text is damaged
 RunLengths runLengthsFrom(cv::Size size, const std::string& text);
 std::string runLengthsText(const RunLengths& mask);
 
-/// Returns the union of polygons, each x, y, x, y, ..., with the pixels that COCO's code counts as inside: it
-/// rounds the outline to fifths of a pixel. If the number of values is odd, the last has no effect.
+/// Returns the union of polygons, each given as x, y, x, y, ... Inside are the pixels that COCO's code
+/// counts, which rounds the outline to fifths of a pixel. If a polygon has an odd number of values, the last
+/// has no effect.
 /// @throws cv::Exception if a number is larger than 10^7, or if the outlines cross more than 2^24 columns
 RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Size size);
 
-/// Intersection over union; for a crowd, over the area of `found` instead. Returns -1 if the sizes differ.
+/// Returns intersection over union; for a crowd, intersection over the area of `found`. Returns -1 if the
+/// sizes differ.
 double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 
 /// A true object or a detection.
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< decides the size; for a true object the field `area`, not the area of the box
+    double area = 0;     ///< decides the range; for a true object the field `area`, not the area of the box
     double score = 0;    ///< of a detection
     bool crowd = false;  ///< of a true object: never counts as missed, and any number of detections may match
-    bool counts = true;  ///< false for id 0: in COCO's code a match with this object does not count
+    bool counts = true;  ///< false for id 0, because in COCO's code a match with that object does not count
     RunLengths mask;     ///< empty if boxes are compared
 };
 
-/// The detections of a category in an image, compared with its true objects.
+/// The detections of a category in an image, and the true objects that they match.
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< limit of detections that count in the image
+    static constexpr int kMost = 100;       ///< only so many detections of an image count
 
     int64_t image = 0, category = 0;
-    std::array<int64_t, kAreas> truth{};  ///< objects to be found, by size
+    std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range of areas
     std::vector<double> scores;           ///< largest first
-    /// For each detection, a bit for each size and threshold: bit kThresholds * size + threshold.
+    /// For each detection, a bit for each range of areas and threshold: bit kThresholds * range + threshold.
     std::vector<uint64_t> matched, ignored;
 };
 
-/// Compares two lists in the order of their files. @throws cv::Exception if there are more than 100,000
-/// objects
+/// Matches true objects and detections of a category in an image, both in the order of their files. @throws
+/// cv::Exception if there are more than 100,000 objects
 CocoMatches cocoMatches(int64_t image, int64_t category, const std::vector<const CocoObject*>& truth,
                         const std::vector<const CocoObject*>& found);
 
-/// Compares all objects of these images and categories; others are left out.
+/// Matches all objects of these images and categories; leaves out others.
 std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
                                      const std::vector<int64_t>& categories,
                                      const std::vector<CocoObject>& truth,

@@ -70,7 +70,7 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // The ignored id must not be the smallest or largest id around, so the other extreme replaces it.
+    // The ignored id must not be found as the lowest or highest id around, so the other extreme replaces it.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);
@@ -138,7 +138,7 @@ double ObjectCounts::recall(int size) const {
 
 namespace {
 
-/// Positions of the tokens of a stage, and the number of patches in each token.
+/// The positions of the tokens of a stage, and the number of patches in each token.
 struct Places {
     std::vector<cv::Point2d> middle;
     std::vector<int> size;
@@ -159,7 +159,7 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage, and moves the places to the remaining clusters.
+/// Counts the joins of a stage by distance, and replaces the places of its tokens by those of the clusters.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());
@@ -197,7 +197,8 @@ std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv
 }
 
 std::vector<double> chanceDistances(cv::Size grid) {
-    // Counts offsets instead of pairs: dx occurs (width - dx) times in a row, to the left and to the right.
+    // Counts offsets instead of pairs. (dx, dy) occurs (width - dx) * (height - dy) times; if neither is 0,
+    // so does (-dx, dy).
     std::vector<double> shares;
     double all = 0;
     for (int dy = 0; dy < grid.height; ++dy)

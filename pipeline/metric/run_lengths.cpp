@@ -20,7 +20,7 @@ int64_t pixels(cv::Size size) {
     return total;
 }
 
-/// Makes runs from positions at which the inside begins or ends. Pairs of equal positions cancel.
+/// Makes runs from sorted positions at which the inside begins or ends. Equal pairs cancel.
 RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     RunLengths mask{size, {0}};
     uint32_t at = 0;
@@ -44,7 +44,8 @@ struct Side {
     int64_t fromX, fromY, toX, toY;
 };
 
-/// Collects the crossings of an outline with the middle of each column: the pixels below a crossing change.
+/// Collects the crossings of an outline with the middle of each column. Below a crossing, outside and inside
+/// change places.
 class Outline {
 public:
     Outline(cv::Size size, size_t& budget) : m_size(size), m_budget(budget) {}
@@ -52,11 +53,11 @@ public:
     void add(Side side) {
         const int64_t wide = std::abs(side.toX - side.fromX), high = std::abs(side.toY - side.fromY);
         const bool flat = wide >= high;
-        // Rounding depends on the direction, so each side runs up its longer axis.
+        // Rounding depends on the direction, so the ends are ordered to increase along the longer axis.
         if (flat ? side.fromX > side.toX : side.fromY > side.toY)
             side = {side.toX, side.toY, side.fromX, side.fromY};
         const int64_t left = std::min(side.fromX, side.toX), right = std::max(side.fromX, side.toX);
-        // A column's middle is between 5 x + 2 and 5 x + 3.
+        // In fifths of a pixel, the middle of column x is between 5 x + 2 and 5 x + 3.
         const int64_t first = std::max<int64_t>(0, left <= 2 ? 0 : (left - 2 + 4) / 5);
         const int64_t last = std::min<int64_t>(m_size.width - 1, right < 3 ? -1 : (right - 3) / 5);
         for (int64_t column = first; column <= last; ++column)
@@ -80,7 +81,8 @@ private:
         const int64_t high = side.toY - side.fromY;
         const auto isRight = [&](int64_t y) { return rounded(side.fromX + slope * y) > 5 * column + 2; };
         const bool startsRight = isRight(0);
-        // The first y on the other side: begins near the exact crossing and corrects the rounding.
+        // Finds the first y on the other side. The search begins near the exact crossing, because rounding
+        // may shift it.
         auto y = static_cast<int64_t>((5 * column + 2.5 - side.fromX) / slope);
         y = std::clamp<int64_t>(y, 1, high);
         while (y > 1 && isRight(y - 1) != startsRight)
@@ -184,8 +186,9 @@ RunLengths runLengths(const cv::Mat& mask) {
     return fromChanges(mask.size(), changes);
 }
 
-// From the fourth run, each number is the difference from the run two places before. A character has five
-// bits, lowest first; 32 means that more characters follow; the highest bit of the last is the sign.
+// From the fourth run, each number is the difference from the run two places before. Each character, minus
+// '0', has five bits of the number, the lowest five first. Bit 32 means that more characters follow; bit 16
+// of the last character is the sign.
 RunLengths runLengthsFrom(cv::Size size, const std::string& text) {
     std::vector<int64_t> runs;
     for (size_t at = 0; at < text.size();) {

@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// Computed from corners, because the rounding of x + width decides about an overlap of exactly a threshold.
+/// Returns the overlap, from corners: if it equals a threshold, the rounding of x + width decides.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -32,12 +32,12 @@ double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     return area <= kEpsilon || otherArea <= kEpsilon || either <= kEpsilon ? 0 : both / either;
 }
 
-/// A frame with identities as indices.
+/// A frame with indices instead of identities.
 struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Computes overlaps, truth x tracks; not kept, because all frames together may need too much memory.
+    /// Returns the overlaps, truth x tracks. Not kept, because those of all frames may need too much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -47,7 +47,7 @@ struct Frame {
     }
 };
 
-/// Numbers the identities of a sequence.
+/// The indices of the identities of a sequence.
 class Identities {
 public:
     explicit Identities(const TrackFrames& frames) {
@@ -79,7 +79,7 @@ private:
     std::map<int64_t, int> m_indices;
 };
 
-/// Sums for pairs of a true identity and a track; few pairs ever meet.
+/// Sums for pairs of a true identity and a track. Only pairs that meet have an entry, and they are few.
 using PairSums = std::map<std::pair<int, int>, double>;
 
 double& sumOf(PairSums& sums, int truth, int track) {
@@ -119,7 +119,7 @@ private:
 
 // ---- HOTA ----
 
-/// Measures how well each pair of identities agrees over the whole sequence.
+/// Returns how well each pair of identities agrees over the whole sequence, 0 to 1.
 PairSums alignment(const Sequence& sequence) {
     PairSums sums;
     for (const Frame& frame : sequence.frames) {
@@ -231,7 +231,7 @@ private:
         for (const int id : frame.truth)
             ++m_present[id];
         const cv::Mat_<double> all = frame.overlaps();
-        if (all.empty()) {  // such a frame does not end a track
+        if (all.empty()) {  // a frame without truth or without tracks does not end a track
             missed += int64_t(frame.truth.size());
             wrong += int64_t(frame.tracks.size());
             return;
@@ -252,7 +252,7 @@ private:
         missed += int64_t(frame.truth.size() - pairs.size());
         wrong += int64_t(frame.tracks.size() - pairs.size());
     }
-    /// Keeps the tracks of the previous frame, then chooses the largest overlaps.
+    /// Matches a frame: keeps the pairs of the previous frame, then chooses the largest overlaps.
     std::vector<std::pair<int, int>> match(const Frame& frame, const cv::Mat_<double>& all) const {
         cv::Mat_<double> costs(all.size());
         for (int i = 0; i < costs.rows; ++i) {
@@ -292,7 +292,7 @@ void finishClear(double overlapSum, TrackFigures& figures) {
 
 // ---- identities ----
 
-/// Finds the one-to-one assignment of identities with the most common boxes, and returns the number of boxes.
+/// Assigns true identities to tracks one to one with the most common boxes, and returns the number of boxes.
 /// Pairs that never meet do not matter, so each group of identities that meet is solved separately.
 double commonBoxes(const PairSums& sums) {
     std::map<int, int> groupOf;  // keys: the index of a truth, or -1 - the index of a track
@@ -360,7 +360,7 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks) {
     addIdentities(sequence, counts.figures);
     finishHota(counts, counts.figures);
     finishIdentities(counts.figures);
-    // TrackEval leaves MOTA at 0 if there is no object, though every track is wrong.
+    // Without objects, TrackEval leaves MOTA at 0, although every track is wrong.
     if (counts.truthBoxes > 0) finishClear(counts.overlapSum, counts.figures);
     return counts;
 }

@@ -1,4 +1,4 @@
-// Computes figures of tracks against the truth like TrackEval: HOTA, CLEAR (MOTA) and identities (IDF1).
+// Figures of tracks against the truth, computed like TrackEval: HOTA, CLEAR (MOTA) and identities (IDF1).
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct TrackFigures {
     int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< boxes counted for IDF1
 };
 
-/// The counts of a sequence, for the figures of several.
+/// The counts of a sequence, for the figures of several sequences.
 struct TrackCounts {
     int64_t truthBoxes = 0, trackBoxes = 0, truthIds = 0, trackIds = 0;
     HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{}, assA{}, assRe{}, assPr{}, locA{};
@@ -43,10 +43,10 @@ struct TrackCounts {
 /// @throws cv::Exception if a frame has an identity twice, or more than 5,000 boxes
 TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 
-/// Combines all sequences: sums of boxes, and associations weighted by the correct boxes.
+/// Combines all sequences: adds up boxes, and averages associations weighted by the correct boxes.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
-/// Returns min(rows, columns) pairs of a row and a column with the least total cost, by row. In a tie,
+/// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. In a tie,
 /// chooses like SciPy's linear_sum_assignment, on which the published figures of tracks depend.
 /// @param costs finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);

@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
-constexpr double kClockSet = 1;  // seconds; a larger difference between two clocks means that one was set
+constexpr double kClockSet = 1;  // seconds; a larger difference between the clocks means that a clock was set
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Returns the ids of classes, by the model's names or the user's.
+/// Returns the ids of `classes`, which are names of the model (`names`) or of the user (`shown`).
 std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vector<std::string>& names,
                        const std::vector<std::string>& shown, bool detector) {
     const bool every = has(classes, std::string(kEvery));
@@ -106,7 +106,8 @@ std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const 
     return boxes;
 }
 
-/// Counts objects by class. Of a detector's thousands of classes, only requested or seen classes count.
+/// Counts objects by class, with 0 for an absent class. If every class of a detector is followed, omits
+/// classes that were never seen, because there may be thousands.
 void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regions) {
     const bool few = !m_setup.detector || !has(m_setup.classes, std::string(kEvery));
     for (const TrackedObject& one : all.objects)
@@ -136,7 +137,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     if (!m_tracker || frame.generation != m_generation) {
         m_setup = setup;
         begin(*wish.known, frame.size);
-    } else if (!(setup == m_setup)) {  // the same source: its objects keep their identity
+    } else if (!(setup == m_setup)) {  // the same source, so objects keep their identity
         continueWith(setup);
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);

@@ -1,4 +1,4 @@
-// Follows the objects of a source: a detector's boxes, or regions of chosen classes of a model that segments.
+// The objects of a source over time: a detector's boxes, or regions of a segmentation model's classes.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace mpm::pipeline {
 
 /// Objects of a frame.
 struct FollowedObjects {
-    std::vector<TrackedObject> objects;        ///< by identity; an object that left appears once
+    std::vector<TrackedObject> objects;        ///< by id; an object that left is listed once
     std::map<int, int> counts;                 ///< by class id; 0 if the class is followed but absent
-    std::vector<std::map<int, int>> byRegion;  ///< the same for the objects in each region
+    std::vector<std::map<int, int>> byRegion;  ///< counts of the objects in each region
     std::int64_t nextId = 1;
 };
 using FollowedObjectsPtr = std::shared_ptr<const FollowedObjects>;
 
 /// The classes and regions to follow, and the objects of an earlier run.
 struct FollowWish {
-    /// Names of classes; "*" is every class of a detector, or the things (cars, people) of a model that
-    /// segments. Empty: nothing is followed.
+    /// Names of classes; "*" is every class of a detector, or the things (cars, people) of a segmentation
+    /// model. Empty: nothing is followed.
     std::vector<std::string> classes;
     std::vector<Region> regions;
     std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: not loaded yet, so wait
@@ -31,15 +31,15 @@ struct FollowWish {
 class ObjectFollower {
 public:
     struct Frame {
-        int generation = 0;  ///< changes with the source, which has its own objects
+        int generation = 0;  ///< changes with the source, because another source has other objects
         double seconds = 0;  ///< time of the visible clock, which may be set
-        double steady = 0;   ///< time of a clock that nobody sets
+        double steady = 0;   ///< time of a clock that is never set
         cv::Size size;
-        const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is covered are left out
+        const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is under a mask are ignored
     };
 
-    /// Returns the objects of a frame; null if nothing is followed. The same time as before gives the same
-    /// objects. `names`: of the model's classes; `shown`: the user's names for the classes.
+    /// Returns the objects of a frame; null if nothing is followed. Returns the previous objects again if
+    /// `frame.seconds` has not changed. `names`: the model's names of the classes; `shown`: the user's names.
     FollowedObjectsPtr update(const Segmentation& found, const Frame& frame, const FollowWish& wish,
                               const std::vector<std::string>& names, const std::vector<std::string>& shown);
 
@@ -54,11 +54,11 @@ private:
     };
     void begin(const KnownObjects& known, cv::Size image);
     void continueWith(const Setup& setup);
-    /// Returns the id of a followed class, else -1.
+    /// Returns the id of a class, or -1 if the class is not followed.
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// Counts the last objects in other regions; a new region has none until the next frame.
+    /// Counts the objects of the last frame in other regions. A new region has none until the next frame.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
@@ -71,10 +71,10 @@ private:
     double m_seconds = 0, m_steady = 0;
 };
 
-/// Adds departures of an earlier frame that nobody read (`missed`) to the objects of `now`.
+/// Returns the objects of `now`, and those that left in an earlier frame that nobody read (`missed`).
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
-/// Converts objects for the store. `names`: of the model's classes.
+/// Converts objects for the store. `names`: the model's names of the classes.
 KnownObjects knownFrom(const FollowedObjects& objects, cv::Size image, const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Selects the objects of a frame, draws tracks and writes them as JSON.
+// Functions on the objects of a frame: selection by class, drawing, and JSON.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace mpm::pipeline {
 
-/// Finds ids of classes by name or number. Throws std::invalid_argument if the model has no class of a name.
+/// Returns the ids of classes given by name or number. Throws std::invalid_argument if a name is unknown.
 std::vector<int> classesNamed(const std::vector<std::string>& names, const std::vector<std::string>& words);
 
-/// Removes boxes of other classes. If `classes` is empty, all boxes stay.
+/// Removes boxes of other classes. If `classes` is empty, keeps all boxes.
 void keepClasses(std::vector<Detection>& boxes, const std::vector<int>& classes);
 
-/// The default threshold of scores. For regions of classes, 0.6 raises half as many false alarms as 0.5
-/// (bench/alarm_bench.cpp).
+/// Returns the default threshold of scores. Regions of classes raise half as many false alarms with 0.6 as
+/// with 0.5 (bench/alarm_bench.cpp).
 constexpr double usualThreshold(bool detector) {
     return detector ? 0.5 : 0.6;
 }
 
-/// Rules for boxes that count above a threshold. Weaker boxes, from a score of `low`, continue an object.
+/// Returns rules by which only a box of at least this score begins an object. Weaker boxes may continue it.
 TrackRules trackRules(double threshold);
 
-/// The tracks that have a box in this frame, with name, identity and score.
+/// Returns the boxes of the tracks that are seen in this frame, with name, identity and score.
 std::vector<DrawnBox> drawnTracks(const std::vector<TrackedObject>& tracks,
                                   const std::vector<std::string>& names, const Palette& palette);
 

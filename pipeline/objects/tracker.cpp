@@ -13,13 +13,13 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr size_t kLongestPath = 256;
-constexpr size_t kLargestGroup = 150;  // in larger groups, boxes are taken one by one, largest overlap first
-constexpr double kLongestStep = 2;     // seconds of a pause that count as watched
-constexpr double kFewFrames = 3;    // an object that stays is kept for at least so many frames, however rare
-constexpr double kPause = 10;       // a step is a pause of the source if this many times longer than the last
+constexpr size_t kLargestGroup = 150;  // in larger groups, links are chosen one by one, largest overlap first
+constexpr double kLongestStep = 2;     // at most so many seconds of a pause are added to Track::unwatched
+constexpr double kFewFrames = 3;  // an object that stays is kept for so many frames, however rare frames are
+constexpr double kPause = 10;     // the source paused if a step between frames is so many times the last step
 constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
-constexpr double kStepHalves = .2;  // seconds after which an earlier step counts half as much
-constexpr double kShortGap = 1.2;   // seconds for which a moving object may still be at its last place
+constexpr double kStepHalves = .2;  // seconds after which the weight of an earlier step is halved
+constexpr double kShortGap = 1.2;  // seconds without a box for which a moving object may be at its last place
 constexpr int kKnownWay = 3;  // boxes after which a moving object is searched mainly at its expected place
 
 cv::Point2f middleOf(const cv::Rect2f& box) {
@@ -36,7 +36,8 @@ struct Link {
     double overlap;
 };
 
-/// Chooses links that share no track and no box, with the largest sum of overlaps in each small group.
+/// A choice among links: each track and each box has at most a single link, and in each small group the sum
+/// of overlaps is the largest.
 class Groups {
 public:
     explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {
@@ -97,7 +98,7 @@ private:
     std::map<int, int> m_parent;
 };
 
-/// Returns more than 0 if `point` is left of the line, seen from `from` to `to`.
+/// Returns a positive number if `point` is on the left of a viewer who looks from `from` to `to`.
 double sideOf(cv::Point2d from, cv::Point2d to, cv::Point2d point) {
     return (to.y - from.y) * (point.x - from.x) - (to.x - from.x) * (point.y - from.y);
 }
@@ -126,7 +127,7 @@ std::vector<Detection> ObjectTracker::usable(const std::vector<Detection>& found
     return boxes;
 }
 
-/// The place at which a moving object is expected after a short time without a box.
+/// Returns the place at which a moving object is expected after a short time without a box.
 static cv::Rect2f expected(const cv::Rect2f& box, cv::Point2f step, double seconds) {
     const auto t = static_cast<float>(std::min(seconds, kLongestWay));
     return {box.x + step.x * t, box.y + step.y * t, box.width, box.height};
@@ -137,7 +138,7 @@ double ObjectTracker::likeness(const Track& track, const cv::Rect2f& box) {
     const double before = overlapOf(track.object.box, box);
     if (track.object.boxes < kKnownWay || track.object.state == ObjectState::Stays)
         return std::max(ahead, before);
-    // Another object may be at the last place by now, but the object itself may also have stopped there.
+    // The last place counts less: the object may have stopped there, but another object may be there too.
     return track.unseen <= kShortGap ? std::max(ahead, before / 2) : ahead;
 }
 
@@ -216,7 +217,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
-    if (m_step == 0) m_step = 1;  // at any frame rate, hours without the program are a pause
+    if (m_step == 0) m_step = 1;  // so that hours without the program are a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }
@@ -304,7 +305,7 @@ void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f
     }
 }
 
-/// Whether the object was not seen for too long; an object seen only for a moment is soon forgotten.
+/// Whether the object was unseen for too long. An object that was seen only for a moment is forgotten sooner.
 bool ObjectTracker::isOver(const Track& track) const {
     if (track.object.state == ObjectState::Stays) return track.unwatched > m_rules.keepStillSeconds;
     return track.unseen > std::min(m_rules.keepSeconds, kShortGap + track.object.dwell());
@@ -316,7 +317,7 @@ ObjectState ObjectTracker::stateOf(const Track& track) const {
     return ObjectState::Moves;
 }
 
-/// Tracks are in pixels, and a camera may return with images of another size.
+/// Scales the tracks, which are in pixels, because a camera may return with images of another size.
 void ObjectTracker::setImage(cv::Size image) {
     const cv::Size before = std::exchange(m_image, image);
     if (before == image || before.empty() || image.empty()) return;

@@ -1,4 +1,4 @@
-// Links boxes of single frames to objects that keep their identity.
+// A tracker that links boxes of single frames to objects with an identity.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace mpm::pipeline {
 
-/// Arrived: in the object's first second. Moves, Stays: by the movement of the box's middle. Left: not seen
-/// for too long; such an object is returned once.
+/// Arrived: in the first second. Moves, Stays: by the movement of the box's middle. Left: not seen for too
+/// long; the object is returned for the last time.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
 
 struct TrackRules {
-    float high = .5F;        ///< a box of at least this score may begin an object
-    float low = .1F;         ///< a box of at least this score may continue one
-    double overlap = .25;    ///< least overlap of a box with the object's place (intersection over union)
-    double lowOverlap = .5;  ///< the same for boxes below `high`
-    int confirm = 2;         ///< frames with a box before an object counts, unless it is in the first frame
-    double arrivedSeconds = 1;      ///< how long an object counts as arrived
-    double stillSeconds = 2;        ///< an object that moves less than a fourth of its size for so long stays
-    double keepSeconds = 6;         ///< how long a moving object is kept without a box; a new object for less
-    double keepStillSeconds = 120;  ///< the same for an object that stays; pauses of the source do not count
-    double regionSeconds = 1;       ///< an object outside a region for longer has left the region
-    int most = 1000;                ///< limit of boxes used per frame, the best first; objects: twice as many
+    float high = .5F;           ///< a box of at least this score may begin an object
+    float low = .1F;            ///< a box of at least this score may continue an object
+    double overlap = .25;       ///< least overlap of a box with the object's place (intersection over union)
+    double lowOverlap = .5;     ///< the same for boxes below `high`
+    int confirm = 2;            ///< boxes before an object is reported; not needed in the first frame
+    double arrivedSeconds = 1;  ///< how long an object is Arrived
+    double stillSeconds = 2;    ///< an object that moves less than a fourth of its size for so long Stays
+    double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
+    double keepStillSeconds = 120;  ///< the same for an object that Stays; pauses of the source do not count
+    double regionSeconds = 1;       ///< an object that is outside a region for longer has left the region
+    int most = 1000;                ///< limit of boxes used per frame, the best first; of objects: twice this
 };
 
 /// An object in a frame.
 struct TrackedObject : ObjectPresence {
     cv::Rect2f box;   ///< the last box
-    float score = 0;  ///< of that box
+    float score = 0;  ///< score of that box
     ObjectState state = ObjectState::Arrived;
     bool seen = true;               ///< false if the object has no box in this frame
     double since = 0;               ///< when first seen, in seconds of the source's clock
@@ -47,7 +47,7 @@ struct TrackedObject : ObjectPresence {
     double dwell() const { return last - since; }
 };
 
-/// A line whose crossings are counted: forth from left to right, seen from `from` to `to`, and back.
+/// A line whose crossings are counted. Forth: from left to right for a viewer who looks from `from` to `to`.
 struct CountingLine {
     std::string name;
     cv::Point2d from, to;  ///< 0..1 across and down
@@ -62,39 +62,39 @@ public:
     explicit ObjectTracker(const TrackRules& rules = {});
     ~ObjectTracker();
 
-    /// @param found in any order; boxes that are not finite or have no area are left out
-    /// @param seconds of the source's clock; no time passes if this is not a number or is before the last
-    ///     value
-    /// @param image size of the image; if it changes, the image shows the same scene, larger or smaller
-    /// @return all objects by identity, with or without a box; an object that left is returned once
+    /// Links the boxes of a frame to objects. `found`: in any order; boxes that are not finite or have no
+    /// area are ignored. `seconds`: time of the source's clock; no time passes if this is not a number or
+    /// before the last value. `image`: size of the image; another size must show the same scene, larger or
+    /// smaller. Returns all objects by id, with or without a box; an object that left is returned once.
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
-    /// Sets objects of an earlier run, before the first frame. nextId: least id of the next new object.
-    /// Earlier regions are unknown: an object counts as in its present regions since it last moved.
+    /// Sets the objects of an earlier run; must be called before the first frame. `nextId`: least id of the
+    /// next new object. Because earlier regions are unknown, an object's stay in a region begins when the
+    /// object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets other rules and ids of classes. A class with a negative id is no longer followed.
+    /// Sets other rules and classes of objects. An object with a negative class is not followed further.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
-    /// Moves all times after the source's clock was set, so that stays keep their length.
+    /// Adds `seconds` to all times, so that stays keep their length if the source's clock was set.
     void moveClock(double seconds);
 
-    /// Sets the regions in which stays are measured. An object is where the middle of its lower edge is.
+    /// Sets the regions in which stays are measured. The middle of a box's lower edge must be in the region.
     void setRegions(std::vector<Region> regions);
     void setLines(std::vector<CountingLine> lines);
     const std::vector<CountingLine>& lines() const { return m_lines; }
     const std::vector<LineCounts>& lineCounts() const { return m_counts; }
 
-    /// Number of objects by class, after the last frame.
+    /// Returns the number of objects of each class after the last frame.
     std::map<int, int> present() const;
-    /// The same inside a region; an object is where the middle of its lower edge is.
+    /// Returns the same for a region, with the rule of setRegions().
     std::map<int, int> presentIn(const Polygon& region) const;
 
 private:
     struct Track;
 
     std::vector<Detection> usable(const std::vector<Detection>& found) const;
-    /// Overlap of a box with the last or expected place of an object.
+    /// Returns the overlap of a box with the last or the expected place of an object.
     static double likeness(const Track& track, const cv::Rect2f& box);
     void match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used);
     void take(Track& track, const Detection& box);
@@ -111,21 +111,20 @@ private:
     std::vector<CountingLine> m_lines;
     std::vector<LineCounts> m_counts;
     cv::Size m_image;
-    double m_now = 0, m_clock = 0;  ///< m_clock may jump back
+    double m_now = 0, m_clock = 0;  ///< the source's clock, without and with jumps back
     double m_step = 0;              ///< seconds between the last two frames
     bool m_first = true, m_paused = false;
     std::int64_t m_nextId = 1;
 };
 
-/// Finds connected regions of the given classes, largest first: the objects of a model that segments. labels:
-/// CV_8U or CV_16U ids. scores: of each pixel; a region gets their mean, or 1 without scores. smallest: least
-/// pixels of a region; 0: 1/2000 of the image, and a box at least 1/32 of the image's shorter side wide and
-/// high, because regions narrower than a token are mostly noise.
+/// Finds the connected regions of these classes, largest first, which are the objects of a segmentation
+/// model. `labels`: CV_8U or CV_16U ids. `scores`: of each pixel; a region gets their mean, or 1 without
+/// scores. `smallest`: least pixels of a region. With 0, a region needs 1/2000 of the image, and its box must
+/// be at least 1/32 of the image's shorter side wide and high, because narrower regions are mostly noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
                                      const cv::Mat& scores = {});
 
-/// Returns the ids of classes that are things rather than areas in the data sets that segmentation models are
-/// trained on.
+/// Returns the ids of classes that are things (cars, people), not areas, in the usual data sets.
 std::vector<int> thingsAmong(const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// Writes evaluations, benchmarks and tunings as JSON, in the forms of --json.
+// Evaluations, benchmarks and tunings as JSON, as --json writes them.
 #pragma once
 
 #include <vector>

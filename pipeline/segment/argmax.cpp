@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// The neighbours of each of `size` pixels among `from` pixels: lower, upper, and the upper's weight.
+/// For each of `size` stretched pixels, two neighbours among `from` pixels, and the upper's weight.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;
@@ -26,15 +26,15 @@ struct Taps {
     }
 };
 
-/// Planes of logits, one below the other: row y of class c.
+/// Logits as a plane for each class.
 struct Logits {
     const float* data;
     int classes, rows, cols;
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
-// The loops over a line are by far the most work here. They use plain pointers, because each access to a
-// vector is checked.
+// The loops over a line are most of the work here. They use plain pointers, because each access to a vector
+// is checked.
 
 /// to = above + (below - above) * weight
 void mix(const float* above, const float* below, float weight, int count, float* to) {
@@ -60,16 +60,16 @@ void keepLarger(const float* values, int own, size_t count, float* best, int* id
     }
 }
 
-/// Returns the distance between pixels with a score, across and down; 0: no pixel has a score.
+/// Returns the distance between pixels that get a score, across and down; 0: no pixel gets a score.
 int stepOf(Scores scores) {
     constexpr int kCoarse = 4;
     return scores == Scores::None ? 0 : scores == Scores::All ? 1 : kCoarse;
 }
 
-/// Makes a line of the result at a time: each class is stretched into `m_line` and compared with the best.
+/// Makes the result line by line: stretches each class into `m_line` and compares it with the best.
 class LineMaker {
 public:
-    /// step: distance between pixels with a score
+    /// `step`: distance between pixels that get a score
     LineMaker(const Logits& logits, const Taps& across, const Taps& down, int step)
         : m_logits(logits), m_across(across), m_down(down), m_between(logits.cols), m_step(step) {
         const size_t width = across.low.size();

@@ -71,7 +71,7 @@ double FlopsCounter::decoders(double share, double left) const {
     return sum;
 }
 
-// Returns the share of the image tokens left after all merges.
+// Returns the share of the image tokens that is left after all merges.
 static double remaining(const mpm::ImageReport& report) {
     if (report.tokens.empty() || report.map.total() == 0) return 1;
     double least = report.tokens.back();

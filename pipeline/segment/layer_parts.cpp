@@ -24,14 +24,14 @@ struct FlowNode {
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// Whether this is the classic engine, which numbers the input 0 and layers from 1; the new one has only
-/// layers.
+/// Whether this is OpenCV's classic engine, which gives the input the number 0 and layers numbers from 1. The
+/// new engine numbers only layers.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
 
 void addInput(FlowNodes& nodes, size_t node, size_t input) {
-    if (input >= node) return;  // engines run layers in their order
+    if (input >= node) return;  // an input runs before its reader
     nodes[node].inputs.push_back(input);
     nodes[input].readers.push_back(node);
     nodes[node].live = nodes[node].live || nodes[input].live;
@@ -82,14 +82,14 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
     return newNodes(net, names.size());
 }
 
-/// Finds the choice of proposals in a detector: the first MpmTopK of each path after the encoder, and each
-/// MpmGatherRows that takes rows from the places found by the MpmTopK.
+/// Finds the layers by which a detector selects proposals: the first MpmTopK of each path after the encoder,
+/// each MpmGatherRows that takes the rows found, and the layers between.
 class Selection {
 public:
-    /// @param latest for each node, the latest segment that the node needs; 0: none
+    /// @param latest for each node, the number of the latest segment that it depends on; 0: none
     Selection(const FlowNodes& nodes, const std::vector<int>& latest)
         : m_nodes(nodes), m_chosen(nodes.size()), m_behind(nodes.size()), m_leads(nodes.size()) {
-        std::vector<bool> places(nodes.size());  // depends only on the result of an MpmTopK
+        std::vector<bool> places(nodes.size());  // whether a node depends only on the result of an MpmTopK
         for (size_t i = 0; i < nodes.size(); ++i) {
             const bool gathers = hasType(i, "MpmGatherRows");
             size_t live = 0, found = 0, rows = 0;
@@ -114,7 +114,7 @@ public:
         }
     }
 
-    /// Returns the part of a node after the encoder.
+    /// Returns the name of the part of a node after the encoder.
     std::string partOf(size_t i) const {
         if (!m_any) return "behind the encoder";
         if (m_chosen[i]) return "selection";
@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    /// OpenCV 4 keeps the domain in the type.
+    /// OpenCV 4 writes the domain in front of the type.
     bool hasType(size_t i, const std::string& name) const {
         return m_nodes[i].type == name || m_nodes[i].type == "mpm." + name;
     }
@@ -171,7 +171,7 @@ public:
     }
 
 private:
-    /// Finds the latest segment that each node needs.
+    /// Finds the latest segment that each node depends on.
     void lookBack() {
         for (size_t i = 0; i < m_nodes.size(); ++i) {
             m_latest[i] = m_segment[i];
@@ -180,7 +180,7 @@ private:
         }
     }
 
-    /// Finds whether any segment needs a node, and whether only the first segment does.
+    /// Finds whether any segment depends on a node, and whether only the first segment does.
     void lookAhead() {
         for (size_t i = m_nodes.size(); i-- > 0;) {
             m_firstOnly[i] = !m_nodes[i].readers.empty();
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    /// Finds nodes that only the first segment needs, but with an input that others need too: the first
-    /// injector of an adapter.
+    /// Finds nodes on which only the first segment depends, but with an input on which other nodes depend
+    /// too, such as the first injector of an adapter.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)

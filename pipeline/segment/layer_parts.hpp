@@ -1,4 +1,4 @@
-// Measures the time of a network by part: layers are grouped by their place around the encoder.
+// The time of a network by part. Layers belong to a part by their place around the encoder.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace mpm::pipeline {
 
-/// Groups layers by data flow: whether a layer needs a segment of the encoder or a detector's selection, and
-/// whether these need the layer. Names do not matter.
+/// Groups layers by data flow: whether a layer depends on a segment of the encoder or on a detector's
+/// selection, and whether these depend on the layer. The names of layers do not matter.
 class LayerParts {
 public:
-    /// @param net has run before, since an engine may change layers at the first forward
+    /// @param net must have run before, because an engine may change layers at the first forward
     /// @param output the layer at which forwards end; empty: at the last layer
     LayerParts(cv::dnn::Net& net, const std::string& output);
 
-    /// Parts that have layers, in the order of their first layers. Empty if the engine does not show which
-    /// layers read each other.
+    /// Returns the parts that have layers, in the order of their first layers. Empty if the engine does not
+    /// show which layers read each other.
     const std::vector<std::string>& names() const { return m_names; }
 
-    /// Milliseconds of each part in the last forward of the same network. Empty if the engine did not measure
-    /// layers.
+    /// Returns the milliseconds of each part in the last forward of the same network. Empty if the engine did
+    /// not measure layers.
     std::vector<double> times(cv::dnn::Net& net) const;
 
 private:

@@ -34,9 +34,9 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns possible prefixes or build folders of the file with this code. The folder of a program, or of the
-/// GStreamer plugin in a build folder, is one level below. The library of the Python package is two levels
-/// below, and pip's has the model next to it. An installed library is somewhere in lib.
+/// Returns possible prefixes (such as /usr) or build folders of the file with this code. A program, or the
+/// GStreamer plugin in a build folder, is in a folder of the prefix; the library of the Python package is a
+/// level deeper, and pip's is in the folder of its model. An installed library is somewhere in lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};

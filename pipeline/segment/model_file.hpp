@@ -7,8 +7,8 @@
 
 namespace mpm::pipeline {
 
-/// Thrown if a model cannot be used: missing, damaged or incomplete. The message is a line with fault, place
-/// and remedy.
+/// The error of a model that cannot be used: missing, damaged or incomplete. The message is a line with
+/// fault, place and remedy.
 class ModelError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns the end of the importer's message, which begins with places in OpenCV's source, one for each call.
+/// Returns the last line of the importer's message. The lines before it are places in OpenCV's source.
 std::string reasonOf(const cv::Exception& error) {
     constexpr size_t kMost = 120;
     std::string line;
@@ -79,7 +79,7 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::s
       m_name(std::move(name)),
       m_random(random) {}
 
-/// Limits the pixels, since all patches attend to each other: a larger size is a mistake or an attack.
+/// Rejects too many pixels. All patches attend to each other: a larger size is a mistake or an attack.
 static void checkInputSize(const std::string& path, cv::Size size) {
     constexpr std::int64_t kMostPixels = 4096 * 4096;
     std::int64_t pixels = 0;
@@ -137,8 +137,8 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Returns the labels if one of several outputs has labels, else the last output; the first forward decides.
-// After useFeatures(), may return the encoder's tokens.
+// Of several outputs, returns the labels if there are any, else the last; the first forward decides. After
+// useFeatures(), may return the encoder's tokens instead.
 cv::Mat Network::run() {
     if (m_usesTokens) {
         m_net.forward();
@@ -209,7 +209,7 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
     m_net.setInput(sides, m_info.detections->sizeInput);
 }
 
-/// Runs a forward; a failure names the model and the remedy.
+/// Calls `run`. If it fails, throws an exception that names the model and the remedy.
 template <class Run>
 auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
     try {

@@ -23,7 +23,7 @@ struct RandomModel {
 constexpr const char* kQueriesAdvice =
     "the model gives masks and classes of queries, no labels; convert it with --output labels";
 
-/// A model in memory, move-only. Like cv::dnn::Net, for a single thread at a time.
+/// A model in memory, move-only. Like a cv::dnn::Net, it must be used by a single thread at a time.
 class Network {
 public:
     /// MODEL is a path or `default`. `size` is used if the model leaves the size open.
@@ -35,18 +35,18 @@ public:
     Network(Network&&) = default;
     Network& operator=(Network&&) = default;
 
-    /// blob: Bx3xHxW of blobFromImage(); the batch may differ from call to call if the model leaves it
-    /// open.
+    /// Runs the network. `blob`: Bx3xHxW of blobFromImage(). If the model leaves the batch open, B may differ
+    /// from call to call.
     cv::Mat forward(const cv::Mat& blob);
 
     /// Whether the model gives boxes of objects.
     bool detects() const { return m_info.detections.has_value(); }
-    /// Returns the outputs of detectorOutputs(). images: the sizes of the original images, for networks with
-    /// an input for them.
+    /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, which
+    /// some networks have as an input.
     std::vector<cv::Mat> forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images);
     std::vector<std::string> detectorOutputs() const;
 
-    /// The kind of an output, after a forward.
+    /// Returns the kind of an output. Needs a forward before.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
@@ -54,21 +54,20 @@ public:
     /// features, and uses these in later forwards. Returns false if there are none.
     bool useFeatures(const cv::Mat& blob);
 
-    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT), after a forward. Such models
-    /// have no labels before `mpm convert --output labels`.
+    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. Such
+    /// models have no labels before `mpm convert --output labels`.
     bool hasQueries() const { return m_queries; }
 
-    /// Makes a blob of several images.
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
 
     mpm::Encoder& encoder() { return m_encoder; }
     const mpm::Encoder& encoder() const { return m_encoder; }
-    /// Null if the model shares no tokens.
+    /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
     int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 if the model shares none
     const mpm::ModelInfo& info() const { return m_info; }
-    /// Values for reuse from the file's metadata `mpm.reuse`, or the defaults.
+    /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
@@ -100,8 +99,8 @@ private:
     bool m_usesTokens = false;  ///< whether the encoder's tokens replace an output
 };
 
-/// Patch embedding, position embedding, MpmEncoder, linear head. Logits have a value for each class and
-/// patch.
+/// Returns a network of patch embedding, position embedding, MpmEncoder and linear head. The logits have a
+/// value for each class and patch.
 cv::dnn::Net makeRandomNet(const RandomModel& model);
 
 mpm::ModelInfo randomModelInfo(const RandomModel& model);

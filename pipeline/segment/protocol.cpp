@@ -30,7 +30,7 @@ cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
     return canvas;
 }
 
-/// Sets padding to 0 after normalising, as in the protocol.
+/// Sets padding to 0 after normalising, as mmsegmentation does.
 void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
     for (int c = 0; c < blob.size[1]; ++c) {
         cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
@@ -192,7 +192,7 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
 
 namespace {
 
-/// Appends a map whose clusters are numbered from `clusters`.
+/// Appends the map `more`, whose clusters are numbered from `clusters`.
 void appendMap(cv::Mat& map, int clusters, const cv::Mat& more) {
     const cv::Mat numbered = more + clusters;
     if (map.empty())

@@ -1,5 +1,5 @@
-// Segments by the single-scale protocol of mmsegmentation: resize by the short side, slide a window, average
-// logits.
+// Segmentation by the single-scale protocol of mmsegmentation: resize by the short side, slide a window,
+// average logits.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,18 @@ namespace mpm::pipeline {
 struct Protocol {
     int shortSide = 0;  ///< the images' short side after scaling, which keeps the shape; 0: no scaling
     cv::Size stride;    ///< of the window, which has the size of the model's input; empty: the window's size
-    /// Whether images are frames of a camera, for an encoder with reuse: each window is a stream. Needs batch
-    /// 1.
+    /// Whether images are frames of a camera. Each window is then a stream for reuse; batch must be 1.
     bool frames = false;
 };
 
-/// Returns windows that cover `image`, a stride apart; the last of a row or column is moved back to end at
+/// Returns windows that cover `image`, a stride apart. The last of a row or column is moved back to end at
 /// the border. A window larger than the image starts at 0 and extends past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
 /// Returns the size of `image` scaled so that the shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
-/// A window of a segmented image, whose scaled size is `scaled`.
+/// The place of a window in an image. `scaled`: size of the image after scaling.
 struct WindowPlace {
     size_t image;
     int number;  ///< within the image
@@ -50,9 +49,9 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Windows of all the images go through the network `batch` at a time; the last window is repeated to
-    /// fill up the last batch. `prepare` is called before each forward, with a window for each image of the
-    /// batch.
+    /// Segments images. The windows of all images go through the network `batch` at a time; copies of the
+    /// last window fill up the last batch. `prepare` is called before each forward, with a window for each
+    /// image of the batch.
     using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
@@ -73,11 +72,11 @@ private:
 
 class WindowSegmenter {
 public:
-    /// The model's input slides over the image, `stride` pixels down and across at a time; logits are
-    /// averaged if windows overlap. The network must outlive this object.
+    /// Slides the model's input over an image, `stride` pixels down and across at a time, and averages logits
+    /// if windows overlap. The network must outlive this object.
     WindowSegmenter(Network& network, cv::Size stride);
 
-    /// Tokens, stages and times are of all windows together; each window is also in `windows`.
+    /// Segments an image. Tokens, stages and times are sums over all windows; `windows` has each window.
     Segmentation segment(const cv::Mat& image);
 
 private:

@@ -39,7 +39,7 @@ cv::dnn::LayerParams patchEmbedding(const RandomModel& model, Weights& weights) 
     return params;
 }
 
-/// The weights of docs/reference/operators.md, in the order of their names.
+/// Random weights, named as in docs/reference/operators.md.
 class EncoderParams {
 public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {
@@ -91,7 +91,8 @@ private:
     std::string m_names = "tokens";
 };
 
-/// A Scale by 1 with a bias for each patch, because the Shift layer of OpenCV 4.6 fails on batches.
+/// Returns a Scale layer with factors of 1 and a bias for each patch, because the Shift layer of OpenCV 4.6
+/// fails on batches.
 cv::dnn::LayerParams positions(const RandomModel& model, Weights& weights) {
     cv::dnn::LayerParams params;
     params.set("axis", 1);

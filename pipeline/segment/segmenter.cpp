@@ -65,7 +65,8 @@ Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
 
 namespace {
 
-/// Leaves out objects whose intersection over union with a better object of their class exceeds `most`.
+/// Returns the objects without those whose intersection over union with a better object of their class
+/// exceeds `most`.
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;
     for (const Detection& one : sorted) {

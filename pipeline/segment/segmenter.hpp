@@ -10,22 +10,22 @@
 
 namespace mpm::pipeline {
 
-/// A window of an image that is segmented piece by piece. The window may extend past the image's border.
+/// A window of an image that is segmented window by window. It may extend past the image's border.
 struct SegmentedWindow {
     cv::Rect place;
     cv::Mat map;    ///< CV_32S 1xN: final cluster of each image token
     cv::Size grid;  ///< image tokens across and down
 };
 
-/// Pixels that get the probability of their label. Coarse: every fourth pixel across and down, enough for
-/// regions.
+/// Which pixels get the probability of their label. Coarse: every fourth pixel across and down, which is
+/// enough for regions.
 enum class Scores { None, Coarse, All };
 
-/// Selects objects of a detector.
+/// The choice of a detector's objects.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< if objects of a class overlap by more, only the best counts
-    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best count
+    double nms = 1;          ///< if objects of a class overlap by more, only the best remains
+    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best remain
 };
 
 struct Segmentation {
@@ -49,8 +49,7 @@ struct Segmentation {
 
 class Segmenter {
 public:
-    /// Throws ModelError at first use if the network cannot segment (the output is neither logits nor
-    /// labels).
+    /// The first use throws ModelError if the network gives no logits, labels, features or boxes.
     explicit Segmenter(Network network) : m_network(std::move(network)) {}
 
     Segmentation segment(const cv::Mat& image, Scores scores = Scores::None);
@@ -71,19 +70,19 @@ private:
     DetectionChoice m_choice;
 };
 
-/// Returns the objects of image `index` from a detector's outputs, in the order of network.detectorOutputs().
-/// image: the size of the original. Throws ModelError if the outputs do not match the metadata.
+/// Returns the objects of image `index`. `outputs`: of a detector, in the order of network.detectorOutputs();
+/// `image`: size of the original. Throws ModelError if the outputs do not match the metadata.
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 
-/// Returns the ids of image `index` of a network's output: logits (BxCxHxW, any H and W) are first stretched
-/// to `input`, the size of the network's input; labels (Bx1xHxW) are used as they are. probabilities: gets
-/// the `scores` of logits.
+/// Returns the ids of image `index` of a network's output. Logits (BxCxHxW, any H and W) are first stretched
+/// to `input`, the size of the network's input, if they are smaller. Labels (Bx1xHxW) are used as they are.
+/// `probabilities`: receives the `scores` of logits.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
-/// Returns the tokens across and down of `tokens` patches of an input of `input` pixels: the rectangle of
-/// this area that is closest to the input's shape.
+/// Returns how many tokens are across and down if an input of the size `input` has `tokens` patches: the
+/// rectangle of this area that is closest to the input's shape.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {
@@ -92,7 +91,7 @@ struct Labels {
 };
 
 /// Stretches logits (CV_32F, 1xCxhxw or Cxhxw) to `size` (bilinear, half-pixel centres), and returns the
-/// largest class of each pixel; the lowest on ties.
+/// class with the largest value at each pixel; the lowest class on ties.
 Labels argmaxStretched(const cv::Mat& logits, cv::Size size, Scores scores = Scores::None);
 
 }  // namespace mpm::pipeline

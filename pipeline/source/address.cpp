@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kShortestSecret = 3;  // shorter text occurs in many words
 constexpr size_t kLongWord = 8;
 
-/// Replaces a piece; a short word only as a whole word, since "the" may be a password.
+/// Replaces `piece` by `with`; a short word only as a whole word, because "the" may be a password.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);
@@ -29,8 +29,8 @@ void replaceAll(std::string& text, const std::string& piece, const std::string& 
     text = result + text.substr(from);
 }
 
-/// Returns the end of the URL with "://" at `scheme`: the next blank or quote. If no host is before that
-/// blank, the blank is part of a password, and the URL continues to the last '@' of the line.
+/// Returns the end of the URL whose "://" is at `scheme`: the next blank or quote. A blank without a host or
+/// '@' before it is part of a password, so the URL ends after the line's last '@'.
 size_t urlEnd(const std::string& text, size_t scheme) {
     const auto next = [&](size_t from) {
         return std::min(text.find_first_of(" \t\r\n\"'<>", from), text.size());

@@ -1,5 +1,4 @@
-// The address of a source, which may hold a password. An Address cannot be printed, stored or sent by
-// mistake.
+// The address of a source. It may contain a password, so it cannot be printed, stored or sent by mistake.
 #pragma once
 
 #include <string>
@@ -7,25 +6,25 @@
 
 namespace mpm::pipeline {
 
-/// Text converts to an Address implicitly; an Address gives text only through shown() or reveal().
+/// Text converts to an Address implicitly; only shown() and reveal() return the text.
 class Address {
 public:
     Address() = default;
     Address(std::string text);  // NOLINT(google-explicit-constructor): this direction is safe
     Address(const char* text) : Address(std::string(text)) {}  // NOLINT(google-explicit-constructor)
 
-    /// An address from env:NAME or secret:NAME: opened as `text`, shown as `name`.
+    /// Returns an address that is opened as `text` but shown as `name`, which is env:NAME or secret:NAME.
     static Address named(const Address& name, const std::string& text);
 
-    /// The part that may be shown, stored and sent: scheme, host and path of a URL, the elements of a
-    /// pipeline without their properties, the path of a file, env:NAME and secret:NAME. Omitted parts of a
-    /// URL's path or host become "...".
+    /// Returns the text that may be shown, stored and sent: a URL's scheme, host and path, a pipeline's
+    /// elements without their properties, a file's path, env:NAME or secret:NAME. "..." replaces omitted
+    /// parts of a URL's host or path.
     const std::string& shown() const { return m_shown; }
 
-    /// The whole text; use only to open the source.
+    /// Returns the whole text. Use it only to open the source.
     const std::string& reveal() const { return m_text; }
 
-    /// Whether shown() left something out.
+    /// Whether shown() omits a part of the address.
     bool hasSecrets() const { return !m_secrets.empty(); }
 
     bool empty() const { return m_text.empty(); }
@@ -33,8 +32,8 @@ public:
     /// Whether named() made this address.
     bool isNamed() const { return m_named; }
 
-    /// Cleans a library's message about this source: replaces the address by shown() and each piece that
-    /// shown() leaves out by "...", and applies redacted().
+    /// Cleans a library's message about this source: shown() replaces the address, "..." replaces each piece
+    /// that shown() omits, and redacted() cleans the rest.
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
@@ -42,22 +41,22 @@ public:
 
 private:
     std::string m_text, m_shown;
-    std::vector<std::string> m_secrets;  ///< the pieces left out, longest first
+    std::vector<std::string> m_secrets;  ///< the pieces that shown() omits, longest first
     bool m_named = false;
 };
 
-/// Cleans text of unknown origin: each URL becomes Address::shown(), and the value of each parameter or
-/// header that names a secret (password=..., Authorization: ...) becomes "...".
+/// Cleans text of unknown origin. Each URL becomes its Address::shown(). "..." replaces the value of a
+/// parameter with a secret's name (password=...) and the credentials in an HTTP header.
 std::string redacted(const std::string& text);
 
-/// Returns the value of env:NAME (an environment variable) or secret:NAME (an entry of the desktop's
-/// keychain); any other address unchanged. Throws SourceError if there is no such variable or entry. Waits up
-/// to 60 seconds for the user to unlock the keychain.
+/// Returns the address in env:NAME (an environment variable) or secret:NAME (an entry of the desktop's
+/// keychain), and any other address unchanged. Throws SourceError if there is no such variable or entry.
+/// Waits up to 60 seconds for the user to unlock the keychain.
 Address resolved(const Address& address);
 
-/// Returns the secret stored as `name` by the monitor or `secret-tool store --label=NAME server mpm-monitor
-/// user NAME`. Throws SourceError with the reason if there is none, the keychain cannot be reached, or nobody
-/// unlocked the keychain for 60 seconds.
+/// Returns the secret that was stored as `name` by the monitor or by `secret-tool store --label=NAME server
+/// mpm-monitor user NAME`. Throws SourceError if there is no such secret, the keychain cannot be reached, or
+/// nobody unlocks the keychain within 60 seconds.
 std::string secretFromKeychain(const std::string& name);
 
 }  // namespace mpm::pipeline

@@ -19,7 +19,7 @@ std::optional<int> hexDigit(char c) {
     return std::nullopt;
 }
 
-/// Decodes %41 to A, once.
+/// Decodes codes such as %41 (A), in a single pass.
 std::string percentDecoded(std::string_view text) {
     std::string result;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +37,7 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// Returns the runs of letters and digits; a run between two adjacent other characters is empty.
+/// Returns the words (letters and digits). A word between two adjacent other characters is empty.
 std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
@@ -48,7 +48,7 @@ std::vector<std::string_view> wordsOf(std::string_view text) {
     return words;
 }
 
-/// Whether a run looks like a random key: 16 characters or more, and more changes of kind than in any word.
+/// Whether a word looks like a random key: long, with many changes between digits, small and capital letters.
 bool looksDrawn(std::string_view run) {
     const auto kind = [](char c) { return isDigit(c) ? 0 : c >= 'a' ? 1 : 2; };
     size_t changes = 0;
@@ -57,7 +57,8 @@ bool looksDrawn(std::string_view run) {
     return run.size() >= 16 && changes * 10 > run.size() * 3;
 }
 
-/// Whether a segment looks like a UUID or a key: 4 or more groups of 4, 8, ... characters, joined by hyphens.
+/// Whether a path segment looks like a UUID or a key: at least 4 groups, joined by hyphens, with 4, 8, ...
+/// letters and digits each.
 bool looksGrouped(std::string_view segment) {
     if (segment.size() < 16) return false;
     size_t groups = 0, from = 0;
@@ -74,7 +75,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// Whether a segment of a path is only a name: no parameters, no key.
+/// Whether a path segment is only a name: no parameters and, unless it is of a `file`, no key.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -85,8 +86,8 @@ bool isPlainSegment(std::string_view segment, bool file) {
     return std::none_of(words.begin(), words.end(), looksDrawn) && !looksGrouped(text);
 }
 
-/// Shows the path up to the first segment that is more than a name, and at most `most` segments. Such a
-/// segment may hold parameters ("/user=admin_password=..._channel=1").
+/// Shows at most `most` segments of the path, and only those before the first segment that is more than a
+/// name. That segment may contain parameters ("/user=admin_password=..._channel=1"), so the rest is hidden.
 void showPath(const std::string& path, AddressParts& parts, bool file, int most) {
     size_t from = 0;
     for (int shown = 0; from < path.size(); ++shown) {
@@ -101,7 +102,7 @@ void showPath(const std::string& path, AddressParts& parts, bool file, int most)
     parts.hide(path.substr(from + 1));
 }
 
-/// Splits an address that begins with a scheme.
+/// Splits a URL; `start` is the position after "://".
 AddressParts urlParts(const std::string& text, size_t start) {
     AddressParts parts;
     parts.shown = text.substr(0, start);
@@ -110,7 +111,7 @@ AddressParts urlParts(const std::string& text, size_t start) {
     std::string rest = text.substr(start);
     const size_t query = rest.find_first_of("?#;&|\"'<>\\");
     const size_t at = rest.rfind('@');
-    // Ambiguous: a password may hold an unescaped '?', and a query may hold '@'.
+    // Ambiguous, so all is hidden: a password may contain an unescaped '?', and a query may contain '@'.
     if (query != std::string::npos && at != std::string::npos && query < at) {
         parts.shown += kLeftOut;
         parts.hide(rest);
@@ -134,16 +135,16 @@ AddressParts urlParts(const std::string& text, size_t start) {
         return parts;
     }
     parts.shown += host;
-    // The last segment of an RTMP address is the key, with which anyone may send to the address.
+    // The last segment of an RTMP address is a key with which anyone may send, so only the first is shown.
     showPath(rest.substr(slash), parts, file, scheme.rfind("rtmp", 0) == 0 ? 1 : 1000);
     return parts;
 }
 
-/// Shows only the names of elements and media types, because a property may hold anything.
+/// Shows only the names of elements and media types, because a property may contain a secret.
 AddressParts pipelineParts(const std::string& text) {
     AddressParts parts;
     parts.shown = "gst:";
-    bool first = true;  // first word of an element
+    bool first = true;  // whether the next word is the first of an element
     for (size_t from = 4; from < text.size();) {
         if (isBlank(text[from])) {
             ++from;
@@ -174,7 +175,7 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// Returns the position of the first parameter that names a secret, or of a '?' before a parameter.
+/// Returns the position of the first '?' before a parameter or the first parameter that names a secret.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;
@@ -225,7 +226,7 @@ AddressParts plainParts(const std::string& text) {
     return parts;
 }
 
-/// Returns the position after "scheme://" at the beginning, or 0 if there is none.
+/// Returns the position after "scheme://", or 0 if the text does not begin with a scheme.
 size_t schemeEnd(const std::string& text) {
     size_t end = 0;
     while (end < text.size() && (isLetterOrDigit(text[end]) || isAnyOf(text[end], "+-.")))
@@ -255,7 +256,7 @@ std::string lowered(std::string_view text) {
 void AddressParts::hide(const std::string& piece) {
     if (piece.empty()) return;
     secrets.push_back(piece);
-    // A message may quote only a part of the address.
+    // The words are hidden too, because a message may quote only a part of the address.
     const std::string plain = percentDecoded(piece);
     if (plain != piece) secrets.push_back(plain);
     for (const std::string_view word : wordsOf(plain)) {

@@ -1,4 +1,4 @@
-// Separates the parts of an address that may be shown from the secrets.
+// The parts of an address: text that may be shown, and secrets.
 #pragma once
 
 #include <string>
@@ -7,25 +7,25 @@
 
 namespace mpm::pipeline {
 
-/// Replaces text that is left out.
+/// Shown in place of hidden text.
 inline constexpr const char* kLeftOut = "...";
 
 struct AddressParts {
     std::string shown;
-    std::vector<std::string> secrets;  ///< every piece left out, and the words of each
+    std::vector<std::string> secrets;  ///< every hidden piece, and the words of each
 
     void hide(const std::string& piece);
 };
 
 AddressParts partsOf(const std::string& text);
 
-/// Whether the value of a parameter of this name is a secret: password, X-Amz-Signature, proxy-pw.
+/// Whether a parameter of this name has a secret value; true for password, X-Amz-Signature and proxy-pw.
 bool namesSecret(std::string_view key);
 
-/// Whether `text` can be a host and port. Any other text in that place may be half of a password.
+/// Whether `text` can be a host, with or without a port. If not, the text may be a part of a password.
 bool isHost(std::string_view text);
 
-/// Returns the end of the word at `from`; a blank in quotes or after a backslash is part of the word.
+/// Returns the end of the word at `from`. A blank in quotes or after a backslash is part of the word.
 size_t wordEnd(const std::string& text, size_t from);
 
 /// Returns the text with A to Z in lower case, in any locale.

@@ -19,18 +19,18 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::int64_t kMostPacketBytes = 512 << 20;  // fits a frame of 100 million pixels, packed or not
+constexpr std::int64_t kMostPacketBytes = 512 << 20;  // enough for 100 million pixels, compressed or decoded
 constexpr std::int64_t kBytesOfPixel = 8;             // for the decoded frame, the BGR frame, and a copy
 
-/// If a connection fails, FFmpeg prints the address with the password, so its log is off. Users who want the
-/// log set the variable themselves.
+/// Turns FFmpeg's log off, because FFmpeg prints the address with the password if a connection fails. Users
+/// who want the log set the variable themselves.
 void quietFfmpeg() {
     static std::once_flag once;
     std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
 }
 
-/// Limits the largest piece of memory that FFmpeg may allocate, because a server may announce gigabytes and
-/// send them without end. OpenCV has no such limit. Without FFmpeg in OpenCV there is nothing to limit.
+/// Limits each allocation of FFmpeg, because a server may announce gigabytes, and OpenCV has no such limit.
+/// Does nothing if OpenCV has no FFmpeg.
 void limitFfmpeg() {
     using Limit = void (*)(std::size_t);
     if (const auto limit = reinterpret_cast<Limit>(dlsym(RTLD_DEFAULT, "av_max_alloc")))
@@ -45,7 +45,7 @@ cv::Mat toBgr(const cv::Mat& image) {
     return bgr;
 }
 
-/// Returns the letters of a codec ("h264"), or an empty text if one of them is not printable.
+/// Returns the four letters of a codec ("h264"), or an empty text if any of them is not printable.
 std::string lettersOf(double fourcc) {
     if (!(fourcc > 0 && fourcc < 4294967296.0)) return {};
     const auto code = static_cast<std::uint32_t>(fourcc);
@@ -66,8 +66,7 @@ CaptureSource::CaptureSource(SourceKind kind, Address address, const SourceOptio
 bool CaptureSource::openCapture() {
     const std::string& text = m_address.reveal();
     switch (m_kind) {
-        // Backends are named because CAP_ANY would also try photo cameras on USB, which is slow and leaks
-        // each time.
+        // Backends are named because CAP_ANY also tries photo cameras on USB, which is slow and leaks memory.
         case SourceKind::Camera:
             return m_capture.open(std::stoi(text), cv::CAP_V4L2);
         case SourceKind::Pipeline:
@@ -91,7 +90,7 @@ bool CaptureSource::openCapture() {
     }
 }
 
-/// The problem of a source that could not be opened.
+/// Returns the problem to report if the source could not be opened.
 SourceProblem::Kind CaptureSource::problem() const {
     using Problem = SourceProblem::Kind;
     constexpr Problem kProblems[] = {Problem::NoSuchCamera, Problem::CannotConnect, Problem::PipelineRejected,
@@ -136,7 +135,7 @@ void CaptureSource::open() {
 void CaptureSource::checkSize() {
     const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
     const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);
-    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // known later
+    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // unknown yet
     try {
         checkImageSize(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height), kBytesOfPixel);
     } catch (const ImageError& error) {
@@ -152,7 +151,7 @@ void CaptureSource::readProperties() {
     const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
     m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
     m_codec = lettersOf(m_capture.get(cv::CAP_PROP_FOURCC));
-    // A clip over HTTP ends and waits for the reader; a camera over HTTP does neither.
+    // A clip over HTTP has a length and waits for the reader; a camera over HTTP has no length.
     if (m_kind == SourceKind::Stream) m_live = m_length < 2;
     if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);
 }
@@ -196,8 +195,8 @@ bool CaptureSource::seek(std::int64_t frame) {
     return true;
 }
 
-/// Containers give only a rough length. The file is damaged, or its connection broke, if more than 5 frames
-/// and more than 10 % are missing.
+/// Whether a file is damaged or its connection broke: more than 5 frames and more than 10 % are missing. A
+/// smaller difference is normal, because containers store only a rough length.
 bool CaptureSource::brokenFile() const {
     const bool file = m_kind == SourceKind::Video || (m_kind == SourceKind::Stream && !m_live);
     return file && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;

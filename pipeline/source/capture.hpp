@@ -1,4 +1,4 @@
-// Reads cameras, videos, streams and GStreamer pipelines through cv::VideoCapture, and files of images.
+// Sources that read image files, or use cv::VideoCapture: cameras, videos, streams and GStreamer pipelines.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 
 class CaptureSource : public Source {
 public:
-    /// kind: Camera, Stream, Pipeline or Video.
+    /// `kind`: Camera, Stream, Pipeline or Video.
     CaptureSource(SourceKind kind, Address address, const SourceOptions& options);
 
     void open() override;
@@ -67,7 +67,7 @@ private:
     size_t m_next = 0;
 };
 
-/// Whether the extension of `path` is an image format of OpenCV.
+/// Whether the extension of `path` is that of an image format of OpenCV.
 bool hasImageExtension(const std::string& path);
 
 }  // namespace mpm::pipeline

@@ -20,13 +20,13 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kSlice = 100;                       // milliseconds between checks of m_stop
-constexpr int kSlices = 100;                      // limit of these for a connection
-constexpr std::size_t kLargestRequest = 1 << 16;  // bytes of a request
+constexpr int kSlices = 100;                      // slices that a connection or a request may take
+constexpr std::size_t kLargestRequest = 1 << 16;  // bytes
 
 using Authority = HostRelay::Authority;
 using Request = HostRelay::Request;
 
-/// Parses "user@[::1]:8443"; `port` is the default.
+/// Parses an authority such as "user@[::1]:8443"; `port` is the default.
 Authority authorityOf(std::string text, const char* port) {
     text.erase(0, text.rfind('@') + 1);  // npos + 1 is 0
     const std::size_t bracket = text.rfind(']'),
@@ -35,7 +35,7 @@ Authority authorityOf(std::string text, const char* port) {
     return {lowered(text.substr(0, colon)), text.substr(colon + 1)};
 }
 
-/// Splits an address with this scheme into the authority and the rest.
+/// Splits an address into the authority and the rest. Returns nothing if the scheme differs.
 std::optional<std::pair<std::string, std::string>> splitAt(const std::string& address,
                                                            const std::string& scheme) {
     if (lowered(address.substr(0, scheme.size())) != scheme) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<Request> requestOf(const std::string& head) {
                    line.substr(0, first + 1) + path + line.substr(second)};
 }
 
-/// The proxy that the user has set for FFmpeg.
+/// Returns the proxy that the user has set for FFmpeg.
 std::optional<Authority> proxyOfUser() {
     const char* set = std::getenv("http_proxy");
     const auto parts = set != nullptr ? splitAt(set, "http://") : std::nullopt;
@@ -92,7 +92,7 @@ Descriptor connectTo(const Authority& to, const std::atomic<bool>& stop) {
     return connected;
 }
 
-/// Adds the received bytes. Returns false at the end of the connection.
+/// Appends received bytes to `bytes`. Returns false if the connection has ended.
 bool receive(int from, std::string& bytes) {
     char buffer[1 << 14];
     const ssize_t count = recv(from, buffer, sizeof buffer, 0);
@@ -189,7 +189,7 @@ bool HostRelay::isAllowed(const std::optional<Request>& request) {
     return false;
 }
 
-/// Checks and passes every request of a connection, because FFmpeg reuses connections.
+/// Passes on all requests of a connection and checks each, because FFmpeg reuses connections.
 void HostRelay::passRequests(int client, int server, std::string heads, bool toProxy) {
     do {
         for (std::size_t end; (end = heads.find(kHeadEnd)) != std::string::npos; heads.erase(0, end)) {
@@ -202,8 +202,8 @@ void HostRelay::passRequests(int client, int server, std::string heads, bool toP
     } while (heads.size() <= kLargestRequest && passBytes(client, server, heads));
 }
 
-/// Waits for either side. The server's bytes go to the client, the client's are added to `requests`. Returns
-/// false if a side has ended.
+/// Waits for bytes. Sends bytes of the server to the client, and appends bytes of the client to `requests`.
+/// Returns false if the client or the server has closed the connection.
 bool HostRelay::passBytes(int client, int server, std::string& requests) const {
     pollfd sides[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
     while (poll(sides, 2, kSlice) <= 0)
@@ -219,7 +219,7 @@ bool HostRelay::send(int to, const std::string& bytes) const {
         if (count > 0) done += static_cast<std::size_t>(count);
         if (count > 0 || errno == EINTR) continue;
         if (errno != EAGAIN) return false;
-        while (!isReady(to, POLLOUT, m_stop, 1))  // the client may pause for any time
+        while (!isReady(to, POLLOUT, m_stop, 1))  // no time limit, because the client may pause
             if (m_stop) return false;
     }
     return true;

@@ -1,5 +1,5 @@
-// An HTTP proxy on this machine that reaches a single host. FFmpeg reads HLS playlists through the proxy, so
-// that parts of a playlist, later changes and redirections cannot lead to another host.
+// A local HTTP proxy that connects to a single host. FFmpeg reads HLS playlists through this proxy, so that
+// no part, update or redirection of a playlist leads to another host.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,19 @@
 
 namespace mpm::pipeline {
 
-/// Whether an address is an HLS playlist over HTTP or HTTPS: it contains ".m3u8" or ".m3u".
+/// Whether an address is an HLS playlist over HTTP or HTTPS, that is, contains ".m3u8" or ".m3u".
 bool namesPlaylist(const std::string& address);
 
 class HostRelay {
 public:
-    /// Allows the host of an http or https address, at any port. Throws cv::Exception without a free local
-    /// port.
+    /// Allows only the host of `address`, at any port. Throws cv::Exception if no local port is free.
     explicit HostRelay(const std::string& address);
     ~HostRelay();
     HostRelay(const HostRelay&) = delete;
     HostRelay& operator=(const HostRelay&) = delete;
 
     struct Authority {
-        std::string host, port;  ///< "[::1]" with brackets
+        std::string host, port;  ///< an IPv6 host has brackets: "[::1]"
     };
     /// The first line of a request to a proxy.
     struct Request {
@@ -53,7 +52,7 @@ private:
     std::atomic<bool> m_stop{false}, m_refused{false};
     int m_port = 0;
     Descriptor m_listener;
-    std::list<Connection> m_connections;  // used only by the accepting thread until that ends
+    std::list<Connection> m_connections;  // only the accepting thread uses this list until the thread ends
     std::thread m_thread;
 };
 

@@ -22,7 +22,7 @@ bool isNumeral(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Sorts frame2 before frame10: compares runs of digits by length without leading zeros, then by digits.
+/// Whether `a` comes before `b`. Compares numbers by value, so frame2 comes before frame10.
 bool naturalLess(const std::string& a, const std::string& b) {
     size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
@@ -86,7 +86,7 @@ std::vector<std::string> imagePaths(const std::string& text) {
 
 ImageFilesSource::ImageFilesSource(Address address) : m_address(std::move(address)) {}
 
-/// Shortens the path to the name of the file if the source is from env: or secret:.
+/// Returns the path. If the source is from env: or secret:, returns only the source's name and the file's.
 std::string ImageFilesSource::shownPath(const std::string& path) const {
     return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
 }
@@ -99,8 +99,8 @@ void ImageFilesSource::open() {
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
-    // Images with the same stem (a.jpg, a.png, or in two folders of a glob) would overwrite each
-    // other's results.
+    // Without this, images with the same stem (a.jpg and a.png, or in two folders of a glob) would overwrite
+    // each other's results.
     std::set<std::string> taken;
     for (std::string& stem : m_stems) {
         std::string unique = stem;
@@ -129,7 +129,7 @@ bool ImageFilesSource::next(Frame& frame) {
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];
-    frame.seconds = static_cast<double>(index);  // images have no clock: one per second
+    frame.seconds = static_cast<double>(index);  // images have no clock, so each lasts a second
     return true;
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kPersonPatience{60};  // a person may have to type the keychain's password
 
-/// The schema of QtKeychain, so that entries of the monitor are found. The schema's name does not matter.
+/// The schema of QtKeychain, so that entries of the monitor are found. The name of a schema is not compared.
 const SecretSchema kSchema = {"org.qt.keychain",
                               SECRET_SCHEMA_DONT_MATCH_NAME,
                               {{"user", SECRET_SCHEMA_ATTRIBUTE_STRING},
@@ -38,7 +38,7 @@ const SecretSchema kSchema = {"org.qt.keychain",
                               nullptr};
 constexpr const char* kService = "mpm-monitor";
 
-/// Cancels a call that takes too long.
+/// A time limit, which cancels a call that takes too long.
 class Deadline {
 public:
     explicit Deadline(GCancellable* job)

@@ -1,4 +1,4 @@
-// A source with a time limit for reads: a read may hang forever in a driver, a server or a file system.
+// A source with a time limit for calls, because a driver, a server or a file system may hang forever.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,19 @@
 
 namespace mpm::pipeline {
 
-/// Thrown if a read did not return; its thread was left behind.
+/// Thrown if a call did not return in time. The thread of the call is left behind and still hangs.
 class LeftBehind : public SourceError {
 public:
     using SourceError::SourceError;
 };
 
-/// Opens and reads another source in a separate thread.
+/// A source that opens and reads another source in a separate thread.
 class PatientSource : public Source {
 public:
-    /// Limit for each opening, and for the wait for the first frame.
+    /// Time limit of each call until the first frame is read.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
-    /// Called a few times a second with the duration of the present call; true ends the wait.
+    /// Called ten times a second during a call, with the duration so far; returns true to give up.
     using GiveUp = std::function<bool(double seconds)>;
 
     PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,
@@ -44,11 +44,11 @@ private:
 
     std::shared_ptr<Worker> m_worker;
     GiveUp m_giveUp;
-    std::optional<std::chrono::milliseconds> m_firstFrame;  ///< absent after the first frame
+    std::optional<std::chrono::milliseconds> m_firstFrame;  ///< the limit; absent after the first frame
     std::string m_name;
 };
 
-/// Whether a thread of a source still hangs. Then the program must end without destroying its objects.
+/// Whether a thread of a source was left behind. If so, the program must end without destroying objects.
 bool anyLeftBehind();
 void noteLeftBehind();
 

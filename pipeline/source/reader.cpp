@@ -20,7 +20,7 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostListed = 100;      // limited, since a status is copied ten times a second
+constexpr std::size_t kMostListed = 100;      // limited, because a status is copied ten times a second
 constexpr milliseconds kStopPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
@@ -48,7 +48,7 @@ public:
                 again = pump(*source);
             } catch (const std::exception& error) {
                 note(problemOf(error));
-                // A file or folder that is being replaced is missing for a moment.
+                // Tries again: a file or folder is missing for a moment while another program replaces it.
                 m_looping = false;
                 if (!again && !(m_options.loop && status().frames > 0)) return finish(SourceState::Failed);
                 again = true;
@@ -75,13 +75,13 @@ public:
         return m_full || !m_over;
     }
 
-    /// Derives Stalled and Offline from the clock: no watchdog thread, and no state that can get stuck.
+    /// Derives Stalled and Offline from the clock, so no watchdog thread is needed and no state gets stuck.
     SourceStatus status() const {
         std::lock_guard<std::mutex> lock(m_mutex);
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
-        // A slow camera has long gaps. The smaller of two gaps excludes the gap of an outage.
+        // A slow camera has long gaps. The smaller of the last two is used: the other may be an outage.
         const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
         if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
@@ -143,8 +143,8 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // An image that is replaced now and then may be incomplete for a moment; an image that was never
-        // readable stays unreadable.
+        // Fails only if no image was ever readable, because a readable image may be incomplete for a moment
+        // while another program replaces the file.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
@@ -152,7 +152,7 @@ private:
         return live ? m_options.retryEnded || stopping() : m_options.loop;
     }
 
-    /// The problem of a source without a single frame.
+    /// Returns the problem of a source that gave no frame.
     SourceProblem problemWith(const Source& source) const {
         const SourceStatus now = status();
         if (now.bad == 1) return now.problem;
@@ -171,7 +171,7 @@ private:
         if (m_stop) return;
         if (m_full) ++m_status.dropped;
         m_status.position = m_status.live ? -1 : frame.number;
-        frame.number = m_status.frames++;  // continues over reconnections and loops
+        frame.number = m_status.frames++;  // not reset by reconnections and new passes
         frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
@@ -190,8 +190,7 @@ private:
         const double growth = static_cast<double>(1 << std::min(m_status.attempts - 1, 16));
         const double full =
             std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
-        // Random pauses, so that after a power cut a hundred monitors do not call a recorder at
-        // the same time.
+        // Random, so that after a power cut a hundred monitors do not call a recorder at the same time.
         m_nextAttempt =
             Steady::now() + milliseconds(static_cast<std::int64_t>(full * m_random.uniform(0.5, 1.0)));
         enter(SourceState::Retrying);
@@ -221,14 +220,14 @@ private:
         return m_status.speed;
     }
 
-    /// Counts a pass at the end of a film that loops, and holds the film if setLoop() is off.
+    /// Counts a complete pass of a film, and holds the film at the end if setLoop() is off.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;
         if (!m_status.repeats) m_status.held = true;
     }
 
-    /// Waits while the film is held, and seeks to the requested frame. Returns false if stopping.
+    /// Waits while the film is held, then seeks to the requested frame. Returns false if the reader stops.
     bool advance(Source& source, Steady::time_point& due) {
         std::optional<std::int64_t> target;
         {
@@ -250,7 +249,7 @@ private:
     void countBad(const SourceProblem& problem) {
         std::lock_guard<std::mutex> lock(m_mutex);
         m_status.problem = redacted(problem);
-        if (!m_bad.insert(m_status.message()).second) return;  // counted in an earlier pass
+        if (!m_bad.insert(m_status.message()).second) return;  // already counted in an earlier pass
         ++m_status.bad;
         if (m_status.unreadable.size() < kMostListed) m_status.unreadable.push_back(m_status.problem);
     }
@@ -274,10 +273,10 @@ private:
     std::condition_variable m_changed;
     Random m_random{std::random_device{}()};
     SourceStatus m_status;
-    const Steady::time_point m_begun = Steady::now();  // a reconnection does not set the clock back
+    const Steady::time_point m_begun = Steady::now();  // frames of a live source are timed from here
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
-    Steady::duration m_gap{}, m_gapBefore{};  // between the last frames
+    Steady::duration m_gap{}, m_gapBefore{};  // the last two gaps between frames
     Steady::time_point m_nextAttempt = Steady::now();
     std::set<std::string> m_bad;
     Frame m_slot;

@@ -1,5 +1,4 @@
-// Reads a source in a separate thread: only the latest frame counts, broken connections are opened again, and
-// the state is reported.
+// A thread that reads a source: keeps only the latest frame, reconnects, and reports the state.
 #pragma once
 
 #include <memory>
@@ -10,9 +9,9 @@
 namespace mpm::pipeline {
 
 enum class SourceState {
-    Connecting,  ///< first attempt under way
+    Connecting,  ///< the first attempt is in progress
     Live,        ///< frames arrive
-    Stalled,     ///< connected, but no frame for `stallAfter` and for three frame intervals
+    Stalled,     ///< connected, but no frame for the longer of `stallAfter` and three frame intervals
     Retrying,    ///< the connection broke; another attempt follows
     Offline,     ///< no frame for `offlineAfter`; attempts continue
     Ended,       ///< a file or folder was read to the end
@@ -23,9 +22,9 @@ const char* stateName(SourceState state);
 
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
-    bool live = false;                            ///< Source::live() of the opened source
-    std::chrono::system_clock::time_point since;  ///< when the state began; Offline: when the last frame came
-    std::chrono::system_clock::time_point lastFrame;  ///< epoch: no frame so far
+    bool live = false;                                ///< Source::live() of the opened source
+    std::chrono::system_clock::time_point since;      ///< when the state began; Stalled, Offline: last frame
+    std::chrono::system_clock::time_point lastFrame;  ///< time of the last frame; epoch: none so far
     std::chrono::milliseconds nextAttempt{0};         ///< time until the next attempt
     int attempts = 0;                                 ///< failed attempts since the last frame
     std::int64_t frames = 0;                          ///< frames read
@@ -35,14 +34,14 @@ struct SourceStatus {
     std::int64_t length = -1;               ///< frames of the film, if known
     std::string codec;                      ///< of the film or stream, if known
     double rate = 0;                        ///< frames a second of the film, if known
-    bool held = false;                      ///< whether a film waits: after setHeld(), or at the end
-    double speed = 1;                       ///< of a film, set by setSpeed()
+    bool held = false;                      ///< whether a film is held: by setHeld(), or at its end
+    double speed = 1;                       ///< factor of a film's rate, set by setSpeed()
     bool repeats = true;                    ///< whether a film repeats, set by setLoop()
     std::int64_t bad = 0;                   ///< number of different images that could not be read
-    std::vector<SourceProblem> unreadable;  ///< problems of the first hundred of these
+    std::vector<SourceProblem> unreadable;  ///< problems of the first hundred such images
     SourceProblem problem;                  ///< the last problem
 
-    /// The last problem in English; empty if there was none.
+    /// Returns the last problem in English; empty if there was none.
     std::string message() const { return problem.message(); }
 };
 
@@ -51,7 +50,7 @@ struct ReaderOptions {
     std::chrono::milliseconds offlineAfter{60'000};
     std::chrono::milliseconds firstPause{500};
     std::chrono::milliseconds longestPause{30'000};
-    bool retryEnded = true;  ///< a live source that ended is opened again, like a broken source
+    bool retryEnded = true;  ///< open a live source again if it ended, not only if it broke
     bool loop = false;       ///< begin again at the end of a file or folder
     bool everyFrame =
         false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
@@ -66,24 +65,24 @@ public:
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
-    /// Returns within about two seconds, even if the driver hangs inside a read: then the thread ends later.
+    /// Waits at most about two seconds for the thread. If the driver hangs in a read, the thread ends later.
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Takes the newest untaken frame; waits up to `wait`. Returns false if no frame came or the source
-    /// ended.
+    /// Takes the newest frame that was not taken yet, or waits up to `wait`. Returns false if no frame came
+    /// or the source ended.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
-    /// The following calls are for films and folders; a live source ignores them. They act at the next frame.
-    /// While held, only seek() and step() give frames.
+    /// The next five functions are for films and folders and act at the next frame; a live source ignores
+    /// them. While a film is held, only seek() and step() give frames.
     void setHeld(bool held);
     void seek(std::int64_t frame);
     /// Moves a frame forward, or back if `direction` is negative.
     void step(int direction);
-    /// Sets a factor of the film's frame rate.
+    /// Multiplies the film's frame rate by `speed`.
     void setSpeed(double speed);
-    /// If off, the film is held at the end.
+    /// If `loop` is false, the film is held at its end.
     void setLoop(bool loop);
 
     /// Whether another frame may come.

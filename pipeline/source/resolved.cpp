@@ -1,4 +1,4 @@
-// Sources by name: env:NAME and secret:NAME.
+// Addresses with a name: env:NAME and secret:NAME.
 #include <algorithm>
 #include <cstdlib>
 

@@ -30,11 +30,11 @@ private:
     std::int64_t m_number = 0;
 };
 
-/// Night in the street is from sunset to sunrise: lamps are brighter than dawn, so luminance cannot decide.
-/// Use this rule with sceneTime(). A change takes effect at once, for any time between frames.
+/// Returns the rule for night in the street: from sunset to sunrise by sceneTime(). Lamps are brighter than
+/// dawn, so luminance would mislead. The rule has no `hold`, so any time may pass between frames.
 DayNightRule sceneRule();
 
-/// Returns the time in the street at `seconds` of the source's clock (Frame::seconds); every day is the same.
+/// Returns the time in the street for Frame::seconds; every day has the same date.
 std::chrono::system_clock::time_point sceneTime(double seconds);
 
 }  // namespace mpm::pipeline

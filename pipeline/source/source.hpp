@@ -18,10 +18,10 @@ namespace mpm::pipeline {
 struct Frame {
     cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< number in this source, from 0
-    int pass = 0;                                ///< number of times the source was read to the end before
+    int pass = 0;                                ///< how often the source was already read to the end
     std::chrono::system_clock::time_point time;  ///< when the frame was taken (live) or read
     std::string name;                            ///< stem of file names for this frame
-    double seconds = 0;  ///< time of the source's clock: of the film, of the scene, or since opening
+    double seconds = 0;                          ///< time in the film or the scene, or since opening
 };
 
 /// A source of frames. Only a single thread at a time may use a source.
@@ -30,21 +30,21 @@ public:
     virtual ~Source() = default;
     virtual void open() = 0;               ///< throws SourceError; may be called again after a failure
     virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadImage
-    virtual bool live() const = 0;         ///< frames come in real time: only the latest counts
+    virtual bool live() const = 0;         ///< whether frames come in real time, so only the latest matters
     virtual std::string name() const = 0;  ///< for display, without a password
     virtual std::int64_t length() const { return -1; }  ///< number of frames, if known after open()
     virtual double rate() const { return 0; }           ///< frames per second, if known after open()
-    /// Four letters; empty if unknown after open().
+    /// Returns the four letters of the codec; empty if unknown after open().
     virtual std::string codec() const { return {}; }
-    /// Makes this frame the next. Returns false if the source cannot seek.
+    /// Makes the frame of this number the next. Returns false if the source cannot seek.
     virtual bool seek(std::int64_t) { return false; }
 };
 
 /// How the built-in street is filmed.
 struct SceneOptions {
     cv::Size size{640, 480};
-    int framesPerDay = 0;      ///< fast motion: frames of a whole day; 0: the scene's pace
-    double startHour = 15;     ///< hour of the scene's clock at frame 0; dusk is near
+    int framesPerDay = 0;      ///< frames of a whole day in fast motion; 0: no fast motion
+    double startHour = 15;     ///< hour of the scene's clock at frame 0; a few hours before dusk
     std::int64_t frames = -1;  ///< number of frames; -1: without end
     int samples = 2;           ///< samples x samples rays in each pixel: 2 smooths edges, 1 is faster
 };
@@ -57,11 +57,11 @@ struct SourceOptions {
 
 enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
-/// Properties of a kind of source. Source::live() is known only after open().
+/// Properties of a kind of source, known before open(), unlike Source::live().
 struct SourceTraits {
-    bool remote = false;    ///< the other side may be gone, so do not wait long for a read
-    bool seekable = false;  ///< a film: frames have numbers, and the film may repeat
-    bool files = false;     ///< images in files; each may be unreadable, or have labels next to it
+    bool remote = false;    ///< frames come from a device or server that may be gone, so do not wait long
+    bool seekable = false;  ///< a film, which can seek and repeat
+    bool files = false;     ///< image files; each may be unreadable, or have labels next to it
     bool scene = false;     ///< the built-in street, with a simulated clock
 };
 
@@ -71,35 +71,36 @@ constexpr SourceTraits traitsOf(SourceKind kind) {
     return kTraits[static_cast<int>(kind)];
 }
 
-/// Finds the kind of `address`, by form and by files on the disk: a camera index, a video file, an RTSP/HTTP
-/// URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`; for env: or secret:, the kind of the
-/// value. Throws SourceError if there is no such source.
+/// Finds the kind of `address` by its form and by the files on the disk. Kinds are a camera index, a video
+/// file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, and `demo`. For env: or
+/// secret:, returns the kind of the value. Throws SourceError if there is no such source.
 SourceKind sourceKind(const Address& address);
 
-/// Makes the source of `address`, not opened yet. Throws SourceError if there is no such source.
+/// Makes the source of `address` without opening it. Throws SourceError if there is no such source.
 std::unique_ptr<Source> makeSource(const Address& address, const SourceOptions& options = {});
 
-/// Reads the next readable frame; returns false at the end. Unreadable images among several are skipped and
-/// reported to `skipped`, which returns false to stop. A single unreadable image throws.
+/// Reads the next readable frame; returns false at the end. Skips unreadable images and reports each to
+/// `skipped`, which returns false to stop. Throws BadImage if the source's only image is unreadable.
 bool nextReadable(Source& source, Frame& frame,
                   const std::function<bool(const std::string& message)>& skipped);
 
-/// Passes images to `take`. If the source can seek and has more than 4 * `count` frames: `count` images from
-/// all parts of the source, then up to `count` more until `take` returns false. Otherwise every image. Ends
-/// after `seconds`, or if `stopped`. Returns whether the time ran out.
+/// Limits of readSpread().
 struct SpreadReading {
     std::int64_t count;
     double seconds;
     std::function<bool()> stopped;
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
+/// Passes images to `take`. If the source can seek and has more than 4 * `count` frames, these are `count`
+/// images from all parts of the source, then up to `count` more until `take` returns false; otherwise all
+/// images. Ends after `seconds` or if `stopped` returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 
 /// Whether `path` exists but this program has no permission to read it.
 bool isUnreadable(const std::string& path);
 
-/// Returns the images of a folder or glob in natural order, or only the path for a file.
+/// Returns the images of a folder or glob in natural order (frame2 before frame10); for a file, its path.
 std::vector<std::string> imagePaths(const std::string& text);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// The reason why a source cannot be used: a kind with arguments, so that programs can translate or handle it.
+// The reason why a source cannot be used: a kind with arguments, so that programs can translate the reason.
 #pragma once
 
 #include <stdexcept>
@@ -12,17 +12,17 @@ struct SourceProblem {
     enum class Kind {
         None,
         Other,              ///< arguments: the text of a driver or a library
-        NoSuchSource,       ///< the address names nothing
+        NoSuchSource,       ///< nothing has this address
         PermissionDenied,   ///< the file or folder exists, and this program may not read it
-        NoSuchCamera,       ///< or another program uses the camera
+        NoSuchCamera,       ///< no such camera, or another program uses it
         PipelineRejected,   ///< by GStreamer
         CannotConnect,      ///< to a stream
         NotAVideo,          ///< damaged, or of an unknown format
         NotAFile,           ///< a pipe or a device in place of a video
         Playlist,           ///< a playlist or another text in place of a video
         PlaylistElsewhere,  ///< a playlist with parts on another host
-        VideoDamaged,       ///< arguments: frames read, frames announced
-        StreamBroke,        ///< arguments: frames read
+        VideoDamaged,       ///< arguments: numbers of frames read and announced
+        StreamBroke,        ///< arguments: number of frames read
         StreamEnded,        ///< the sender closed the stream
         NotEightBit,        ///< frames of a format that is not supported
         NoImages,           ///< a folder or glob without images
@@ -44,7 +44,7 @@ struct SourceProblem {
     std::string source;
     std::vector<std::string> arguments;
 
-    /// "SOURCE: sentence", in English; empty for Kind::None.
+    /// Returns "SOURCE: sentence" in English; empty for Kind::None.
     std::string message() const;
 
     bool operator==(const SourceProblem& other) const {
@@ -52,17 +52,17 @@ struct SourceProblem {
     }
 };
 
-/// `problem` with redacted() applied to each text.
+/// Returns `problem` with redacted() applied to each text.
 SourceProblem redacted(SourceProblem problem);
 
-/// Thrown if the source cannot be opened or continued. Never holds a password.
+/// Thrown if a source cannot be opened or read. Contains no password.
 class SourceError : public std::runtime_error {
 public:
     explicit SourceError(SourceProblem problem)
         : std::runtime_error(problem.message()), m_problem(std::move(problem)) {}
     SourceError(SourceProblem::Kind kind, const std::string& source, std::vector<std::string> arguments = {})
         : SourceError(SourceProblem{kind, source, std::move(arguments)}) {}
-    /// Kind::Other, with the whole message as text.
+    /// Makes an error of Kind::Other with this message.
     explicit SourceError(const std::string& message)
         : SourceError(SourceProblem::Kind::Other, std::string(), {message}) {}
 

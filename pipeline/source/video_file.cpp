@@ -22,7 +22,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr std::size_t kHead = 8192;            // bytes of a file that are checked
-constexpr std::chrono::seconds kPatience{30};  // wait for openings of other sources
+constexpr std::chrono::seconds kPatience{30};  // longest wait for other sources to open
 
 std::string bytesAt(int file, off_t at) {
     std::string bytes(kHead, '\0');
@@ -31,7 +31,7 @@ std::string bytesAt(int file, off_t at) {
     return bytes;
 }
 
-/// Returns the end of ID3 tags. FFmpeg skips tags, so a playlist may follow.
+/// Returns the end of the ID3 tags at the beginning. FFmpeg skips tags, so a playlist may follow them.
 off_t endOfTags(int file) {
     constexpr int kMostTags = 16;
     off_t at = 0;
@@ -51,7 +51,7 @@ bool contains(const std::string& text, std::string_view word) {
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
-/// Every playlist format is text; of the video formats only YUV4MPEG begins as text.
+/// Whether `head` is text, as in all playlists. False for YUV4MPEG, a video format that begins as text.
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
@@ -73,10 +73,10 @@ const std::set<std::string> kRejectedFormats = {
     "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
     "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};
 
-/// Returns the other formats, each after a comma; empty if OpenCV has no FFmpeg.
+/// Returns all other formats of FFmpeg, each after a comma; empty if OpenCV has no FFmpeg.
 std::string acceptedFormats() {
     struct Demuxer {
-        const char* name;  // the first member in every version; "mov,mp4,m4a,..."
+        const char* name;  // the first member in every FFmpeg; for example "mov,mp4,m4a"
     };
     using Iterate = const Demuxer* (*)(void**);
     const auto iterate = reinterpret_cast<Iterate>(dlsym(RTLD_DEFAULT, "av_demuxer_iterate"));
@@ -88,7 +88,7 @@ std::string acceptedFormats() {
     return names;
 }
 
-/// Returns "user:password@" of the proxy that the user has set; HostRelay passes this on to that proxy.
+/// Returns "user:password@" of the proxy that the user has set. HostRelay passes this text on to that proxy.
 std::string credentialsOfProxy() {
     const char* set = std::getenv("http_proxy");
     const std::string proxy = set != nullptr ? set : "", scheme = "http://";
@@ -113,12 +113,12 @@ public:
         m_join = hasList ? '|' : ',';
         m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
                   credentialsOfProxy() + "127.0.0.1:00000";
-        // The environment points to this text, so a change needs no new variable: other threads read the
-        // environment meanwhile.
+        // The environment points to this text, so enter() changes only the text: other threads read the
+        // environment, which makes putenv() unsafe.
         putenv(m_text.data());
     }
 
-    /// Returns false if other openings do not end in time.
+    /// Waits for other openings. Returns false if they do not end in time.
     bool enter(int proxy) {
         std::unique_lock<std::mutex> lock(m_mutex);
         if (m_text.empty()) return true;
@@ -149,7 +149,7 @@ private:
     std::size_t m_more = 0;  ///< the end of the options without a proxy
     char m_join = ',';
     bool m_alone = false;
-    int m_open = 0, m_waiting = 0;  ///< openings now, and waiting openings that must be alone
+    int m_open = 0, m_waiting = 0;  ///< number of openings now, and of openings that wait to be alone
 };
 
 /// Never destroyed, because the environment points into the text.

@@ -91,13 +91,13 @@ std::string Statement::text(int column) const {
 }
 
 Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
-    static std::mutex mutex;  // no other store may open the file while it is prepared
+    static std::mutex mutex;  // no other store may open a file meanwhile
     const std::lock_guard<std::mutex> lock(mutex);
     m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
     const int result = sqlite3_open_v2(m_path.c_str(), &handle, flags, nullptr);
-    m_handle.reset(handle);  // set even on failure, for the message
+    m_handle.reset(handle);  // set even on failure, because the message needs it
     if (result != SQLITE_OK) throwStoreError(handle, m_path);
     distrust();
     recognise();
@@ -105,7 +105,7 @@ Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) 
     migrate();
 }
 
-/// The file is not trusted: nothing in the file is executed, and limits apply to all contents.
+/// Forbids SQLite to execute any content of the file and limits all sizes, because the file is not trusted.
 void Store::Database::distrust() {
     sqlite3* database = m_handle.get();
     sqlite3_extended_result_codes(database, 0);
@@ -136,7 +136,7 @@ void Store::Database::execute(const char* sql) {
 
 void Store::Database::configure() {
     execute("PRAGMA journal_mode = WAL");
-    // FULL: commits survive a power cut too; at a few commits a second this costs little.
+    // With FULL, commits survive even a power cut; this costs little, because commits are rare.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
 }

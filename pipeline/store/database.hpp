@@ -29,8 +29,8 @@ public:
     void set(int index, double value);
     void set(int index, const std::optional<double>& value);  ///< absent: null
     void set(int index, const std::string& value);
-    bool step();  ///< returns true if there is a row
-    /// Runs to the end with these parameters, then resets for the next run.
+    bool step();  ///< runs to the next row; returns false if there is none
+    /// Runs the statement to the end with these parameters, then resets it for the next run.
     template <class... Values>
     void run(const Values&... values) {
         bind(values...);
@@ -41,7 +41,7 @@ public:
     void reset() { sqlite3_reset(m_statement.get()); }
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
-    /// Returns the nearest int, because a value in a file may exceed the type.
+    /// Returns the value, limited to the range of int, because a file may contain any value.
     int small(int column) const { return listNumber<int>(static_cast<double>(integer(column))); }
     double real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
     std::string text(int column) const;
@@ -58,17 +58,17 @@ private:
     std::unique_ptr<sqlite3_stmt, Finalize> m_statement;
 };
 
-/// The years 0 to 9999.
+/// The first and last time in the years 0 to 9999.
 constexpr Millis kFirstTime{-62'167'219'200'000}, kLastTime{253'402'300'799'999};
 
-/// Identifies a file independently of the name.
+/// The identity of a file, which does not depend on its name.
 struct FileId {
     std::uint64_t device = 0, number = 0;
     bool operator==(const FileId& other) const { return device == other.device && number == other.number; }
 };
 
-/// Prepares the file at `path` for SQLite: a regular file that only the owner may read, created if missing.
-/// Throws StoreError.
+/// Prepares a file for SQLite: creates the file if it is missing, and makes it readable only by the owner.
+/// Throws StoreError if this fails or the file is not regular.
 FileId prepareFile(const std::string& path);
 
 /// Returns `path` with every link in its folders resolved, because SQLite rejects links.
@@ -94,7 +94,7 @@ public:
     bool moved() const;
     std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows of the last statement
 
-    /// Rolls back unless committed.
+    /// A transaction, which is rolled back unless it is committed.
     class Transaction {
     public:
         explicit Transaction(Database& database) : m_database(database) {
@@ -113,7 +113,7 @@ private:
     void configure();
     void recognise() const;
     void migrate();
-    /// Copies the whole contents into a private file at `path`.
+    /// Copies the whole database into a private file at `path`.
     void backUp(const std::string& path) const;
     void checkSchema(std::int64_t version) const;
     std::int64_t number(const char* pragma) const;

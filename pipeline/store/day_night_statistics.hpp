@@ -1,4 +1,4 @@
-// Means and spreads by day and by night, and the difference between them.
+// Means and standard deviations by day and by night, and the difference between day and night.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// Mean and standard deviation of a running series by Welford's method: a sum of squares would lose precision
-/// after weeks.
+/// Mean and standard deviation of a series, by Welford's method, because a sum of squares would lose
+/// precision after weeks.
 class RunningMean {
 public:
     void add(double value) {
@@ -41,9 +41,9 @@ public:
     bool complete() const { return m_day.kept.count() > 0 && m_night.kept.count() > 0; }
 
     struct Difference {
-        double percent = 0, spread = 0;  ///< spread: a standard deviation of single frames
+        double percent = 0, spread = 0;  ///< spread: standard deviation of a night frame minus a day frame
     };
-    /// Night minus day, in percent of the day's mean.
+    /// Returns night minus day, in percent of the day's mean.
     Difference difference(RunningMean PhaseStatistics::*of) const;
 
 private:

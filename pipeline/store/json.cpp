@@ -1,4 +1,4 @@
-// Writes measurements as JSON one by one, because a month may not fit into memory.
+// The export as JSON, an hour of readings at a time, because a month may not fit into memory.
 #include <nlohmann/json.hpp>
 
 #include "pipeline/store/day_night_statistics.hpp"
@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr Millis kSlice = std::chrono::hours(1);
 
-/// Adds to an earlier value, because classes can have the same name.
+/// Adds `value` to an earlier value of this name, because several classes can have the same name.
 template <class Number>
 void add(Json& json, const std::string& name, Number value) {
     json[name] = json.value(name, Number()) + value;
@@ -60,7 +60,7 @@ Json jsonOf(const RunningMean& values) {
     return {{"readings", values.count()}, {"tokens_kept", values.mean()}, {"deviation", values.deviation()}};
 }
 
-/// Includes the difference if there was a day and a night.
+/// Includes the difference if there are readings of both day and night.
 Json jsonOf(const DayNightStatistics& statistics) {
     Json json = {{"day", jsonOf(statistics.day().kept)},
                  {"night", jsonOf(statistics.night().kept)},
@@ -72,7 +72,7 @@ Json jsonOf(const DayNightStatistics& statistics) {
     return json;
 }
 
-/// Replaces bytes of labels or files that are not UTF-8: half a file would be worse.
+/// Replaces bytes that are not UTF-8 (of labels or files), because an error would leave half a file.
 std::string text(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -84,7 +84,7 @@ std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis fr
     std::int64_t written = 0;
     DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
-    // Continues at the next reading, because a wrong clock may have left a reading in the year 1.
+    // Jumps to the next reading, because a wrong clock may have left a reading in the year 1.
     for (auto at = firstReading(source, from, to); at; at = firstReading(source, *at + kSlice, to)) {
         for (const Measurement& measurement : measurements(source, *at, std::min(*at + kSlice, to))) {
             statistics.add(measurement);

@@ -1,5 +1,5 @@
-// Writes and reads short lists of numbers as JSON text, [1,2,3], and counts by id, {"1":2}. SQLite's JSON
-// functions and other tools can read both.
+// Short lists of numbers as JSON text, [1,2,3], and counts by id, {"1":2}. SQLite's JSON functions and other
+// tools can read both.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// Converts a number from a file to the nearest value of the type.
+/// Converts a number from a file to the type, limited to the type's range.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {
@@ -55,7 +55,7 @@ inline std::string countsText(const std::map<int, int>& counts) {
     return text + "}";
 }
 
-/// Reads text of countsText() up to the first error. Skips negative ids and counts.
+/// Parses the text of countsText() up to the first error. Skips an entry with a negative id or count.
 inline std::map<int, int> parseCounts(const std::string& text) {
     std::map<int, int> counts;
     const char *at = text.data(), *const last = at + text.size();

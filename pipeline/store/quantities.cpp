@@ -9,10 +9,10 @@ namespace {
 
 using Value = std::optional<double>;
 
-/// A kind of quantity. Text that is not JSON, or an entry that is not a number, gives no value.
+/// How to read a kind of quantity. A text that is not JSON, or an entry that is not a number, has no value.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);
-    const char* column;  ///< in SQL; ?1: the path in a list or in counts
+    const char* column;  ///< SQL expression; ?1: the JSON path in a list or in counts
     bool region, ofModel, counts = false;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using When = ReadingField::When;
 
-/// A row of the table; each method sets a property.
+/// A row of the table. Each method sets a property and returns the row.
 struct Row : ReadingField {
     Row(const char* column, Value (*getter)(const Measurement&)) : ReadingField{column, getter} {}
 
@@ -39,7 +39,7 @@ Row stored(const char* column) {
     return row;
 }
 
-// lupdate finds the titles by the name of this macro.
+// Qt's lupdate finds the titles by the name of this macro.
 #define QT_TRANSLATE_NOOP(context, text) text
 
 std::vector<ReadingField> makeFields() {

@@ -1,5 +1,5 @@
-// A reading and the table of its fields. The store, its exports, MQTT, Home Assistant, Prometheus and the
-// timeline follow the table, so a new field needs a member below and a row in reading.cpp.
+// A reading and the table of its fields. Store, exports, MQTT, Home Assistant, Prometheus and timeline use
+// the table, so a new field needs a member below and a row in reading.cpp.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace mpm::pipeline {
 
-using Millis = std::chrono::milliseconds;  ///< times are since 1970-01-01 00:00 UTC
+using Millis = std::chrono::milliseconds;  ///< as a time: since 1970-01-01 00:00 UTC
 
 /// Model, method and schedule of a reading. Only readings of the same setup can be compared.
 struct Setup {
@@ -39,49 +39,49 @@ struct Measurement {
     double luminance = 0;          ///< 0..1
     Phase phase = Phase::Day;
     double captureMs = 0, networkMs = 0, encoderMs = 0, mergeMs = 0, drawMs = 0;
-    std::int64_t dropped = 0;         ///< frames of the source dropped since the last measurement
-    std::vector<double> classShares;  ///< by class id, 0..1; may be empty
+    std::int64_t dropped = 0;         ///< frames dropped since the last measurement
+    std::vector<double> classShares;  ///< shares of the pixels by class id, 0..1; may be empty
     std::vector<RegionReading> regions;
-    Setup setup;                       ///< written, not read back
-    std::optional<double> recomputed;  ///< share of tokens that were computed, with reuse
+    Setup setup;                       ///< written to the store, but not read from it
+    std::optional<double> recomputed;  ///< with reuse: share of tokens that were computed
     int pass = 0;                      ///< pass of a video that repeats, from 0
     std::optional<double> tokenAge;    ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;     ///< time saved against all tokens, if compared lately
+    std::optional<double> savedMs;     ///< time saved compared with all tokens, if measured lately
     std::optional<double> objects;     ///< number of objects, if objects are followed
     std::map<int, int> objectCounts;   ///< by id of a followed class
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
-    /// Tokens that the last block computed. With reuse all tokens are kept, but unchanged tokens are not
-    /// computed again; while reuse is suspended, tokens merge.
+    /// Returns how many tokens the last block computed. With reuse, all tokens are kept but only changed
+    /// tokens are computed; while reuse is suspended, tokens merge.
     int tokensComputed() const {
         if (!recomputed) return tokensKept();
         return std::min(tokensKept(), static_cast<int>(std::lround(*recomputed * tokensIn)));
     }
 };
 
-/// Returns the part of a reading that a segmentation provides: counts, times, reuse.
+/// Returns the part of a reading that comes from a segmentation: tokens, times and reuse.
 Measurement measurementOf(const Segmentation& segmentation);
 
-/// Fields that have a mean in each minute and hour.
+/// Fields whose mean is stored for each minute and hour.
 enum class Summed { Luminance, Latency, TokenAge, SavedMs, TokensIn, Objects };
 constexpr std::size_t kSummed = 6;
 
 /// A field of a reading: a number.
 struct ReadingField {
     using Value = std::optional<double>;
-    /// Readings that have the field. Fields that only some readings have are the last columns of a CSV.
+    /// Which readings have the field. Fields that not all readings have are the last columns of a CSV.
     enum class When { Always, Reuse, Compared, Followed };
 
     const char* name;  ///< column of the store and of CSV, key of JSON and MQTT
     Value (*get)(const Measurement&);
     void (*set)(Measurement&, double) = nullptr;  ///< null: computed from other fields, not stored
     When when = When::Always;
-    bool whole = false;  ///< a count
+    bool whole = false;  ///< whether values are whole numbers
     bool csv = true, json = true, mqtt = false;
-    double otherwise = NAN;  ///< published if a reading has no value; NaN: null, and absent for Prometheus
+    double otherwise = NAN;  ///< published if a reading has no value; NaN: MQTT null, Prometheus nothing
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: every reading has it
+        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: field never absent
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;
@@ -89,12 +89,12 @@ struct ReadingField {
     } prometheus = {};
     struct {
         const char *id = nullptr, *title = nullptr, *unit = nullptr;
-    } sensor = {};  ///< of Home Assistant; a unit of "%" shows the value times 100
+    } sensor = {};  ///< in Home Assistant; the unit "%" shows the value times 100
 };
 
 const std::vector<ReadingField>& readingFields();
 
-/// All measurements of a minute or an hour.
+/// A summary of all measurements of a minute or an hour.
 struct Bucket {
     struct Mean {
         std::int64_t count = 0;
@@ -103,12 +103,12 @@ struct Bucket {
         void add(double value) { mean += (value - mean) / static_cast<double>(++count); }
     };
 
-    Millis time{0};  ///< beginning
+    Millis time{0};  ///< when the minute or hour begins
     std::int64_t count = 0, nights = 0;
     double tokensMean = 0,
-           tokensSquares = 0;  ///< of the tokens computed; the mean of the squares gives the spread
+           tokensSquares = 0;  ///< means of the tokens computed and of their squares, for the spread
     int tokensLeast = 0, tokensMost = 0;
-    double dayTokens = 0, nightTokens = 0;  ///< means; 0 if there was no day or night
+    double dayTokens = 0, nightTokens = 0;  ///< means; 0 without readings by day or by night
     std::array<Mean, kSummed> means;
 
     Mean& of(Summed field) { return means[static_cast<std::size_t>(field)]; }
@@ -121,25 +121,25 @@ struct Event {
     std::string text;
 };
 
-/// A number of a reading without a column, because the number belongs to a class or a region. Each kind has a
-/// row in quantities.cpp.
+/// A number of a reading that is not in the table of fields, because the number belongs to a class or a
+/// region. Each kind has a row in quantities.cpp.
 struct Quantity {
     enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;
-    int classId = -1;    ///< of shares and objects
-    std::string region;  ///< name
+    int classId = -1;    ///< for kinds of shares and objects
+    std::string region;  ///< name, for kinds of regions
 
     bool operator<(const Quantity& other) const {
         return std::tie(kind, classId, region) < std::tie(other.kind, other.classId, other.region);
     }
 };
 
-/// Returns 0..1, or a number of objects; nothing if the reading has no such value.
+/// Returns a quantity: 0..1, or a number of objects; nothing if the reading does not contain it.
 std::optional<double> valueOf(const Quantity& quantity, const Measurement& measurement);
 
 /// A quantity over a span of time.
 struct QuantitySpan {
-    Millis time{0};  ///< beginning
+    Millis time{0};  ///< when the span begins
     double count = 0, mean = 0, least = 0, most = 0;
 
     void add(double value) {
@@ -149,7 +149,7 @@ struct QuantitySpan {
     }
 };
 
-/// Returns the name of a class in the store and in exports, or "class_17" if there is none.
+/// Returns the name of a class for store and exports; "class_17" for class 17 if it has no name.
 inline std::string storedName(int classId, const std::vector<std::string>& names) {
     const auto at = static_cast<std::size_t>(classId);
     return classId >= 0 && at < names.size() ? names[at] : "class_" + std::to_string(classId);
@@ -158,7 +158,7 @@ inline std::string storedName(int classId, const std::vector<std::string>& names
 /// An object that the next run of the program should recognise.
 struct KnownObject {
     std::int64_t id = 0;
-    std::string label;  ///< name of the class, since the model may change
+    std::string label;  ///< name of the class, because class ids change with the model
     cv::Rect2d place;   ///< 0..1 across and down
     Millis since{0}, last{0};
     Millis still{0};  ///< how long the object has not moved; 0: it moves

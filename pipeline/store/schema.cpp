@@ -1,4 +1,4 @@
-// Creates and migrates the tables, and distinguishes them from other contents of an SQLite file.
+// The tables of the store: creates and migrates them, and rejects an SQLite file with other contents.
 #include <algorithm>
 #include <cctype>
 #include <memory>
@@ -12,8 +12,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-// Times are milliseconds since 1970 UTC. Buckets (minutes and hours) are written with the readings, in the
-// same transaction, so that weeks are drawn from a few thousand rows, also after readings are deleted.
+// Times are milliseconds since 1970 UTC. The transaction that adds readings also updates the buckets (minutes
+// and hours), so that a few thousand rows show weeks, even after readings are deleted.
 constexpr const char* kSchemaSql = R"sql(
 CREATE TABLE source (
   id INTEGER PRIMARY KEY,
@@ -92,7 +92,7 @@ CREATE TABLE setup (
 );
 )sql";
 
-/// Changes from a schema to the next. The first release has schema 5; earlier schemas were never released.
+/// The change from a schema to the next. The first release has schema 5; earlier schemas were not released.
 struct Migration {
     std::int64_t to;
     const char* sql;
@@ -116,7 +116,7 @@ constexpr Migration kMigrations[] = {
 
 constexpr std::int64_t kApplication = 0x4d504d73;  // "MPMs"
 
-/// Removes blanks and letter case, which do not matter.
+/// Returns SQL without blanks and in lower case, for comparisons.
 std::string bare(const std::string& sql) {
     std::string result;
     for (const char c : sql)
@@ -125,8 +125,8 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// Returns the statements of our tables and indexes in a file of this schema. SQLite rewrites a statement
-/// when a migration adds a column.
+/// Returns the SQL of our tables and indexes in a file of this schema. Runs the migrations for this, because
+/// SQLite rewrites a table's SQL if a column is added.
 std::vector<std::string> ourStatements(std::int64_t version) {
     sqlite3* raw = nullptr;
     sqlite3_open(":memory:", &raw);
@@ -140,7 +140,7 @@ std::vector<std::string> ourStatements(std::int64_t version) {
     return found;
 }
 
-/// Whether SQLite itself created an entry: for keys, or by ANALYZE.
+/// Whether SQLite itself created this SQL, for a key or by ANALYZE.
 bool isSqlites(const std::string& type, const std::string& sql) {
     return (type == "index" && sql.empty()) || sql == "createtablesqlite_stat1(tbl,idx,stat)" ||
            sql == "createtablesqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)";
@@ -154,7 +154,7 @@ std::int64_t Store::Database::number(const char* pragma) const {
     return read.integer(0);
 }
 
-/// Rejects a file that is not ours before writing, because the file may belong to another program.
+/// Rejects a file that is not ours before anything is written, because it may belong to another program.
 void Store::Database::recognise() const {
     const std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
     if (mark != 0 && mark != kApplication)
@@ -174,7 +174,7 @@ void Store::Database::migrate() {
     if (before == kSchema) return;
     if (before > 0) backUp(m_path + ".v" + std::to_string(before));
     Transaction transaction(*this);
-    recognise();  // another program may have migrated the file
+    recognise();  // again, because another program may have migrated the file
     const std::int64_t found = number("PRAGMA user_version");
     for (const Migration& migration : kMigrations)
         if (found < migration.to) execute(migration.sql);
@@ -184,8 +184,8 @@ void Store::Database::migrate() {
     transaction.commit();
 }
 
-/// Rejects statements that are not ours: triggers, views, generated columns and indexes on expressions are
-/// code; other tables belong to another program. `version`: 0 for a file without tables.
+/// Rejects SQL that is not ours, because triggers, views, generated columns and indexes on expressions are
+/// code, and other tables belong to another program. `version`: 0 if the file has no tables yet.
 void Store::Database::checkSchema(std::int64_t version) const {
     Statement rows = prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema");
     const std::vector<std::string> ours = ourStatements(version > 0 ? version : std::int64_t{kSchema});

@@ -19,7 +19,7 @@ private:
     Kind m_kind;
 };
 
-/// How long data is kept. Zero: for ever.
+/// How long data is kept. Zero means for ever.
 struct Retention {
     std::chrono::hours readings{24 * 14};
     std::chrono::hours minutes{24 * 366};
@@ -28,7 +28,7 @@ struct Retention {
 
 class DayNightStatistics;
 
-/// A connection to a file, for a single thread at a time. Several stores may use the same file, in other
+/// A connection to a file, for a single thread at a time. Other stores may use the same file, in other
 /// threads or programs. Every call may throw StoreError.
 class Store {
 public:
@@ -46,20 +46,20 @@ public:
 
     /// Checks every page. Throws StoreError with Kind::Damaged if a page is damaged.
     void check() const;
-    /// Whether the file was moved, removed or replaced since opening: then new readings are not in the file.
+    /// Whether the file was moved, removed or replaced after opening, so that new readings may be lost.
     bool moved() const;
-    /// Renames a damaged file to FILE.damaged-TIME, and a file of an unreleased version to FILE.old-TIME,
-    /// with the log, so that a new file can be made. Returns the new name, empty if the file is good. Throws
-    /// StoreError if the file cannot be renamed.
+    /// Renames a damaged file to FILE.damaged-TIME, or a file of an unreleased version to FILE.old-TIME, and
+    /// the log of the file too, so that a new file can be made. Returns the new name; empty if the file is
+    /// good. Throws StoreError if the file cannot be opened or renamed.
     static std::string setAside(const std::string& path);
 
-    /// Returns the id of a source, and adds the source if it is new. The name must not hold a password.
+    /// Returns the id of a source, and adds the source if it is new. The name must not contain a password.
     std::int64_t source(const std::string& name);
 
-    /// Returns the id of a source, if there is one.
+    /// Returns the id of a source; nothing if the store does not have the source.
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// Adds all measurements or none; they are on the disk when the call returns.
+    /// Adds all measurements, or none if it throws. The measurements are on the disk when the call returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
 
@@ -68,19 +68,19 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Returns a quantity for each step, in order of time: from readings of `model`, or tokens from all
-    /// readings.
+    /// Returns a quantity for each step with readings, in order of time. Uses the readings of `model`, but
+    /// readings of all models for tokens of a region.
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
-    /// Stores the present objects for the next run of the program, and removes the earlier ones.
+    /// Stores the present objects for the next run of the program, in place of objects stored before.
     void setObjects(std::int64_t source, const KnownObjects& objects);
     KnownObjects objects(std::int64_t source) const;
     /// Returns events of all sources, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
     /// Removes all these events or none; ignores unknown ids.
     void removeEvents(const std::vector<std::int64_t>& ids);
-    /// Adds the readings of a setup in [from, to) to `statistics`, without the repetitions of a video.
+    /// Adds the readings of a setup in [from, to) to `statistics`, except repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
                Millis to) const;
     /// Returns the times of the first and the last reading in [from, to).
@@ -91,14 +91,15 @@ public:
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// Returns the first and last time of a source's buckets; equal if there are none.
+    /// Returns when the first hour of a source's buckets begins and the last ends; equal without buckets.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
-    /// The latest time in the buckets of all sources; absent if there are none.
+    /// Returns the end of the latest hour of all sources; nothing if there are no buckets.
     std::optional<Millis> newest() const;
 
-    /// Deletes data that is older than allowed at `now`; minutes and hours outlive their readings. Deletes at
-    /// most `most` readings in a call, so that no writer waits long. Returns true if more may be left.
+    /// Deletes data that is older than allowed at `now`. Each kind of data has its own limit, so minutes and
+    /// hours may be kept after their readings are deleted. Deletes at most `most` readings in a call, so that
+    /// no writer waits long. Returns true if more may be left to delete.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// Writes the measurements in [from, to) as CSV with a head line, and returns their number. `classes`:
@@ -106,11 +107,11 @@ public:
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                            const std::vector<std::string>& classes = {}) const;
 
-    /// Writes the same as JSON, with the readings of regions and the events.
+    /// Writes the measurements as JSON, with the readings of regions and the events.
     std::int64_t exportJson(std::ostream& out, std::int64_t source, Millis from, Millis to,
                             const std::vector<std::string>& classes = {}) const;
 
-    static constexpr int kFirstSchema = 5, kSchema = 7;  ///< of the first release, and of this version
+    static constexpr int kFirstSchema = 5, kSchema = 7;  ///< schemas of the first release and of this version
 
 private:
     class Database;
@@ -125,12 +126,12 @@ private:
     std::unique_ptr<Database> m_database;
 };
 
-/// Columns that only some measurements have; they are the last columns.
+/// The last columns of a CSV, which only some measurements have.
 struct CsvExtras {
     bool reuse = false;  ///< recomputed, token_age
     bool saved = false;  ///< saved_ms
     bool objects = false;
-    std::vector<std::pair<int, std::string>> counted = {};  ///< id and name of classes of objects
+    std::vector<std::pair<int, std::string>> counted = {};  ///< id and name of each counted class
 
     bool has(const ReadingField& field) const {
         using When = ReadingField::When;
@@ -140,14 +141,14 @@ struct CsvExtras {
     }
 };
 
-/// The columns of exportCsv and of tokens.csv of `mpm run`: a line without the line break.
+/// Return the head and a line of exportCsv(), and of tokens.csv of `mpm run`, without a line break.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 
-/// Returns a value as text; whole if the field is whole.
+/// Returns a value as text, as a whole number if the field is whole.
 std::string fieldText(const ReadingField& field, double value);
 
-/// Returns 2026-01-31T23:59:59.123Z. Times outside the years 0 to 9999 become the nearest time inside.
+/// Returns text like 2026-01-31T23:59:59.123Z. A time outside the years 0 to 9999 becomes the nearest inside.
 std::string timeText(Millis time);
 
 }  // namespace mpm::pipeline

@@ -34,7 +34,7 @@ FileId idOf(const struct stat& there) {
     return {static_cast<std::uint64_t>(there.st_dev), static_cast<std::uint64_t>(there.st_ino)};
 }
 
-/// Returns a free name: FILE.damaged-20260131-235959, with a number if there are several in a second.
+/// Returns an unused name such as FILE.damaged-20260131-235959, with a number if that name is used.
 std::string asideName(const std::string& path, const char* why) {
     const std::time_t now = std::time(nullptr);
     std::tm utc{};
@@ -48,7 +48,7 @@ std::string asideName(const std::string& path, const char* why) {
     return name;
 }
 
-/// Renames without replacing a file, if the file system supports that.
+/// Renames a file. Does not replace another file if the file system supports that.
 bool moveTo(const std::string& from, const std::string& to) {
     return renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
            (errno == EINVAL && std::rename(from.c_str(), to.c_str()) == 0);
@@ -65,7 +65,7 @@ std::string withoutLinks(const std::string& path) {
 }
 
 FileId prepareFile(const std::string& path) {
-    // Opens and closes only a new file: closing a file that SQLite has open would drop SQLite's locks.
+    // Opens only a new file, because closing a file that SQLite has open would drop SQLite's locks.
     const int made = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (made >= 0) close(made);
     if (made < 0 && errno != EEXIST) refuse(path, std::strerror(errno));
@@ -90,11 +90,11 @@ bool Store::moved() const {
 
 std::string Store::setAside(const std::string& path) {
     const char* why = ".damaged-";
-    static std::mutex mutex;  // several stores of this program may find the same damage at once
+    static std::mutex mutex;  // several stores of this program may find the same damage
     const std::lock_guard<std::mutex> lock(mutex);
     try {
         Store(path).check();
-        return {};  // another store has replaced it already
+        return {};  // another store has already replaced the file
     } catch (const StoreError& error) {
         if (error.kind() == StoreError::Kind::OlderSchema)
             why = ".old-";
@@ -102,7 +102,7 @@ std::string Store::setAside(const std::string& path) {
             throw;
     }
     const std::string file = withoutLinks(path), aside = asideName(file, why);
-    // Renames the log first, because SQLite would use it with the new file.
+    // Renames the log first, because SQLite would use an old log with the new file.
     for (const char* beside : kBeside) {
         struct stat there {};
         if (statusOf(file + beside, there) && !moveTo(file + beside, aside + beside))

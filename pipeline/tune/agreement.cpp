@@ -38,12 +38,12 @@ bool matches(const Detection& a, const Detection& b) {
     return a.label == b.label && both >= kLeast * (a.box.area() + b.box.area() - both);
 }
 
-/// Returns 1 if both outputs are empty or constant, 0 if only one is.
+/// Returns the agreement if one or both outputs are empty or constant: 1 if both are, else 0.
 double without(bool first, bool second) {
     return first && second ? 1 : 0;
 }
 
-/// Returns 0 if a value of the outputs is not finite.
+/// Returns `agreement`, or 0 if it is not finite because a value of the outputs is not.
 double orNone(double agreement) {
     return std::isfinite(agreement) ? agreement : 0;
 }

@@ -25,7 +25,8 @@ public:
         }
     }
 
-    /// Runs all tokens on kFewestTuneImages images, more if there is time. The first forward is a warm-up.
+    /// Runs all tokens on at least kFewestTuneImages images, and on more in the first quarter of the time.
+    /// The first forward is a warm-up.
     void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
         applyMethod(m_network, kAllTokens, m_own);
         const cv::Mat output = forward(0).front();
@@ -66,7 +67,7 @@ public:
     }
 
     const Agreement& agreement() const { return m_agreement; }
-    /// Tokens of the largest window.
+    /// Returns the number of tokens of the largest window.
     int tokens() const {
         const std::vector<std::vector<int>> tokens = m_network.encoder().tokensByWindow();
         return tokens.empty() ? 0 : *std::max_element(tokens[0].begin(), tokens[0].end());
@@ -141,7 +142,8 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
 
 namespace {
 
-/// Blocks before which tokens merge: of 12, every `step`th from `first` to `last`. Other depths are scaled.
+/// The blocks before which tokens merge: of 12 blocks, every `step`th from `first` to `last`; in proportion
+/// at other depths.
 struct Span {
     int first, last, step;
 };
@@ -150,12 +152,12 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kLate{3, 9, 2}, kEarly{1, 5, 2}
     kOwn{0, 0, 0};
 
 struct Row {
-    const char* method;  ///< a share alone means "mpm:pairs=SHARE,by=keys..."
+    const char* method;  ///< a share alone, such as "0.4", means "mpm:pairs=0.4,by=keys..."
     Span span;
-    double share = 0;  ///< of the tokens: ToMe's r for 12 blocks; the same total at other depths
+    double share = 0;  ///< of the tokens, for ToMe: r at 12 blocks; the same total at other depths
 };
 
-/// The candidates, the likeliest first. A share is a share of pairs, merged as in gentle.
+/// The candidates, the likeliest first. A share in the first column is of pairs, merged as in gentle.
 const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},    {"0.6", kUsual},      {"mpm", {2, 5, 3}},
                       {"tome", kOwn, 0.025}, {"0.3", kUsual},    {"0.5", kUsual},      {"0.2", kEvery},
                       {"0.6", kWide},        {"mpm", {5, 5, 1}}, {"tome", kOwn, 0.05}, {"0.4", kEarly},

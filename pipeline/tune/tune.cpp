@@ -31,7 +31,7 @@ bool beats(const TuneRow& a, const TuneRow& b) {
     return speedA >= speedB && keepA >= keepB && (speedA > speedB || keepA > keepB);
 }
 
-/// Distance of a candidate from the goal, for sorting.
+/// Returns the distance of a candidate from the goal, for sorting.
 double distance(const TuneRow& row, const TuneGoal& goal) {
     constexpr double kLeast = 1e-4;
     if (goal.faster) return std::abs(std::log(std::max(row.speed(), kLeast) / *goal.faster));
@@ -70,8 +70,9 @@ private:
         return m_result.stopped || m_work.seconds() + m_longest > m_limit;
     }
 
-    /// Runs all tokens before, between and after the candidates, so that neither a slow run nor a machine
-    /// that slows down affects the choice. Returns false if cut off: then only the first image counts.
+    /// Runs the candidates on an image, and all tokens before, between and after them, so that neither a slow
+    /// run nor a machine that slows down affects the choice. Returns false if cut off: then only the first
+    /// image counts.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;
@@ -91,8 +92,8 @@ private:
         constexpr size_t kInTurn = 3;
         for (size_t i = 0; i < m_alive.size(); ++i) {
             if ((i % kInTurn == 0 && !runFull(image, fulls)) || over()) return false;
-            // Each image has another order, every second reversed. The first image has the order of the
-            // table, in case there is no time for all candidates.
+            // The order differs from image to image, and is reversed for every second image. The first image
+            // has the order of the table, in case there is no time for all candidates.
             const size_t place = (image % 2 == 0 ? i : m_alive.size() - 1 - i) + image / 2;
             const size_t row = m_alive[place % m_alive.size()];
             if (const std::optional<Trial> trial = m_work.trial(m_result.rows[row].method, image))
@@ -133,7 +134,8 @@ private:
         return static_cast<std::int64_t>(trials);
     }
 
-    /// Keeps layers of candidates that no other beats; within a layer, the nearest to the goal first.
+    /// Keeps half of the candidates: those that no other beats, then those that only these beat, and so on.
+    /// Of the last group, keeps the nearest to the goal.
     void halve() {
         const size_t wanted = keptOf(m_alive.size());
         std::vector<size_t> left = m_alive, kept;

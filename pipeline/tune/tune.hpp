@@ -1,4 +1,4 @@
-// Chooses a method by measured time and agreement with all tokens: successive halving over candidates.
+// The choice of a method by measured time and agreement with all tokens: successive halving over candidates.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ constexpr int kFewestTuneImages = 8;
 constexpr int kTuneImages = 16;
 constexpr double kUsualKeep = 0.99;
 
-/// Exactly one of the two is set.
+/// Exactly one of the two members must be set.
 struct TuneGoal {
     std::optional<double> keep;    ///< find the fastest method with at least this agreement
     std::optional<double> faster;  ///< find the best agreement at this speed or more (1: all tokens)
 };
 
-/// A candidate on an image.
+/// The result of a candidate on an image.
 struct Trial {
     double ms = 0, agreement = 0;
     double kept = 1;          ///< share of the image tokens that the last merge leaves
     std::vector<int> tokens;  ///< tokens of the image entering each block
 };
 
-/// A candidate with an entry for each image.
+/// The results of a candidate, with an entry for each image.
 struct TuneRow {
     Method method;
     std::vector<double> times;  ///< relative to the time with all tokens on the same image
@@ -44,7 +44,7 @@ struct TuneRow {
 };
 
 struct TuneResult {
-    std::vector<TuneRow> rows;      ///< of all candidates that were measured
+    std::vector<TuneRow> rows;      ///< all candidates; images() is 0 if not measured
     std::vector<size_t> front;      ///< unbeaten rows of the last stage in speed and agreement, fastest first
     std::optional<size_t> best;     ///< the row that reaches the goal, and is faster than all tokens
     std::optional<size_t> nearest;  ///< if there is no best row: the row closest to the goal
@@ -52,11 +52,11 @@ struct TuneResult {
     bool complete = false;          ///< neither stopped nor out of time
     bool stopped = false;           ///< by the user
 
-    /// Median time of a row, at the speed of the machine during fullMs.
+    /// Returns the time of a row, as if measured under the conditions of fullMs.
     double ms(const TuneRow& row) const { return fullMs / row.speed(); }
 };
 
-/// The measurements; tests replace these functions.
+/// The functions that measure; tests replace them.
 struct TuneWork {
     std::function<double(size_t image)> full;  ///< ms with all tokens
     /// Returns nothing if the model cannot run the method.
@@ -64,7 +64,7 @@ struct TuneWork {
     std::function<double()> seconds;  ///< time since the beginning
 };
 
-/// Ends after about `limit` seconds. `images`: number of images.
+/// Measures the candidates and chooses. Ends after about `limit` seconds. `images`: number of images.
 TuneResult tune(const std::vector<Method>& candidates, size_t images, const TuneWork& work,
                 const TuneGoal& goal, double limit, const Watcher& watcher = {});
 

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 100;  // alerts of a rule
+constexpr std::size_t kMostWaiting = 100;  // waiting alerts of a rule
 
 void checkRule(const AlertRule& rule) {
     CV_Check(rule.name.size(), !rule.name.empty(), "name: must not be empty");
@@ -54,7 +54,7 @@ std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
     return count;
 }
 
-/// Seconds of the object's stay that the rule checks; absent if the object has no such stay.
+/// Returns the seconds of the object's stay that the rule checks; nothing if there is no such stay.
 std::optional<double> stayOf(const AlertRule& rule, const AlertInput& input, const ObjectPresence& object) {
     const auto& stays = rule.of == AlertRule::Of::ObjectLeft ? object.left : object.stays;
     const auto found = stays.find(rule.region);
@@ -141,7 +141,7 @@ void AlertWatch::findObjects(const AlertRule& rule, const AlertInput& input, Sta
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
         known.insert(object.id);
-        // A stay that exceeded the threshold before the program was restarted is not reported again.
+        // A stay that exceeded the threshold before a restart of the program is not reported again.
         const auto before = object.before.find(rule.region);
         const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
                          before != object.before.end() && before->second > rule.threshold;

@@ -1,4 +1,4 @@
-// Rules for alerts: a measurement is over (or under) a threshold for a time. A pause follows each alert.
+// Rules that raise an alert if a value is above (or below) a threshold for a time. A pause follows an alert.
 #pragma once
 
 #include <chrono>
@@ -14,17 +14,17 @@
 namespace mpm::pipeline {
 
 struct AlertRule {
-    /// Objects: their number. ObjectStays: each object raises an alert when its stay reaches the threshold;
-    /// ObjectLeft: when it leaves after such a stay.
+    /// The value that is checked. Objects: the number of objects. ObjectStays: the stay of each object so
+    /// far. ObjectLeft: the stay of each object that leaves.
     enum class Of { Tokens, ClassShare, Luminance, SourceDown, Objects, ObjectStays, ObjectLeft };
 
     std::string name;
     Of of = Of::Tokens;
-    std::string region;             ///< empty: the whole image; unused for luminance and source
+    std::string region;             ///< empty: the whole image; not used for Luminance and SourceDown
     std::string source;             ///< empty: every source
     int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; spans midnight if fromHour > toHour
     std::string label;              ///< name of the class; for objects, empty means every class
-    bool above = true;              ///< false: below
+    bool above = true;              ///< false: alert below the threshold
     double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
     std::chrono::milliseconds hold{0};
     std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
@@ -40,17 +40,17 @@ struct ObjectPresence {
     int label = 0;
     std::map<std::string, double> stays;   ///< seconds in each region so far; "": in the image
     std::map<std::string, double> left;    ///< seconds in each region that the object left in this frame
-    std::map<std::string, double> before;  ///< seconds of these stays before the program started
+    std::map<std::string, double> before;  ///< seconds of each of `stays` before the program started
 };
 
-/// Values that rules check. If a value is absent, the state of its rules does not change.
+/// Values that rules check. If a value is absent, the rules that check it keep their state.
 struct AlertInput {
     std::string source;
-    std::optional<int> hour;  ///< of the local day, 0..23; absent: any
+    std::optional<int> hour;  ///< of the local day, 0..23; absent: rules of all hours apply
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
-    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others: rules may use either
+    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others; rules may use both
     std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
@@ -62,10 +62,10 @@ struct Alert {
     std::string rule;
     std::size_t index = 0;  ///< of the rule in AlertWatch::rules()
     double value = 0;
-    std::int64_t object = 0;  ///< the object whose stay raised the alert; 0: not a single object
+    std::int64_t object = 0;  ///< the object whose stay raised the alert; 0: no single object
 };
 
-/// Checks a list of rules for a source. `now` is from a clock that never jumps.
+/// The rules for a source and their state. `now` is from a clock that never jumps.
 class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
@@ -78,20 +78,20 @@ public:
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Returns alerts for conditions that have now held long enough. A condition that persists is reported
-    /// once. Alerts of objects during a cool-down are reported together when the cool-down ends.
+    /// Returns alerts for conditions that have now been true for `hold`. A condition that remains true is
+    /// reported once. Alerts of objects wait for the end of a cool-down and are then returned together.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
-    /// Objects whose alerts wait for the end of a cool-down.
+    /// Returns the objects whose alerts wait for the end of a cool-down.
     std::set<std::int64_t> waiting() const;
 
 private:
     struct State {
-        std::optional<Clock::time_point> since;  ///< when the condition began to hold
+        std::optional<Clock::time_point> since;  ///< when the condition became true
         std::optional<Clock::time_point> told;   ///< time of the last alert
-        bool open = false;                       ///< whether the present episode was reported
+        bool open = false;                       ///< whether an alert was raised since then
         std::set<std::int64_t> objects;          ///< ids of objects whose present stay fulfils the rule
-        std::vector<Alert> waiting;  ///< alerts of objects; within a frame, the longest stay first
+        std::vector<Alert> waiting;              ///< alerts of objects; of each frame, the longest stay first
     };
     static void findObjects(const AlertRule& rule, const AlertInput& input, State& state);
 
@@ -109,10 +109,10 @@ inline bool isOfObjects(AlertRule::Of of) {
 /// Whether the rule applies to this source and hour.
 bool applies(const AlertRule& rule, const AlertInput& input);
 
-/// Whether the rule is about this class.
+/// Whether the rule is about the class with this id.
 bool isOf(const AlertRule& rule, const AlertInput& input, int label);
 
-/// The value that a rule checks, if the input has it.
+/// Returns the value that a rule checks, if the input has the value.
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);
 
 bool operator==(const AlertRule& a, const AlertRule& b);

@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// Corners in 0..1 across and down, valid for any image size.
+/// Corners from 0 to 1 across and down, for any image size.
 using Polygon = std::vector<cv::Point2d>;
 
 struct Region {
@@ -21,9 +21,9 @@ struct Region {
 /// Measurements of an image inside a region.
 struct RegionReading {
     std::string name;
-    int patches = 0;                  ///< image tokens whose middle is inside
+    int patches = 0;                  ///< patches whose middle is inside
     int tokens = 0;                   ///< kept tokens with a patch inside
-    std::vector<double> classShares;  ///< of the region's visible pixels, by class id; may be empty
+    std::vector<double> classShares;  ///< shares of the region's visible pixels by class id; may be empty
     std::map<int, int> objects = {};  ///< number of objects inside, by id of a followed class
 };
 
@@ -37,13 +37,13 @@ inline const RegionReading* readingOf(const std::vector<RegionReading>& readings
 /// Whether a point is inside, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
-/// labels: CV_8U or CV_16U ids, or empty for no shares. map: CV_32S, cluster of each image token (row by row
-/// over `grid`). seen: from seenThrough(); masked pixels do not count in shares, but their patches are tokens
-/// like others.
+/// Measures a region. `labels`: CV_8U or CV_16U ids, or empty for no shares. `map`: CV_32S, the cluster of
+/// each image token, row by row of `grid`. `seen`: from seenThrough(); shares ignore masked pixels, but
+/// masked patches are counted like others.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 
-/// CV_8U, 0 under a mask and 255 elsewhere; empty if there are no masks.
+/// Returns a CV_8U image, 0 under a mask and 255 elsewhere; empty if there are no masks.
 cv::Mat seenThrough(const std::vector<Polygon>& masks, cv::Size size);
 
 /// Blackens the polygons in an image, in place. A mask with fewer than three corners covers nothing.

@@ -95,7 +95,7 @@ DetectionEval joinDetectionCounts(const std::vector<std::string>& paths) {
 namespace {
 
 using RowImages =
-    std::map<std::int64_t, const DetectionCounts*>;  // sums do not depend on the order of shards
+    std::map<std::int64_t, const DetectionCounts*>;  // sorted, so that the order of shards does not matter
 
 void addScores(const DetectionEval& eval, const RowImages& images, Json& row) {
     std::vector<std::int64_t> ids;

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = MeasureError::Kind;
 
-constexpr int kBest = 300;  // detections of an image before COCO's limits
+constexpr int kBest = 300;  // detections kept of an image, before COCO's limits
 
 CocoTruth readTruth(const std::string& path, bool masks) {
     try {
@@ -31,7 +31,7 @@ CocoTruth readTruth(const std::string& path, bool masks) {
     }
 }
 
-/// Thrown if an image cannot be used; the evaluation continues without the image.
+/// The error of an image that cannot be used. The evaluation continues without the image.
 class BadFile : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -46,7 +46,7 @@ cv::Mat readBelow(const std::string& root, const CocoImage& image) {
     }
 }
 
-/// The mask of a detection in its image.
+/// Returns a detection's mask as a mask of the whole image.
 RunLengths wholeMask(const Detection& one, cv::Size size) {
     cv::Mat whole = cv::Mat::zeros(size, CV_8U);
     const cv::Rect place(std::min(cvRound(one.box.x), size.width - one.mask.cols),
@@ -84,7 +84,7 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
     describe(network, modelSha256);
 }
 
-/// Sorts the images by id, or by file name if they are frames of a clip.
+/// Chooses the images: by id, or by file name if a method reuses, because they are then frames of a clip.
 void DetectionEvaluation::chooseImages() {
     m_images = m_truth.imageIds();
     const auto file = [&](std::int64_t id) -> const std::string& { return m_truth.images.at(id).file; };
@@ -142,7 +142,7 @@ std::vector<std::int64_t> DetectionEvaluation::imagesOfShard() const {
     return ids;
 }
 
-/// The first forward of a network allocates.
+/// Runs a first forward, which allocates.
 static void warmUp(Segmenter& segmenter) {
     segmenter.segment(cv::Mat(segmenter.network().info().size, CV_8UC3, cv::Scalar::all(128)));
     segmenter.encoder().forget();

@@ -1,5 +1,6 @@
-// Evaluates a detector on a data set in COCO's format: finds matches in each image, from which AP and AR are
-// computed. Matches are marks of single detections, so that joined shards give the same bits as a single run.
+// The evaluation of a detector on a data set in COCO's format: finds matches in each image, from which AP and
+// AR are computed. Matches are stored for each detection, so that joined shards give the same bits as a
+// single run.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ struct DetectionRequest {
     std::string countsFile;  ///< written while measuring, and continued if present; empty: none
 };
 
-/// The counts of a row of the table on an image.
+/// The counts of an image for a row of the table.
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
@@ -50,8 +51,8 @@ public:
     /// Throws MeasureError if model and data set do not match.
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
 
-    /// @param costOf operations of a network
-    /// @param save gets the 300 best detections of each image
+    /// @param costOf returns the operations of a network
+    /// @param save gets at most 300 detections of each image, from the first row of the table
     DetectionEval run(const std::function<ModelCost(const Network&)>& costOf, const Watcher& watcher,
                       const Sink& save = {});
 
@@ -83,7 +84,7 @@ constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of a 
 
 Json toJson(const DetectionCounts& counts);
 
-/// Reads a file of counts with a row in each line.
+/// Returns functions that read a row of the table from each line of a file of counts.
 CountsFormat detectionsInto(DetectionEval& eval);
 DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 
