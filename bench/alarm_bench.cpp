@@ -1,6 +1,7 @@
-// False alarms in scripted streets: objects that are followed against OpenCV's MOG2, at the same recall.
+// False alarms in scripted streets (rain, insects, ...): those of our tracked objects, compared with those of
+// OpenCV's MOG2 at the same recall.
 //   mpm_bench_alarms [STREETS [SECONDS [MODEL [FIRST]]]]
-// The bar is 5 times fewer; the exit status is 1 if it is missed.
+// Required: MOG2 raises at least 5 times as many as we do; else the exit status is 1.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -27,21 +28,21 @@ namespace {
 using mpm::Detection;
 using mpm::pipeline::regionObjects;
 
-constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds for MOG2 to learn the scene
+constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds for MOG2 to learn; ratio
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
-constexpr int kLeastSide = 16, kLeastFrames = 5;  // pixels of its box; frames in which it is seen like this
+constexpr int kLeastSide = 16, kLeastFrames = 5;     // pixels of a box; frames with an object so visible
 constexpr double kOwnHold = .5;
 constexpr int kResampled = 2000;
 const cv::Size kSize(640, 480);
 
-/// A region or box of a frame. shows: most of its pixels are those of true objects.
+/// A box that was found in a frame. `shows`: whether most of its pixels are of true objects.
 struct Seen {
     Detection box;
     int area;
     bool shows;
 };
 
-/// A frame that is watched: its true objects, and what each search finds.
+/// A frame: its true objects, and the boxes that our network (first) and each search by MOG2 found.
 struct Watched {
     std::vector<mpm::street::StreetObject> objects;
     std::vector<std::vector<Seen>> found;
@@ -54,18 +55,18 @@ struct Score {
     }
 };
 
-/// A search for moving things by MOG2.
+/// Parameters of a search for moving regions by MOG2.
 struct Search {
-    double variance;  ///< squared distance, in variances, that is a change
-    int history;      ///< frames from which it learns
-    int opening;      ///< pixels of the opening that removes noise
+    double variance;  ///< MOG2's threshold: squared distance from the background, in variances
+    int history;      ///< frames from which MOG2 learns
+    int opening;      ///< pixels of the morphological opening that removes noise
 };
 
-/// From regions to alarms.
+/// Parameters by which regions become alarms.
 struct Way {
     size_t search = 0;
-    int smallest = 0;        ///< pixels of a region
-    double hold = kOwnHold;  ///< seconds for which an object stays before it raises an alarm
+    int smallest = 0;        ///< pixels of the smallest region that counts
+    double hold = kOwnHold;  ///< seconds that an object must stay to raise an alarm
 };
 
 constexpr int kSmallest = 100;
@@ -79,7 +80,7 @@ std::vector<Search> searches() {
     return all;
 }
 
-/// One background for each variance and history.
+/// The background models of MOG2: a model for each variance and history.
 class Backgrounds {
 public:
     std::vector<cv::Mat> find(const cv::Mat& image, const std::vector<Search>& all) {
@@ -91,7 +92,7 @@ public:
             if (!own) own = cv::createBackgroundSubtractorMOG2(search.history, search.variance, true);
             cv::Mat& mask = masks[key];
             if (mask.empty()) own->apply(image, mask);
-            regions.push_back(joined(mask == 255, search.opening));  // without the shadows that it finds
+            regions.push_back(joined(mask == 255, search.opening));  // shadows have other values
         }
         return regions;
     }
@@ -115,7 +116,7 @@ double share(const cv::Rect2f& box, const cv::Rect2f& truth, bool ofBox) {
     return both / (ofBox ? box.area() : box.area() + truth.area() - both);
 }
 
-/// `truth`: not zero at the pixels of true objects.
+/// Returns boxes with area and `shows`. `truth`: not zero at the pixels of true objects.
 std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     std::vector<Seen> all;
     for (Detection& one : boxes) {
@@ -128,7 +129,7 @@ std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     return all;
 }
 
-/// The objects that must be found: they move, and are in sight for some frames.
+/// Returns the objects that must be found: they move, and are visible in some frames.
 std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
     std::map<std::int64_t, int> times;
     std::map<std::int64_t, cv::Rect> first;
@@ -146,10 +147,10 @@ std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
     return all;
 }
 
-/// An object raises an alarm once its stay reaches `hold`, as by the rule of the monitor. The alarm is right
-/// if the box shows a true object or a part of one, or if most of its pixels are those of true objects: a
-/// region may show several. An object is recalled if a box of an object with an alarm covers it. Things that
-/// stand still count as right, but need not be recalled.
+/// Counts alarms. As in the monitor, an object raises an alarm when it has stayed for `hold` seconds. The
+/// alarm is right if the object's box overlaps a true object or shows a part of it, or if most of its pixels
+/// are of true objects. A true object is recalled if the box of an object with an alarm overlaps it in any
+/// frame. Objects that stand still need not be recalled.
 Score score(const std::vector<Watched>& frames, const Way& way, double threshold) {
     mpm::pipeline::ObjectTracker tracker(mpm::pipeline::trackRules(threshold));
     Score score;
@@ -188,7 +189,7 @@ Score sumOf(const std::vector<Score>& streets) {
     return sum;
 }
 
-/// Scores of one script by street.
+/// The scores of a script, by street.
 struct Row {
     std::vector<Score> ours, peer;
 };
@@ -209,7 +210,8 @@ public:
                     m_ways.push_back({1 + search, smallest, hold});
     }
 
-    /// MOG2 has the setting with the fewest false alarms over all streets among those that recall as much.
+    /// Scores our alarms and those of MOG2. Of the settings of MOG2 that recall as many objects as ours over
+    /// all streets, the setting with the fewest false alarms is used.
     void measure(const std::string& script, int first, int streets, double seconds) {
         Row row;
         std::vector<std::vector<Score>> peers(m_ways.size());
@@ -231,7 +233,7 @@ public:
         m_rows.push_back(std::move(row));
     }
 
-    /// Whether the bar holds.
+    /// Prints the sums, and returns whether MOG2 has kBar times as many.
     bool verdict() const {
         const size_t streets = m_rows.front().ours.size();
         std::vector<size_t> all(streets);
@@ -271,7 +273,7 @@ private:
         std::fflush(stdout);
     }
 
-    /// False alarms of all scripts in these streets: ours, and those of MOG2.
+    /// Returns the false alarms of all scripts in these streets: ours, then those of MOG2.
     std::pair<double, double> wrong(const std::vector<size_t>& streets) const {
         std::pair<double, double> sum;
         for (const Row& row : m_rows)

@@ -1,7 +1,7 @@
-// Boxes with reuse against boxes with all tokens, on the same frames of the built-in street.
+// Boxes with reuse, compared with boxes of all tokens on the same frames of the built-in street.
 //   mpm_bench_boxes [STREETS [SECONDS [MODEL [FIRST [RATE [REUSE]]]]]]
-// MODEL: a detector, or a segmentation, whose regions of cars and people are the boxes. The exit status is 1
-// if a bar is missed.
+// MODEL: a detector, or a segmentation model, whose regions of cars and people give the boxes. The exit
+// status is 1 if a required value is missed.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,9 +23,9 @@ namespace {
 
 using mpm::Detection;
 
-constexpr double kBarMatched = .98, kBarLoss = .005;  // share of boxes; of average precision
-constexpr double kSame = .75, kFound = .5;            // overlaps
-constexpr double kLeastVisible = .5, kStill = 2;      // share of a true object in sight; seconds
+constexpr double kBarMatched = .98, kBarLoss = .005;  // least share of boxes; largest loss of precision
+constexpr double kSame = .75, kFound = .5;            // overlaps: of a match; with a found object
+constexpr double kLeastVisible = .5, kStill = 2;  // visible share of a true object; seconds without motion
 constexpr int kLeastSide = 16;
 const cv::Size kSize(640, 480);
 
@@ -48,7 +48,7 @@ public:
         m_segmenter.encoder().setReuse(mpm::reuseFrom(reuse, m_segmenter.network().reuse()));
     }
 
-    /// Weak ones too, best first.
+    /// Returns all boxes, also those with a low score, the best first.
     std::vector<Detection> boxes(const cv::Mat& image) {
         const auto found = m_segmenter.segment(image, mpm::pipeline::Scores::Coarse);
         std::vector<Detection> all = found.detections;
@@ -68,7 +68,7 @@ private:
     double m_threshold = 0;
 };
 
-/// Boxes of all tokens, boxes of reuse, and how many of the former have a partner among the latter.
+/// Numbers of boxes with all tokens, of boxes with reuse, and of pairs that match.
 struct Matches {
     int all = 0, some = 0, both = 0;
     double share() const { return 2. * both / std::max(1, all + some); }
@@ -89,7 +89,7 @@ Matches match(const std::vector<Detection>& all, const std::vector<Detection>& s
     return matches;
 }
 
-/// Average precision of both.
+/// Average precision with all tokens, and with reuse.
 class Precision {
 public:
     void add(const std::vector<mpm::street::StreetObject>& objects, const std::vector<Detection>& all,
@@ -130,7 +130,7 @@ private:
     std::vector<mpm::pipeline::CocoObject> m_truth, m_all, m_some;
 };
 
-/// True objects that stand still: frames in which each of both finds them.
+/// Counts true objects that stand still in frames: all, those that all tokens find, those that reuse finds.
 class Standing {
 public:
     void add(double seconds, const std::vector<mpm::street::StreetObject>& objects,

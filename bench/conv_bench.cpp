@@ -1,4 +1,5 @@
-// Convolutions beside OpenCV's own: milliseconds and GFLOP/s of each shape, medians of rounds in turn.
+// Convolutions, compared with OpenCV's own: for each shape the median milliseconds and GFLOP/s of rounds in
+// which both run in turn.
 //
 //   mpm_bench_conv [ROUNDS=5] [SHAPE...]        SHAPE: channels,outs,kernel,stride,size[,groups]
 //                                               with groups 0: a transposed convolution
@@ -52,7 +53,7 @@ cv::Mat randomMat(const std::vector<int>& sizes) {
     return m;
 }
 
-/// OpenCV's layer of this type behind the input; weights are the layer's own.
+/// Returns a network of a single layer of OpenCV, with constant weights.
 cv::dnn::Net theirNet(const char* type, const Shape& s, int pad, const cv::Mat& weight) {
     cv::dnn::LayerParams params;
     for (const auto& [name, value] : {std::pair("kernel_size", s.kernel),

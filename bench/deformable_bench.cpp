@@ -1,6 +1,6 @@
-// MpmDeformable for a layer of a pixel decoder: three levels of 1/8 to 1/32 of a square image, 4 points, 8
-// heads. deformableBound is the least that the samples cost: four loads from a cache for each vector of
-// channels.
+// MpmDeformable as in a layer of a pixel decoder: three levels of 1/8 to 1/32 of a square image, 4 points, 8
+// heads. deformableBound measures the least time that the samples can take: four loads from a cache for each
+// vector of channels.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -42,7 +42,7 @@ struct Layer {
         }
         out.resize(queries * width);
     }
-    // Vectors of channels times corners, whatever their width: floats that are read.
+    // Returns the number of floats that are read: all channels at the four corners of every sample.
     double reads() const { return 4.0 * shape.queries * kHeads * kLevels * kPoints * shape.headSize; }
 
     int width;
@@ -69,7 +69,8 @@ BENCHMARK(deformableBench)
     ->Args({896, 1024, 1})
     ->UseRealTime();
 
-// The corners that 64 neighbouring queries of a head sample, again and again: a map that is in the cache.
+// Returns the corners that 64 neighbouring queries of a head sample. The benchmark repeats them, so the map
+// stays in the cache.
 std::vector<std::int32_t> corners(const Layer& layer) {
     std::vector<std::int32_t> at;
     const int samples = kLevels * kPoints, queries = 64;

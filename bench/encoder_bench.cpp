@@ -1,5 +1,5 @@
-// The whole encoder, all tokens and merged, with the times of merge and restore. Random weights and smooth
-// tokens, so that the method itself decides how many tokens remain.
+// The whole encoder with all tokens and with merging, and the times of merge and restore. The weights are
+// random, but the tokens are smooth, so that the method decides how many tokens remain.
 #include <benchmark/benchmark.h>
 
 #include "mpm_layer/encoder/runner.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace mpm;
 
-// T, S, B, L by number of heads; T to B have 12 blocks.
+// Returns ViT-T, S, B or L, by the number of heads.
 test::EncoderOptions vit(int heads) {
     test::EncoderOptions o;
     o.heads = heads, o.headSize = 64, o.hidden = 4 * o.dim(), o.blocks = heads == 16 ? 24 : 12;
@@ -59,7 +59,7 @@ BENCHMARK(encoderBench)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
-// RF-DETR's encoder: 2x2 windows, a class token in each, three global blocks.
+// Measures RF-DETR's encoder: 2x2 windows with a class token each, three global blocks.
 void windowsBench(benchmark::State& state) {
     const int side = static_cast<int>(state.range(0));
     const bool merged = state.range(1) != 0;

@@ -1,11 +1,11 @@
-// EVA-01's blocks (as in EVA-01 + ViT-Adapter + Mask2Former for images of 896x896) at the real width, with
-// random weights: all tokens against merging with the map carried through the stages.
+// EVA-01's blocks at their real width, with random weights: all tokens, compared with merging. The blocks are
+// those of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
 //   mpm_bench_eva [--rounds N] [--tokens N] [--width N] [--precision f32,bf16] [--others MS]
-// Four segments of one block each, one of each kind: all tokens, merged to 0.75, merged to 0.57, and 0.57 by
-// a map that is carried in. Between two segments rows are restored and something is added, as an injector
-// does. The maps are imposed, since random weights leave other counts; the search for pairs is measured
-// apart. All tokens and merged tokens run in turn. The figures of the whole model are computed from these
-// parts.
+// Runs a chain of four segments of a block each. The first has all tokens, the second merges to 0.75 of them,
+// the third to 0.57, the fourth has the map of the third. Between segments, rows are restored and something
+// is added, as an injector does. The maps are given, because random weights would leave other counts; the
+// search for pairs is measured separately. All tokens and merging run in turn. The figures of the whole model
+// are computed from these parts.
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -25,10 +25,11 @@ namespace mpm::bench {
 namespace {
 
 constexpr int kSegments = 4;
-/// The number of blocks of the model of each segment's kind: merges before blocks 2 and 5 of 40.
+/// For each segment, the number of blocks of the model that are like it, if tokens merge before blocks 2 and
+/// 5 of 40.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
-/// Multiply-adds for 896x896: injectors, extractors, pyramid of convolutions, pixel encoder, FPN, decoder.
+/// Billions of multiply-adds at 896x896: injectors, extractors, pyramid, pixel encoder, FPN, decoder.
 constexpr double kOtherGmac = 88 + 242 + 125 + 1181 + 599 + 216;
 
 struct Options {
@@ -44,7 +45,7 @@ test::EncoderOptions evaBlocks(const Options& options) {
     return o;
 }
 
-/// `tokens` tokens to `clusters` clusters of neighbours, as even as can be.
+/// Returns a map of `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
 cv::Mat neighbours(int tokens, int clusters) {
     cv::Mat map(1, tokens, CV_32S);
     for (int i = 0; i < tokens; ++i)
@@ -65,7 +66,7 @@ public:
 
     Encoder handle() const { return Encoder(m_control); }
 
-    /// Milliseconds of each segment: from tokens in raster order to tokens in raster order.
+    /// Returns the milliseconds of each segment, which begins and ends with tokens in raster order.
     std::vector<double> forward(const cv::Mat& tokens, const cv::Mat& injected) {
         SessionInput input;
         input.tokens = tokens.clone();
@@ -90,7 +91,7 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-/// Times of a way to run the chain, by segment and round.
+/// Times of the chain with all tokens, or with merging, by segment and round.
 struct Times {
     std::vector<std::vector<double>> segments{kSegments};
     std::vector<double> merges, restores;
@@ -128,7 +129,7 @@ public:
         m_chain.handle().setPrecision(precision == "bf16" ? Precision::BF16 : Precision::F32);
         Times all, merged;
         double search = 0;
-        for (int round = -1; round < m_options.rounds; ++round) {  // the first packs weights
+        for (int round = -1; round < m_options.rounds; ++round) {  // the first round packs weights
             add(all, {}, round >= 0);
             add(merged, {1, 2}, round >= 0);
         }
@@ -151,7 +152,7 @@ private:
         times.restores.push_back(report.times.restore);
     }
 
-    /// Pairs and means at the model's width, median of three.
+    /// Returns the median of three times of a merge: finding pairs and computing means.
     double searchMs(int tokens) const {
         const cv::Mat rows = test::imageOf(m_tokens, 0).rowRange(0, 1 + tokens);
         std::vector<double> times;
@@ -194,7 +195,7 @@ private:
             std::printf("| %s | %.0f | %.0f | %.3f | %.3f | %.3f |\n", name, before, after, before / after,
                         allowed, before / after / allowed);
         };
-        double four[4] = {}, model[4] = {};  // ms and GFLOPs of all tokens, ms and GFLOPs of merged ones
+        double four[4] = {}, model[4] = {};  // ms and GFLOPs with all tokens, then with merging
         for (int s = 0; s < kSegments; ++s) {
             const double parts[] = {all.mean(), gflops(all.tokens[s]), merged.ms(s),
                                     gflops(merged.tokens[s])};
@@ -214,7 +215,7 @@ private:
         if (m_options.tokens == Options().tokens && m_options.width == Options().width) printModel(model);
     }
 
-    /// The other parts are those of the real size.
+    /// Prints the whole model, with the costs of its other parts at the real size.
     void printModel(const double model[4]) const {
         const double work = 2 * kOtherGmac, atRate = work / model[1] * model[0];
         const double others = m_options.others > 0 ? m_options.others : atRate;

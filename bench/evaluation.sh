@@ -10,7 +10,7 @@ mpm=$(realpath "$1") root=$(realpath "$2") work=$3
 mkdir -p "$work" "$docs/plots"
 cd "$work"
 
-# evaluate NAME METHODS [OPTION...]: NAME.counts, NAME.md, NAME.csv and the plots
+# evaluate NAME METHODS [OPTION...]: writes NAME.counts, NAME.md, NAME.csv and the plots
 evaluate() {
     name=$1 methods=$2
     shift 2
@@ -18,8 +18,8 @@ evaluate() {
         --counts "$name.counts" --csv "$name.csv" --plots "plots-$name" >"$name.md"
 }
 
-# tome_like COLUMN: the r at which ToMe by day has the value of MPM in this column of grid.csv, between measured values of r or just
-# beyond the last
+# tome_like COLUMN: prints the r at which ToMe reaches MPM's value in this column of grid.csv, by day. Interpolates
+# between measured values of r, and extrapolates a little beyond the last.
 tome_like() {
     awk -F, -v column="$1" '
         $6 == "day" && $1 == "mpm:2+5" { target = $column }
@@ -34,10 +34,10 @@ tome_like() {
         }' grid.csv
 }
 
-# table NUMBER FILE: the NUMBER-th table of a report
+# table NUMBER FILE: prints the NUMBER-th table of a report
 table() { awk -v wanted="$1" 'BEGIN { RS = "" } NR == wanted' "$2"; }
 
-# splice NAME: standard input between <!-- NAME --> and <!-- end --> of the document
+# splice NAME: puts standard input between <!-- NAME --> and <!-- end --> of the document
 splice() {
     cat >"table-$1"
     awk -v name="$1" -v file="table-$1" '

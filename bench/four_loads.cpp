@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/four_loads.cpp"
 #include <hwy/foreach_target.h>
-// Highway's per-target headers come after foreach_target.
+// Highway's per-target headers must come after foreach_target.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -11,7 +11,8 @@ namespace mpm::bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two vectors side by side and a sum for each corner, so that no addition waits for another.
+// Adds up two vectors of channels at a time, with a separate sum for each corner, so that no addition waits
+// for another.
 void FourLoads(const float* values, const std::int32_t* at, const float* weights, size_t samples,
                int channels, float* out) {
     const hn::CappedTag<float, 16> d;

@@ -1,4 +1,4 @@
-// The least that bilinear samples cost: four vector loads from a cache, multiplied and added.
+// The least work of bilinear samples: four vector loads from a cache, multiplied and added.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace mpm::bench {
 
-/// For each of `samples` places, `channels` floats at each of four corners: at[4 * sample + corner] elements
-/// from `values`, times weights of the same order, added to `out` [channels]. `channels` is a multiple of 64.
+/// Sums the four corners of `samples` samples into `out` [channels], each corner times its weight. The
+/// channels of a corner begin at values[at[4 * sample + corner]]; `weights` has the order of `at`. `channels`
+/// must be a multiple of 64.
 void fourLoads(const float* values, const std::int32_t* at, const float* weights, size_t samples,
                int channels, float* out);
 

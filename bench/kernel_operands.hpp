@@ -24,7 +24,7 @@ inline std::vector<float> noise(size_t count) {
     return values;
 }
 
-// What the products of all precisions have in common. `packed`: elements of a packed row.
+// The common part of products in all precisions. `packed`: number of elements of a packed row.
 template <class Weights>
 struct ProductOperands {
     ProductOperands(int rows, int depth, int columns, int packed)
@@ -80,7 +80,7 @@ struct OperandsI8 : ProductOperands<PackedWeightsI8> {
     std::vector<float> scales;
 };
 
-// The best of many runs of a product that fits the caches: the machine's present peak.
+// Returns the peak rate of this machine: the best of many runs of a product that fits into the caches.
 template <class Product>
 double peakFlops() {
     static const double peak = [] {
@@ -104,7 +104,7 @@ void count(benchmark::State& state, double flops) {
         benchmark::Counter(flops / peakFlops<Product>(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Skips if the processor has no bf16.
+// Returns true and skips the benchmark if the processor has no bf16.
 inline bool lacksBf16(benchmark::State& state) {
     if (!hasBf16()) state.SkipWithError("this processor multiplies no bf16");
     return !hasBf16();

@@ -1,4 +1,4 @@
-// Each kernel on a single thread: the rate, and its share of the best rate of the product loop here.
+// The rate of each kernel on a single thread, and its share of the product loop's best rate here.
 #include <vector>
 
 #include "bench/kernel_operands.hpp"
@@ -46,7 +46,7 @@ void productBf16Bench(benchmark::State& state) {
 }
 BENCHMARK(productBf16Bench)->Apply(shapes);
 
-// As the encoder runs a hidden layer: GELU, and the sums rounded for the next product.
+// Measures a hidden layer in bf16 as the encoder runs it: product, GELU, and rounding for the next product.
 void geluToPairsBench(benchmark::State& state) {
     if (lacksBf16(state)) return;
     OperandsBf16 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
@@ -67,7 +67,7 @@ void productI8Bench(benchmark::State& state) {
 }
 BENCHMARK(productI8Bench)->Apply(shapes);
 
-// The hidden layer with GELU, and the next product's rows quantised.
+// Measures a hidden layer in int8: product, GELU, and quantising the rows for the next product.
 void geluToQuadsBench(benchmark::State& state) {
     OperandsI8 operands(96, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
     const int columns = operands.weights.columns();
@@ -84,8 +84,8 @@ void geluToQuadsBench(benchmark::State& state) {
 }
 BENCHMARK(geluToQuadsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
 
-// The encoder's layout has a head's rows together. Rows farther apart, between those of other heads, show the
-// cost of the other layout.
+// Measures attention in f32. In the encoder's layout, a head's rows follow each other. Rows farther apart
+// show the cost of a layout with other heads' rows between them.
 void attentionBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const size_t stride = state.range(2);

@@ -1,4 +1,4 @@
-// MpmMaskLabels for EoMT's sizes: 200 queries, 150 classes and "no object", 640x640 pixels.
+// MpmMaskLabels at the sizes of an EoMT: 200 queries, 150 classes and "no object", 640x640 pixels.
 #include <vector>
 
 #include <benchmark/benchmark.h>

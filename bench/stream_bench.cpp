@@ -1,7 +1,7 @@
-// A fixed camera's stream through a network: the time of every frame, whose counts all differ.
+// The time of every frame of a fixed camera's stream; each frame leaves another number of tokens.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
-// Frames of the built-in street over a day, each drawn before the network's time starts. A CSV row per frame:
-// blob to output in milliseconds, tokens left, and the time of a constant loop right before.
+// Runs frames of the built-in street over a day, each drawn before its time starts. Prints a CSV row per
+// frame: milliseconds from blob to output, tokens left, and the time of a constant loop right before.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -15,8 +15,8 @@
 
 namespace {
 
-/// Milliseconds of the same loop of multiplications and additions, on every thread at once. The loop touches
-/// no memory: if the time changes, the machine has changed.
+/// Returns the milliseconds of a constant loop of multiplications and additions, on all threads together. The
+/// loop touches no memory, so a change of its time means that the machine has changed.
 double constantLoopMs() {
     const mpm::Stopwatch watch;
     const int threads = cv::getNumThreads();

@@ -1,6 +1,6 @@
-// Tracks of the built-in street's true boxes, of which a tenth is dropped at random, by light and frame rate.
+// Tracks from the true boxes of the built-in street, a tenth dropped at random, by light and frame rate.
 //   mpm_bench_tracks [STREETS [SECONDS]]
-// The bar is an IDF1 of 0.85 at 5 frames a second; the exit status is 1 if a row misses it.
+// The bar is an IDF1 of 0.85 at 5 frames a second; the exit status is 1 if a light misses it.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -23,7 +23,7 @@ void print(const char* light, int rate, const std::vector<mpm::pipeline::TrackCo
     std::fflush(stdout);
 }
 
-/// Whether the bar holds. Each light has other streets, since the light alone changes no box.
+/// Returns whether the bar is reached. Each light has other streets, because the light alone changes no box.
 bool measure(const char* light, int firstSeed, int streets, double seconds) {
     std::map<int, std::vector<mpm::pipeline::TrackCounts>> byRate;
     for (int i = 0; i < streets; ++i) {

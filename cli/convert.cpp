@@ -55,7 +55,7 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-// Sets mean and deviation, after all options were read.
+// Sets mean and deviation. Runs after all options were read.
 void applyNormalise(ConvertOptions& o) {
     if (o.normalise.empty()) return;
     const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
@@ -73,7 +73,7 @@ void applyNormalise(ConvertOptions& o) {
     o.convert.deviation = found->second.second;
 }
 
-// Runs after all options were read, because blocks may follow the method.
+// Sets the method. Runs after all options were read, because blocks may follow the method.
 void applyMethod(ConvertOptions& o) {
     if (o.method.empty()) return;
     const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);
@@ -97,7 +97,6 @@ void checkTune(const ConvertOptions& o) {
     if (o.sandbox) throw Error(kWrongUse, "--tune: reads files, which --sandbox forbids; tune afterwards");
 }
 
-/// Tunes the model that was just written.
 int tuneOutput(const ConvertOptions& o) {
     TuneRequest request;
     request.common = o.common;
@@ -240,8 +239,8 @@ void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     std::cout << "written    " << printable(o.output) << std::endl;
 }
 
-// The proof of a large model allocates and frees thousands of tensors of tens of megabytes. If the heap keeps
-// this memory, the system provides and clears the pages only once.
+// Comparing a large model with its export allocates and frees thousands of tensors of tens of megabytes. If
+// the heap keeps this memory, the system provides and clears the pages only once.
 void keepFreedMemory() {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -249,8 +248,8 @@ void keepFreedMemory() {
 #endif
 }
 
-/// For models from untrusted sources. If the output is not a regular file, it is first written to the folder
-/// for temporary files.
+/// Enters a sandbox, for models from untrusted sources. If the output is not a regular file, it is first
+/// written to the folder for temporary files.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

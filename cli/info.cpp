@@ -51,7 +51,7 @@ json encoderJson(const models::Conversion& c) {
             {"taps", taps}};
 }
 
-// The metadata mpm.detections, including values that the metadata leave out.
+// Returns the metadata mpm.detections, with defaults for values that the metadata do not contain.
 json detectionsJson(const DetectionOutputs& d) {
     static const char* const kActivations[] = {"none", "sigmoid", "softmax"};
     json all{{"boxes", d.boxes},
@@ -112,7 +112,7 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
-/// Layers that a forward in that precision still computes in f32.
+/// Returns the layers that a forward in the chosen precision still computes in f32.
 std::vector<std::string> keptInF32(const std::string& path, const CommonOptions& common) {
     return orError<cv::Exception>(kFailed, "", [&] {
         pipeline::Network network = openNetwork(path, common);

@@ -25,9 +25,9 @@ namespace mpm::cli {
 
 namespace {
 
-/// The value of `--night` is optional: the next word is the value if it begins like a number and names no
-/// file. A single number may be a camera, or a value without the other two: it is read as a value and
-/// rejected.
+/// Whether the word after `--night` is its value, which is optional: the word must begin like a number and
+/// name no file. A single number could also be a camera. It is read as a value, and rejected because a value
+/// has three numbers.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&
@@ -62,7 +62,7 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
-/// Adds a verb for the build, which writes manual pages and completions. The empty group hides the verb from
+/// Adds the verb by which the build writes manual pages and completions. The empty group hides the verb from
 /// users.
 void addDocuments(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
@@ -148,7 +148,7 @@ bool readerIsGone() {
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-/// Every verb fails if its result could not be written.
+/// Returns `status`, or kFailed if the result could not be written to standard output.
 int delivered(int status) {
     errno = 0;
     std::cout.flush();

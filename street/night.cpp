@@ -9,7 +9,7 @@
 namespace mpm::street {
 namespace {
 
-/// The cumulative sum of a Poisson distribution; draw() inverts it, so that a sample costs a random number
+/// The cumulative sum of a Poisson distribution. draw() inverts it, so that a sample takes a random number
 /// and a short search.
 struct PoissonTable {
     int first = 0;  ///< number of events at cumulative[0]

@@ -16,7 +16,7 @@ struct Passage {
     Random random;
 };
 
-/// The passage at this second; `share` is below 0 if nothing passes at the moment.
+/// Returns the passage at this second; `share` is below 0 if nothing passes at the moment.
 Passage passageAt(double seconds, double period, double lasts, uint64_t seed) {
     const double number = std::floor(seconds / period);
     Random random(mixSeed(seed, static_cast<uint64_t>(static_cast<int64_t>(number))));

@@ -43,8 +43,8 @@ class Owners {
 public:
     explicit Owners(cv::Size frame) : m_owner(frame, CV_32S, cv::Scalar(-1)) {}
 
-    /// Call it for actors from far to near. A pixel belongs to an actor that covers half of the pixel, as in
-    /// the labels. inBackdrop: the depth of the backdrop is the actor's own.
+    /// Adds an actor. The caller must add actors from far to near. As in the labels, a pixel belongs to an
+    /// actor that covers half of the pixel. `inBackdrop`: whether the backdrop's depth has the actor.
     void add(const Sprite& sprite, const Backdrop& backdrop, const Actor& actor, bool inBackdrop) {
         const int n = backdrop.samples, index = static_cast<int>(m_objects.size());
         StreetObject object{actor.id, actor.label, {}, 0};

@@ -34,7 +34,8 @@ public:
     Street(Street&&) noexcept;
     Street& operator=(Street&&) noexcept;
 
-    /// `hour` of the day, 0..24 or more (light changes in steps of two minutes); `seconds` move the traffic.
+    /// Returns a frame. `hour` of the day, 0..24 or more (light changes in steps of two minutes); `seconds`
+    /// move the traffic.
     StreetFrame at(double hour, double seconds);
 
     cv::Size size() const;
@@ -50,11 +51,11 @@ struct NightParameters {
     double deviation = 0.01;  ///< of the Gaussian noise, on values of 0..1
 };
 
-/// The image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
+/// Returns the image (CV_8U, any channels) under simulated night. The same seed gives the same noise.
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
-/// Rain, insects, lights and shadows that do not come from objects of the street: scenes that raise false
-/// alarms.
+/// Scripts that may raise false alarms: rain, insects, lights and shadows that do not come from objects of
+/// the street.
 enum class Script {
     None,
     Rain,        ///< streaks over the whole frame
@@ -63,19 +64,19 @@ enum class Script {
     Insects      ///< close to the lens, in the light of the camera
 };
 
-/// Paints on the frame's image; labels and objects stay. The same seed and seconds always give the same
-/// image.
+/// Paints a script on the frame's image, but does not change labels and objects. The same seed and seconds
+/// always give the same image.
 void paintScript(Script script, double seconds, uint64_t seed, StreetFrame& frame);
 
-/// Hour at which a clip begins, and the noise of the camera at that light.
+/// The hour at which a clip begins, and the noise of the camera in the light of that hour.
 struct ClipLight {
     double hour = 13;
     NightParameters noise;
     Script script = Script::None;
 };
 
-/// "day", "dusk", "night"; by day "rain" and "shadows", by night "headlights" and "insects". Throws
-/// cv::Exception for other names.
+/// Returns the light of this name: "day", "dusk", "night"; by day "rain" and "shadows", by night "headlights"
+/// and "insects". Throws cv::Exception for other names.
 ClipLight clipLight(const std::string& name);
 std::vector<std::string> clipLights();
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Parity and speed of libmpm_cuda beside PyTorch. Called by run.sh.
+"""Compares the results and the speed of libmpm_cuda with PyTorch. Called by run.sh.
 
 bench.py parity LIBRARY
 bench.py time LIBRARY [--sizes small,base,large] [--images 32] [--tokens 1024] [--no-compile]
@@ -31,7 +31,8 @@ def parity_case(library, size, precision, images, tokens, schedule):
     encoder.close()
     vit = Vit(weights, heads, blocks).double().cuda()
     worst, alike, undecided, wrong = 0.0, 0, 0, 0
-    # f64 decides the first map of exact tokens. Blocks before it in half precision, and earlier merges, round them.
+    # Only the first map is judged, and only if its tokens are exact: blocks in half precision and earlier merges round
+    # them.
     judged = 1 if precision == "f32" or schedule[:1] == (0,) else 0
     for i in range(images):
         wanted, verdicts = reference(vit, torch.from_numpy(batch[i]).double().cuda(), schedule,
@@ -41,7 +42,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
         alike += sum(v is True for v in verdicts[:judged])
         undecided += sum(v is None for v in verdicts[:judged])
         wrong += sum(v is False for v in verdicts[:judged])
-        # If margins decide, plain f32 decides as the tensor cores do.
+        # If there is a verdict, the plain f32 kernel must find the map of the tensor cores.
         wrong += sum(v is True and other["maps"][0][i] != maps[0][i] for v in verdicts[:1])
     good = worst < TOLERANCE[precision] and wrong == 0 and other["same bits"]
     print(f"{size:6} {precision:5} {images:2} x {tokens:5} blocks {','.join(map(str, schedule)) or 'none':6} "
@@ -51,7 +52,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
 
 
 def other_ways(encoder, batch, output, schedule):
-    """The same batch from the device's memory and back, and the maps of the plain nearest pass."""
+    """The same batch from and to the device's memory, and the maps of the plain nearest pass."""
     x = torch.from_numpy(batch).cuda()
     restored = torch.empty_like(x)
     run_on(encoder, x, restored, schedule)

@@ -1,4 +1,4 @@
-"""What a device can do at most, measured, and how much of it each kernel of a forward reaches."""
+"""Measures the highest rates of a device, and the share of them that each kernel of a forward reaches."""
 
 import torch
 
@@ -32,8 +32,8 @@ def ceilings():
 
 
 def work(size, x, each, schedule):
-    """By part of a kernel's name: (bf16 operations, f32 operations, bytes) of a merged forward in bf16. The
-    products are cuBLASLt's, under whatever names; bytes are what must move at least."""
+    """Returns (bf16 operations, f32 operations, bytes) of a merged forward in bf16, by a part of the kernels' names.
+    "products" are cuBLASLt's kernels, which have many names. Bytes are the fewest that must be moved."""
     dim, _, blocks = SIZES[size]
     images, tokens = x.shape[0], x.shape[1] - 1
     counts = [[tokens] * images] + each  # image tokens of each image, before and after each merge
@@ -60,7 +60,7 @@ def part_of(name, parts):
         if part in name:
             return part
     lower = name.lower()
-    # cuBLASLt's kernels by the words that all generations of names have in common.
+    # Recognises cuBLASLt's kernels by words that the names of all its versions contain.
     return "products" if any(word in lower for word in ("gemm", "nvjet", "cutlass", "cublas", "splitk")) else "the rest"
 
 

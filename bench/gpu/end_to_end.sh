@@ -13,7 +13,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# Libraries that every Linux has; they must be those of that machine.
+# Libraries that every Linux has, which are not packed: the other machine must use its own.
 own='/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|util))\.so'
 
 needed() {
@@ -39,14 +39,14 @@ suite() {
     tail -n 5 "$out/suite.txt"
 }
 
-# Whole models; maps must be equal, not only close. The environment selects the device.
+# Runs whole models; maps must be equal, not only close. The environment selects the device.
 fixtures() {
     MPM_DEVICE=cuda MPM_SHARED_DIR="$folder" "$folder/mpm_test_convert" \
         --gtest_filter='*ConvertsFixture*' >"$out/fixtures.txt" 2>&1 || status=$?
     tail -n 5 "$out/fixtures.txt"
 }
 
-# Random weights: the labels mean nothing, but both devices must find the same.
+# The weights are random, so the labels mean nothing, but both devices must find the same.
 model() {
     [ -e "$out/vit.onnx" ] || python3 "$root/bench/gpu/export.py" "$out/vit.onnx"
     for merging in mpm gentle; do

@@ -1,4 +1,4 @@
-"""The same encoders in PyTorch: the reference in f64, and what to be faster than."""
+"""The same encoders in PyTorch: the reference in f64, and the models that ours must beat in speed."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ SIZES = {"tiny": (192, 3, 12), "small": (384, 6, 12), "base": (768, 12, 12), "la
 
 
 def random_weights(dim, blocks, seed=0):
-    """Random, but of a size that keeps every layer's part in the result."""
+    """Returns random weights, scaled so that every layer affects the result."""
     r = np.random.default_rng(seed)
     normal = lambda *shape: r.standard_normal(shape, dtype=np.float32)
     weights = {}
@@ -30,7 +30,7 @@ def random_weights(dim, blocks, seed=0):
 
 
 def picture_tokens(images, rows, dim, seed=0):
-    """Smooth over neighbours, more so in some images than in others: merges leave ragged counts."""
+    """Returns tokens like their neighbours, in some images more than in others, so that merges leave unequal counts."""
     r = np.random.default_rng(seed)
     drift = r.standard_normal((images, rows, dim), dtype=np.float32)
     for t in range(1, rows):
@@ -45,7 +45,7 @@ class Vit(torch.nn.Module):
         self.heads, self.blocks = heads, blocks
         for name, value in weights.items():
             tensor = torch.from_numpy(value)
-            # PyTorch's linear layers hold their weights turned over.
+            # PyTorch's linear layers hold their weights transposed.
             self.register_buffer(name.replace(".", "_"), tensor.t().contiguous() if tensor.dim() == 2 else tensor)
 
     def part(self, name):
@@ -77,18 +77,18 @@ class Vit(torch.nn.Module):
 
 
 def wide(index, x):
-    """An index of tokens as an index of their values."""
+    """Expands an index of tokens to an index of all their values."""
     return index[..., None].expand(-1, -1, x.shape[-1])
 
 
 def ranks(index, first=0):
-    """For each entry of a [B, K] index the number in the row."""
+    """Returns, for each entry of a [B, K] index, its place in the row, counted from `first`."""
     return (torch.arange(index.shape[1], device=index.device) + first).expand_as(index).contiguous()
 
 
 def bipartite(x, size, r):
-    """Every second token's best partner among the others; the best r edges merge, means weighted by size. Returns
-    tokens, sizes, and for each token where it went."""
+    """Pairs every second token with the most similar of the others, and merges the r best pairs by a mean weighted by size.
+    Returns tokens, sizes, and the new place of each token."""
     unit = F.normalize(x, dim=-1)
     best, to = (unit[:, ::2] @ unit[:, 1::2].transpose(1, 2)).max(-1)
     order = best.argsort(-1, descending=True)
@@ -109,12 +109,12 @@ def bipartite(x, size, r):
 
 def windows(x, size, k):
     """ALGM's first merge: the k most similar windows of 2 x 2 tokens become a token each. x in raster
-    order of a square grid. Its threshold is a number of windows here: shapes stay, which favours it."""
+    order of a square grid. Here k replaces its threshold, so shapes stay the same, which makes ALGM faster."""
     b, n, d = x.shape
     g = int(n ** 0.5)
     raster = torch.arange(n, device=x.device).view(g // 2, 2, g // 2, 2).permute(0, 2, 1, 3).reshape(-1, 4)
     cells = x[:, raster.flatten()].view(b, -1, 4, d)
-    # The mean of the six cosines: the sum's square less the four ones.
+    # The squared length of the sum is 4 plus twice the sum of the six cosines.
     alike = F.normalize(cells, dim=-1).sum(2).square().sum(-1)
     order = alike.argsort(-1, descending=True)
     merged, kept = order[:, :k], order[:, k:].sort(-1)[0]
@@ -136,7 +136,7 @@ class ReducingVit(Vit):
 
     def __init__(self, weights, heads, blocks, reductions):
         super().__init__(weights, heads, blocks)
-        self.reductions = reductions  # {block: (function of tokens, sizes and a number, that number)}
+        self.reductions = reductions  # {block: (function, number)}; the function gets tokens, sizes and the number
 
     def forward(self, x):
         composed, size = None, torch.ones(x.shape[0], x.shape[1] - 1, dtype=x.dtype, device=x.device)
@@ -155,21 +155,21 @@ class ReducingVit(Vit):
 
 
 def tome(weights, heads, blocks, schedule, counts):
-    """ToMe that leaves the same counts at the same blocks, tokens as metric and without weighted attention, which
-    would cost it the fast attention kernels."""
+    """ToMe with the same counts after the same blocks. It compares tokens instead of keys, and its attention is not
+    weighted, because that would rule out the fast attention kernels."""
     return ReducingVit(weights, heads, blocks, {b: (bipartite, before - after) for b, before, after in
                                                 zip(schedule, counts, counts[1:])})
 
 
 def algm(weights, heads, blocks, counts):
-    """ALGM at the blocks of the paper, the first and the fifth (the seventh of 24), to the same counts."""
+    """ALGM with the same counts, at the blocks of its paper: the first and the fifth (of 24: the seventh)."""
     k = round((counts[0] - counts[1]) / 3)
     second = 6 if blocks == 24 else 4
     return ReducingVit(weights, heads, blocks, {0: (windows, k), second: (bipartite, counts[0] - 3 * k - counts[2])})
 
 
 def nearest(x):
-    """Of the rows of a [N, D] tensor: the most similar other, and the distance to the second best."""
+    """Returns, for each row of a [N, D] tensor, the most similar other row, and by how much it leads the second."""
     unit = x / x.norm(dim=-1, keepdim=True)
     s = unit @ unit.t()
     s.fill_diagonal_(-2)
@@ -192,8 +192,8 @@ def mutual_map(near):
 
 @torch.no_grad()
 def reference(vit, tokens, schedule, maps):
-    """An image through an f64 Vit with the maps that were found. Returns the restored tokens and, for each
-    stage, whether the map is the one that mutual pairs give (None where margins do not decide)."""
+    """Runs an image through an f64 Vit with the given maps. Returns the restored tokens and, for each stage, whether
+    mutual pairs give the same map (None if similarities are too close for a verdict)."""
     x, composed, verdicts = tokens[None], None, []
     stage = 0
     for i in range(vit.blocks):

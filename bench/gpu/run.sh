@@ -3,8 +3,8 @@
 #   bench/gpu/run.sh OUT [build|check|sanitize|time]...     default: build check time
 # OUT gets the library, the logs and these tables:
 #   check     parity.txt    maps and restored tokens against f64 PyTorch, per precision
-#             smoke.txt     options, odd sizes, all ways to queue and multiply, 100 repeats bit-equal, independence of
-#                           the batch with fixed kernels
+#             smoke.txt     options, odd sizes, all ways to queue and multiply; equal bits in 100 repeats and, with
+#                           fixed kernels, in any batch
 #   sanitize  sanitize.txt  compute-sanitizer memcheck and racecheck
 #   time      times.txt     a table of goals with pass or MISS; all tokens and merged against PyTorch, ToMe and ALGM; share
 #                           of merge and restore; nearest pass; ragged against equal counts; latency of an image;
@@ -68,7 +68,7 @@ sanitize() {
     done | tee "$out/sanitize.txt"
 }
 
-# `time` is a word of the shell.
+# Not called `time`, which is a word of the shell.
 timings() {
     python3 bench/gpu/bench.py time "$out/libmpm_cuda.so" --sizes "${MPM_SIZES:-small,base,large}" | tee "$out/times.txt"
 }

@@ -1,5 +1,5 @@
-// libmpm_cuda alone, small enough for compute-sanitizer: encoders with every option, odd sizes, ragged
-// batches, each run several times. Checks that all values are finite and all runs gave the same bits.
+// A test of libmpm_cuda alone, small enough for compute-sanitizer. Runs encoders with every option, odd sizes
+// and ragged batches several times, and checks that all values are finite and all runs give the same bits.
 //     smoke LIBRARY [REPEATS [SHAPE]]
 #include <dlfcn.h>
 
@@ -133,7 +133,7 @@ Result run(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shap
     return result;
 }
 
-/// Ways to the same result.
+/// A way to queue and compute a forward.
 struct Way {
     const char* name;
     int32_t readCounts, fixed, graphs, nearest;
@@ -152,7 +152,7 @@ bool sameBits(const Result& a, const Result& b) {
            std::memcmp(a.tokens.data(), b.tokens.data(), a.tokens.size() * sizeof(float)) == 0;
 }
 
-// With fixed kernels the last image alone has the same bits as among the others.
+// Whether the last image gets the same bits alone as in its batch. It must with fixed kernels.
 bool independent(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shape,
                  const MpmCudaInput& input, const Result& batch) {
     const size_t image = static_cast<size_t>(input.rows_per_image) * shape.heads * shape.headSize;

@@ -1,4 +1,4 @@
-"""Every bar for libmpm_cuda, in a single run."""
+"""Compares libmpm_cuda with all required values (bars), in a single run."""
 
 import statistics
 import threading
@@ -27,7 +27,7 @@ def kind_of(precision):
 
 
 def mean_counts(encoder, x):
-    """Image tokens at the start and, as means over the batch, after each merge; and those of each image."""
+    """Returns the mean numbers of image tokens at the start and after each merge, and the numbers of each image."""
     output = torch.empty_like(x)
     _, maps = run_on(encoder, x, output, SCHEDULE, maps=True)
     each = [[max(ids) + 1 for ids in stage] for stage in maps]
@@ -75,7 +75,7 @@ def against_peers(table, options, size, precision, x):
 
 
 def ragged(table, encoder, label, x, counts):
-    """The same sum of tokens, as the images have them and in equal parts, by maps from outside in both cases."""
+    """Compares images of unequal counts with images that have equal parts of the same sum. Both get their maps."""
     images, tokens = x.shape[0], x.shape[1] - 1
     least, more = divmod(sum(counts), images)
     equal = [least + (i < more) for i in range(images)]
@@ -100,7 +100,7 @@ def latency(table, options, size):
 
 
 def ways_to_queue(table, options, size):
-    """Kernel by kernel, as graphs, and without reading counts: which is the cheapest from how many values on."""
+    """Compares the ways to queue at several batch sizes: kernel by kernel, as graphs, as graphs without reading counts."""
     dim, heads, blocks = SIZES[size]
     encoder = Encoder(options.library, random_weights(dim, blocks), heads, blocks, "bf16")
     for images in (1, 2, 4, 8, 32):
@@ -116,7 +116,7 @@ def ways_to_queue(table, options, size):
 
 
 def nearest(table, options):
-    """A merge of N = 4,096, D = 768, all of it: normalising, pairs, means."""
+    """Measures a whole merge of N = 4,096, D = 768: normalising, pairs, means."""
     dim, heads, _ = SIZES["base"]
     encoder = Encoder(options.library, random_weights(dim, 1), heads, 1, "bf16")
     x, images = tokens_of("base", 8, 4096), 8
@@ -132,7 +132,7 @@ def nearest(table, options):
 
 
 def memory(table, options, precision):
-    """What a forward of ViT-B over 16,384 tokens takes beside the weights."""
+    """Measures the memory of a forward of ViT-B over 16,384 tokens, without the weights."""
     dim, heads, blocks = SIZES["base"]
     x = tokens_of("base", 1, 16384)
     output = torch.empty_like(x)
@@ -146,7 +146,7 @@ def memory(table, options, precision):
 
 
 def pipelined(table, options, size):
-    """Batches from and to ordinary memory: in turn, and two threads at a time."""
+    """Runs batches from and to the host's memory, in a single thread and in two threads."""
     dim, heads, blocks = SIZES[size]
     encoder = Encoder(options.library, random_weights(dim, blocks), heads, blocks, "bf16")
     batch = picture_tokens(options.images, options.tokens + 1, dim)
@@ -174,7 +174,7 @@ def pipelined(table, options, size):
 def timings(options):
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}")
     table = Table()
-    # First, while nothing else has warmed the library's memory; f32 takes more than bf16.
+    # First, before other runs make the library allocate; f32 second, because it needs more than bf16.
     for precision in ("bf16", "f32"):
         memory(table, options, precision)
     options.ceilings = ceilings()

@@ -1,4 +1,4 @@
-"""How times are taken, and the table of bars."""
+"""Measures times, and prints figures with their bars (required values)."""
 
 import statistics
 import time
@@ -7,7 +7,7 @@ import torch
 
 
 def median_ms(body, seconds=1.5):
-    """Wall clock around a call that leaves the device idle, as all of these do."""
+    """Returns the median wall clock of a call, which must leave the device idle."""
     for _ in range(3):
         body()
     times, end = [], time.perf_counter() + seconds
@@ -19,7 +19,7 @@ def median_ms(body, seconds=1.5):
 
 
 def graphed(model, x):
-    """A call of a model as a CUDA graph."""
+    """Returns a function that runs a model as a CUDA graph."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
@@ -38,7 +38,7 @@ def graphed(model, x):
 
 @torch.no_grad()
 def peer_ms(model, x, compiled):
-    """PyTorch's best: SDPA in a CUDA graph, as it is and compiled."""
+    """Returns PyTorch's best time: SDPA in a CUDA graph, compiled or not."""
     found = {"graph": median_ms(graphed(model, x))}
     if compiled:
         found["compile"] = median_ms(graphed(torch.compile(model, mode="max-autotune-no-cudagraphs"), x))
@@ -56,7 +56,7 @@ def ours_ms(encoder, x, schedule=(), **options):
 
 
 class Table:
-    """What is asked for beside what was found. A figure without a bar is for the reader."""
+    """The measured figures, each with its bar if it has any."""
 
     def __init__(self):
         self.rows = []

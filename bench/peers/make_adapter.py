@@ -18,7 +18,7 @@ STAGES = (2, 5, 8, 11)
 
 
 def modules(size, dim, heads, hidden):
-    """The two scripts of the tests at another width, as they are imported by each other."""
+    """Loads the two scripts of the tests with other sizes; the second imports the first."""
     exports = load("make_exports", {
         "SIZE, PATCH, DIM, HEADS, DEPTH = (64, 96), 8, 48, 3, 7":
             f"SIZE, PATCH, DIM, HEADS, DEPTH = ({size}, {size}), 16, {dim}, 6, 12",
@@ -57,7 +57,7 @@ def build(size):
             return [widen(m) for widen, m in zip(self.widen, maps)]
 
     class Extractor(nn.Module):
-        """The pyramid's rows collect from the tokens; an MLP with a convolution of each level's map follows."""
+        """The pyramid's rows sample the tokens; an MLP follows, with a convolution of each level's map."""
 
         def __init__(self):
             super().__init__()
@@ -89,7 +89,7 @@ def build(size):
             return levels, self.fine(self.smooth(lateral + larger))
 
     class Queries(nn.Module):
-        """Queries read the levels in turn, inside the mask of the last layer."""
+        """Layers of queries, each of which reads the next level, inside the masks of the layer before."""
 
         guard, mask_of, predict = "index", queries.Mask2Former.mask_of, queries.Mask2Former.predict
 
@@ -145,11 +145,12 @@ def build(size):
     torch.manual_seed(1)
     model = Model().eval()
     with torch.no_grad():
-        # Patches of like colour give like tokens, as trained filters do: about three quarters stay at each merge.
+        # As with trained filters, patches of similar colours give similar tokens, so each merge leaves about three
+        # quarters.
         model.patch.weight.copy_((torch.randn(DIM, 3, 1, 1) * 0.05).expand_as(model.patch.weight))
         model.pos_embed.mul_(0.05)
-        # A mask near 0 may hide a place in a single runtime. In a trained model few are near; here such a place would
-        # change all later masks by more than rounding.
+        # A mask value near 0 may hide a place in one runtime but not in another. Trained models have few such values;
+        # here they would change all later masks by more than rounding.
         for layer in model.decoder.layers:
             layer.cross.out_proj.weight.mul_(0.02)
         for norm in (m for m in model.modules() if isinstance(m, nn.BatchNorm2d)):

@@ -16,7 +16,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "tests/models/onnx"
 
 
 def load(name, changes):
-    """A module of SCRIPTS with other text: classes in it take sizes from constants when they are defined."""
+    """Loads a module of SCRIPTS after changing its text, because its classes read the constants when they are defined."""
     text = (SCRIPTS / f"{name}.py").read_text()
     for before, after in changes.items():
         if before not in text:

@@ -6,7 +6,7 @@
                                       of transformers: depth-s (Depth Anything, 518x518), upernet-b (150 classes, 10
                                       blocks are used); of make_adapter.py: adapter-s (Mask2Former)
 
-512x512 if nothing else is said, patches of 16 (8 where the name says so), batch 1. Needs torch (Debian: python3-torch).
+Images are 512x512 and patches 16x16, unless the list or the name has another size; batch 1. Needs torch (Debian: python3-torch).
 """
 import os
 import sys
@@ -47,7 +47,8 @@ class Backbone(nn.Module):
     def __init__(self, dim, patch=PATCH, size=SIZE, depth=12):
         super().__init__()
         self.patch = nn.Conv2d(3, dim, patch, patch)
-        # Patches of like colour give like tokens, as trained filters do: about three quarters stay at each merge.
+        # As with trained filters, patches of similar colours give similar tokens, so each merge leaves about three
+        # quarters.
         with torch.no_grad():
             self.patch.weight.copy_((torch.randn(dim, 3, 1, 1) * 0.05).expand_as(self.patch.weight))
         self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)

@@ -1,7 +1,7 @@
-// The rate of oneDNN's products at the sizes of ViT-T to B. Shares of the machine's peak refer to it.
+// The rate of oneDNN's matrix products at the sizes of ViT-T to B. Shares of the machine's peak refer to it.
 //   OMP_NUM_THREADS=2 mpm_bench_onednn
-// A JSON line: the rate at the best size in f32 and in bf16, in GFLOP/s, for the rows of 512x512 images; for
-// each size the median of many runs, as in the other measurements.
+// Prints a line of JSON: the rate at the best size in f32 and in bf16, in GFLOP/s. The number of rows is that
+// of a 512x512 image; the rate at a size is the median of many runs, as in the other measurements.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +28,7 @@ dnnl::matmul::primitive_desc product(const dnnl::engine& engine, memory::data_ty
 #endif
 }
 
-/// Median of many runs, in FLOP/s.
+/// Returns the median rate of many runs, in FLOP/s.
 double rate(const dnnl::engine& engine, memory::data_type type, memory::dim depth, memory::dim columns) {
     const auto description = product(engine, type, depth, columns);
     memory left(description.src_desc(), engine), weights(description.weights_desc(), engine),

@@ -1,7 +1,7 @@
-// OpenCV's layers as a peer: times models in turn through cv::dnn, converted models beside their exports.
+// OpenCV's layers as a peer: times models in turn through cv::dnn, both converted models and their exports.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
-// A JSON line per model, like peer.py, or the reason if this OpenCV cannot load it. Merging is off, so that
-// both sides compute the same.
+// Prints a line of JSON for each model, like peer.py, or the reason if this OpenCV cannot load the model.
+// Merging is off, so that both compute the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -25,7 +25,7 @@ struct Peer {
     std::string refusal;
 };
 
-/// An image of the first size in the models' metadata.
+/// Returns a random input of the first size in the models' metadata, else of 512x512.
 cv::Mat inputFor(const std::vector<Peer>& peers) {
     cv::Size size;
     for (const Peer& peer : peers) {

@@ -31,12 +31,12 @@ def noise(shapes, seed=1):
 
 
 def sized(feeds, whole, side):
-    """Whole numbers are the size of the original, which some detectors take as a second input."""
+    """Sets inputs of whole numbers to the size of the image, which some detectors take as a second input."""
     return {name: np.full(feed.shape, side, np.int64) if name in whole else feed for name, feed in feeds.items()}
 
 
 def fixed(shape, side):
-    """Inputs of other than an image have their shapes in the model."""
+    """Returns the shape of an input: that of the model if it is fixed, else that of an image."""
     known = len(shape) > 0 and all(isinstance(extent, int) and extent > 0 for extent in shape)
     return tuple(shape) if known else (1, 3, side, side)
 
@@ -124,7 +124,7 @@ def used():
 
 
 def measure(forward, rounds):
-    """Milliseconds; of the processor time the least, which is all that counts on a busy machine."""
+    """Returns milliseconds: quantiles, and the least processor time, which is the best figure on a busy machine."""
     times, cpu = [], float("inf")
     for _ in range(rounds):
         start, before = time.perf_counter(), used()

@@ -77,7 +77,7 @@ def medians(rows):
     return [row["ms"]["median"] for row in rows]
 
 
-@functools.lru_cache(maxsize=len(ENGINES))  # those of a model
+@functools.lru_cache(maxsize=len(ENGINES))  # keeps the peers of a model
 def started(engine, model):
     """A peer that has loaded the model and waits for a turn."""
     command = [sys.executable, HERE / "peer.py", engine, model, THREADS, "-"]
@@ -135,7 +135,7 @@ def table(title, *heads):
 # --- sections ---
 
 def beside_peers(models):
-    """Times first, then how many times as fast as the peers of the same rounds."""
+    """Prints the times, then how many times as fast ours is as the peers in the same rounds."""
     wanted = [engine for engine in ENGINES if engine != "openvino-bf16" or "bf16" in precisions]
     wanted = [engine for engine in wanted if engine in sys.argv] or wanted
     ours = precisions + ["i8"]
@@ -145,7 +145,7 @@ def beside_peers(models):
     results["peer"] = {}
     for name in models:
         here = [engine for engine in wanted if name in MODELS or engine not in ("onnxruntime-int8", "torch-compile")]
-        # Loads, compiles and quantises outside of the rounds. A turn takes about two seconds.
+        # The first call also loads, compiles and quantises. `counts` makes a turn last about two seconds.
         counts = {engine: max(2, min(10, int(2000 / peer(engine, exported(name), 2)))) for engine in here}
         model, count = converted(name), counts["onnxruntime"]
         runs = results["peer"][name] = []
@@ -169,7 +169,7 @@ def beside_peers(models):
 
 
 def int8(models):
-    """i8 on processors without bf16, beside our bf16 on AMX, and beside our f32 on narrower instruction sets."""
+    """Compares i8 with peers as on a processor without bf16, with our bf16 on AMX, and with our f32 on older instruction sets."""
     models = [name for name in models if name.startswith("vit")]
     results["int8"] = []
     if has_avx512_bf16:
@@ -197,7 +197,7 @@ def int8(models):
 
 
 def gain_kept(_):
-    """The speed-up of the encoder over the ratio of the operations."""
+    """Prints the encoder's speed-up by merging, divided by the ratio of the operations."""
     table("What merging keeps: the encoder's speed-up over all tokens, divided by the ratio of the operations", "model",
           "precision", "batch", "tokens left", "GFLOPs", "encoder, ms an image", "speed-up", "kept",
           "merge and restore, % of the encoder")
@@ -287,7 +287,7 @@ def threads(_):
 
 
 def detector_bars(name):
-    """By way. Those of half precision and int8 are for processors with AVX-512; AVX2 has a lower one for f32, AVX-VNNI one for int8."""
+    """Returns the bars of a detector by precision. All apply with AVX-512; AVX2 has a lower bar for f32, AVX-VNNI also a bar for int8."""
     f32, bf16, int8, merged = DETECTORS[name]
     if "avx512_vnni" in cpuinfo:
         return {"f32": f32, "bf16": bf16, "int8": int8, "int8, merged": merged}
@@ -295,7 +295,7 @@ def detector_bars(name):
 
 
 def detectors(names):
-    """Image to boxes, beside ONNX Runtime in f32 and after its quantize_dynamic; each ratio with its bar, if the processor has one."""
+    """Compares detectors from image to boxes with the peers. Each ratio has its bar (a required value), if the processor has any."""
     wanted, ways = ["onnxruntime", "onnxruntime-int8", "openvino"], [*precisions, "int8", "int8, merged"]
     table(f"Detectors, whole model: ms, median of {results['rounds']} rounds in turn; then how many times as fast as ONNX Runtime "
           "in f32 (least-most) and the bar", "model", *(ENGINES[engine] for engine in wanted), *ways,

@@ -72,7 +72,7 @@ class Model:
 
 
 def methods(images):
-    """Name and settings; r of ToMe as in the literature at 224 and about the same share at 364x476."""
+    """Returns names and settings. ToMe's r is that of the literature at 224, and about the same share at 364x476."""
     r = (30, 45) if images == "camvid-val" else (8, 13)
     rows = [("all tokens", ("mpm", "none")), ("mpm {2,5}", ("mpm", "2,5")), ("mpm {5}", ("mpm", "5"))]
     rows += [(f"ToMe r={k}", (f"tome:r={k}", "none")) for k in r] + [("ALGM", ("algm", "none"))]
@@ -85,7 +85,7 @@ def methods(images):
 
 
 def tuned(images, size):
-    """The row that `mpm tune` chooses on the images, which it reads as files; none if no candidate keeps 0.99."""
+    """Returns the row that `mpm tune` chooses on the images, written as files; none if no candidate keeps 0.99."""
     import cv2
     folder, report = work / f"{images}-files", work / f"{images}-tuned.json"
     folder.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def tuned(images, size):
 
 
 def centred(full, other):
-    """Mean cosine after subtracting the mean over images, of class token and patches (one mean each)."""
+    """Returns the mean cosine of class tokens and of patches, each after subtracting their mean over all images."""
     means = full[:, 0].mean(0), full[:, 1:].mean((0, 1))
     found = []
     for a, b, mean in ((full[:, 0], other[:, 0], means[0]), (full[:, 1:], other[:, 1:], means[1])):
@@ -114,7 +114,7 @@ def centred(full, other):
 
 
 class Head:
-    """A linear head on patches: softmax regression on the share of each class in a patch, 11 being no class."""
+    """A linear head on patches: softmax regression on the share of each class in a patch; label 11 is no class."""
 
     ROWS, COLUMNS, PATCH, CLASSES = 26, 34, 14, 11
 
@@ -160,7 +160,7 @@ def head(title, *names):
 
 
 def interleaved(model, rows, images):
-    """Each method on each image, in turn: tokens, mean counts and median ms by method."""
+    """Runs each method on each image, in turn. Returns tokens, mean counts and median ms by method."""
     model.set("mpm", "none")
     model(images[0])
     found = {row: ([], [], []) for row in rows}
@@ -175,7 +175,7 @@ def interleaved(model, rows, images):
 
 
 def compared(images, size, every, judge=None):
-    """Every method in f32, some in bf16 and int8, against all tokens in f32."""
+    """Compares every method in f32, and some in bf16 and int8, with all tokens in f32."""
     model, pixels = Model(work / f"vit-{size}.onnx"), numpy.load(work / f"{images}.npy")[::every]
     wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4")
     rows = [(name, *settings, "f32") for name, settings in methods(images) + tuned(images, size)]
@@ -193,7 +193,7 @@ def compared(images, size, every, judge=None):
 
 
 def trained_head():
-    """Trained on the full features, once."""
+    """Trains the head once, on the features of all tokens."""
     kept = work / "head.pickle"
     if kept.exists():
         return pickle.loads(kept.read_bytes())
@@ -227,7 +227,7 @@ def reuse():
         results[name] = [model(frame) for frame in frames]
     full = numpy.stack([tokens for tokens, _ in results["all tokens"]])
     base = statistics.mean(ms for _, ms in results["all tokens"][1:])
-    # Frames of one scene: without their mean little but noise is left of the class token.
+    # The frames show a single scene, so little but noise would remain of the class token without its mean.
     head("60 frames of vtest.avi", "", "mean ms", "times as fast", "CLS, not centred", "patches, centred")
     for name, rows in results.items():
         mean = statistics.mean(ms for _, ms in rows[1:])
@@ -238,7 +238,7 @@ def reuse():
 
 
 def shapes():
-    """Time only, with random weights."""
+    """Measures only times, with random weights."""
     large = work / "vit-b.mpm.onnx"
     if not large.exists():
         maker = pathlib.Path(__file__).parent.parent / "peers/make_models.py"

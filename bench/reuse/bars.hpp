@@ -1,4 +1,4 @@
-// The bars that reuse over time has to reach, and the clips that they are measured on.
+// The bars (required values) of reuse over time, and the clips on which they are measured.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ struct Bar {
     std::string light;  ///< of the built-in street; empty for a video
     double rate = 5;
     bool compressed = false;
-    double flops = 0, speed = 0, speedBf16 = 0;  ///< times fewer, times faster
-    double loss = 0;                             ///< points of mIoU; if labels are known
-    double agreement = 0, worst = 0;             ///< percent; if they are not
+    double flops = 0, speed = 0, speedBf16 = 0;  ///< operations: times fewer; speed: times as fast
+    double loss = 0;                             ///< at most, points of mIoU; if labels are known
+    double agreement = 0, worst = 0;             ///< of mean and worst frame, percent; if they are not
 };
 
 inline const Bar kBars[] = {
@@ -28,13 +28,14 @@ inline const Bar kBars[] = {
     {"still by night", "night", 0, false, 15, 8, 6, 0.3, 0, 0},
 };
 
-/// A clip for each street. Empty if the clip cannot be made here.
+/// Returns the clip of a street, counted from 0, or nothing if there is no such clip here. A video counts as
+/// street 0.
 inline std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& path) {
     if (bar.light.empty()) {
         if (path.empty() || street > 0) return std::nullopt;
         return video(path, frames);
     }
-    constexpr int kFirstSeed = 7001;  // streets that nothing was trained or tuned on
+    constexpr int kFirstSeed = 7001;  // no model was trained or tuned on these streets
     const Clip plain = mpm::bench::street(bar.light, bar.rate, kFirstSeed + street, frames);
     const Clip clip = bar.compressed ? throughX264(plain, "/tmp") : recorded(plain);
     if (clip.frames == 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// Clips to measure reuse over time on.
+// Clips for measuring reuse over time.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace mpm::bench {
 
-/// A frame and its labels; a video has none: empty.
+/// Returns a frame with its labels, which are empty for a video.
 using Shots = std::function<street::StreetFrame(int number)>;
 
 struct Clip {
@@ -17,26 +17,27 @@ struct Clip {
     int frames = 0;
 };
 
-/// A street by "day" or "night". `rate`: frames a second; 0: nothing moves, but the sensor is noisy.
+/// Returns a street by "day" or "night". `rate`: frames a second; 0: nothing moves, but there is noise.
 Clip street(const std::string& light, double rate, int seed, int frames);
 
-/// The same at an hour of the day, with the noise of that light: by day from 7 to 19, by night from 20 to 6.
+/// Returns a street at an hour of the day, 5 frames a second. The noise is that of day from 7 to 18, of dusk
+/// at 6 and 19, else of night.
 Clip atHour(int hour, int seed, int frames);
 
-/// The same noisy frame again and again.
+/// Returns a clip that repeats a single noisy frame.
 Clip frozen(const std::string& light, int seed, int frames);
 
-/// Another street in every frame.
+/// Returns a clip that shows another street in every frame.
 Clip everyFrameNew(int seed, int frames);
 
-/// The same clip, drawn once and kept.
+/// Returns the same clip, drawn once and kept.
 Clip recorded(const Clip& clip);
 
-/// The same clip, compressed and decoded by x264 as OpenCV's video writer sets it up. Without frames if
-/// OpenCV has no x264.
+/// Compresses and decodes a clip with x264, as OpenCV's video writer sets it up. Returns a clip without
+/// frames if OpenCV has no x264.
 Clip throughX264(const Clip& clip, const std::string& folder);
 
-/// The first frames of a video.
+/// Reads the first frames of a video.
 Clip video(const std::string& path, int frames);
 
 }  // namespace mpm::bench

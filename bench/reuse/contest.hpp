@@ -12,13 +12,13 @@
 
 namespace mpm::bench {
 
-/// Sums over frames.
+/// Sums over the frames that a method has seen.
 struct Score {
     int frames = 0;
     double ms = 0, operations = 0, agreement = 0, worst = 1;
     pipeline::Confusion confusion{11, 255};  ///< of the street's classes
     pipeline::ReuseCounts reuse;
-    bool equalBits = true;  ///< outputs as those of all tokens
+    bool equalBits = true;  ///< whether all outputs equal those of the first method
 
     double meanMs() const { return ms / frames; }
     double gflops() const { return operations / frames / 1e9; }
@@ -27,17 +27,17 @@ struct Score {
 
 class MotionGate;
 
-/// A network on the CPU that runs a method.
+/// Returns a network on the CPU that runs a method.
 pipeline::Network networkFor(const std::string& model, Precision precision, const pipeline::Method& method);
 
 class Contest {
 public:
-    /// Methods as of --compare. The others are compared with the first, "none".
+    /// `methods`: as for --compare. Each method is compared with the first, usually "none".
     Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
             const std::string& methods);
 
-    /// Another clip, which adds to the scores. Frames before `from` warm up. The gates see the labels of all
-    /// tokens.
+    /// Runs the methods on another clip and adds to the scores. Frames before `from` only warm up reuse. The
+    /// gates get the labels of the first method.
     void run(const Clip& clip, int from = 0, std::vector<MotionGate>* gates = nullptr);
     void reset();
 
@@ -55,14 +55,14 @@ private:
     std::vector<Score> m_scores;
 };
 
-/// Computes all tokens if something moves, else repeats the labels of the frame before: the simple way to
-/// save work on a fixed camera.
+/// The simple way to save work on a fixed camera: computes all tokens if something moves, else repeats the
+/// last computed labels.
 class MotionGate {
 public:
-    /// `share` of the image's tiles that have to move.
+    /// `share`: the share of the image's tiles that must move.
     explicit MotionGate(double share) : m_share(share) {}
 
-    /// `labels`, `ms` and `operations` are those of all tokens on this frame.
+    /// Adds a frame. `labels`, `ms` and `operations`: of all tokens on this frame.
     void see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations);
     void restart() { m_seen.release(); }
 

@@ -1,4 +1,4 @@
-// A detector with reuse beside all tokens on the same frames, its parts, and another engine.
+// Speed and memory of a detector with reuse, compared with all tokens and with another engine.
 #pragma once
 
 #include <numeric>
@@ -17,14 +17,15 @@ public:
     DetectorBench(std::string model, std::string precision, Precision value, const std::string& reuse)
         : m_model(std::move(model)), m_name(std::move(precision)), m_precision(value), m_reuse(reuse) {}
 
-    /// Before any thread.
+    /// Adds the memory of a stream. Forks, so it must be called before any thread starts.
     void measureMemory(const cv::Mat& image, Lines& lines) const {
         constexpr double kMbF32 = 60, kMb = 35;
         lines.addMemory(
             m_name, m_precision == Precision::F32 ? kMbF32 : kMb, [&] { return networkOf(m_reuse); }, image);
     }
 
-    /// Prints a line for each bar, and the parts of a frame. An empty `peer` is none.
+    /// Adds a line for each figure, with its bar if it has any. `peer`: command of another engine; empty:
+    /// none.
     void measure(const Clip& clip, const pipeline::ModelCost& cost, const std::string& peer,
                  Lines& lines) const {
         constexpr double kFewer = 5, kFaster = 4, kPeer = 4;
@@ -34,7 +35,7 @@ public:
         const double before = peer.empty() ? 0 : peerMs(peer);
         for (pipeline::Network* network : {&plain, &reusing})
             see(*network, clip.shots(0).image, flops, warm);
-        // The first frame of the clip counts, the network's first forward does not.
+        // The clip's first frame counts, but the network's first forward, which allocates, does not.
         reusing.encoder().forget();
         for (int number = 0; number < clip.frames; ++number) {
             see(plain, clip.shots(number).image, flops, all);
@@ -51,7 +52,7 @@ public:
                   cv::format("%g", kFaster), faster >= kFaster);
         if (!peer.empty()) {
             const double ms = (before + peerMs(peer)) / 2, own = some.whole / clip.frames;
-            // The bar is that of int8.
+            // Only int8 has a bar here.
             lines.add(cv::format("whole network against the peer's %.1f ms", ms), m_name,
                       cv::format("%.1f ms (%.1f outside of the encoder), %.2f times as fast", own,
                                  own - some.encoder / clip.frames, ms / own),

@@ -21,7 +21,7 @@ constexpr int kSeed = 7201, kFramesASecond = 5;
 constexpr double kFirstHour = 16, kHours = 8;                   // of the street's day
 constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // by the clock of the street
 
-// Between two lights, as `share` of the way from the first.
+// Interpolates between two lights. `share`: 0 at the first, 1 at the second.
 street::NightParameters between(const street::NightParameters& a, const street::NightParameters& b,
                                 double share) {
     share = std::clamp(share, 0.0, 1.0);
@@ -29,7 +29,8 @@ street::NightParameters between(const street::NightParameters& a, const street::
     return {mix(a.luminance, b.luminance), mix(a.photons, b.photons), mix(a.deviation, b.deviation)};
 }
 
-// Frames with the light of their time, each drawn while the network analyses the frame before.
+// The frames of the hour, each with the light of its time. A thread draws the next frame while the network
+// runs.
 class Hour {
 public:
     explicit Hour(int frames) : m_frames(frames), m_street(cv::Size(640, 480), kSeed) { drawNext(); }
@@ -59,10 +60,10 @@ private:
     const int m_frames;
     int m_number = 0;
     street::Street m_street;
-    std::future<street::StreetFrame> m_next;  // last: the destructor waits for the street's user
+    std::future<street::StreetFrame> m_next;  // destroyed first: its thread uses m_street
 };
 
-// A network that runs a method.
+// A network that runs a method, and its confusion matrix.
 class Watcher {
 public:
     Watcher(const std::string& model, Precision precision, const std::string& method)
@@ -111,7 +112,7 @@ std::vector<HourPart> watchHour(const std::string& model, Precision precision, c
             all.score(shot, all.forward(blob));
         }
         now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
-        // Frames of many sizes leave gaps that the allocator keeps; growth beyond these gaps is a leak.
+        // Returns gaps that frames of many sizes left in the allocator, so that growth means a leak.
         malloc_trim(0);
         now.resident = residentMb();
         parts.push_back(now);

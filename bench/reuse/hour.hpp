@@ -8,7 +8,7 @@
 
 namespace mpm::bench {
 
-/// Ten minutes of it.
+/// Ten minutes of the hour.
 struct HourPart {
     double loss = 0;      ///< points of mIoU, against all tokens on the same frames
     double computed = 0;  ///< mean share of the tokens
@@ -17,12 +17,11 @@ struct HourPart {
 
 constexpr int kHourParts = 6;
 
-/// `frames` at five a second: 18,000 are an hour; the light takes the same course in fewer. Every `every`-th
-/// is compared with all tokens.
+/// Runs `frames` frames, five a second. 18,000 frames are an hour; if there are fewer, the light changes
+/// faster. Compares every `every`-th frame with all tokens.
 std::vector<HourPart> watchHour(const std::string& model, Precision precision, const std::string& reuse,
                                 int frames, int every);
 
-/// Megabytes of memory that the process uses.
 double residentMb();
 
 }  // namespace mpm::bench

@@ -10,7 +10,7 @@
 namespace mpm::bench {
 namespace {
 
-// Of each stream after the first ones, which warm the process up.
+// Returns the mean memory of a stream, in MB. The first streams, which warm up the process, do not count.
 double streamMb(pipeline::Network network, const cv::Mat& image) {
     constexpr int kFirst = 4, kStreams = 20;
     const cv::Mat blob = network.blob({image});
@@ -41,7 +41,7 @@ void Lines::add(const std::string& name, const std::string& precision, const std
               << (reached ? "reached" : "missed") << " |" << std::endl;
 }
 
-// In a separate process: here it would reuse memory of earlier networks.
+// Runs in a separate process, because this process would reuse memory of earlier networks.
 void Lines::addMemory(const std::string& precision, double mostMb,
                       const std::function<pipeline::Network()>& make, const cv::Mat& image) {
     int ends[2];

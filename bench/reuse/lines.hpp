@@ -1,4 +1,4 @@
-// Lines of results beside their bars, as a Markdown table, and the memory of a stream.
+// A table of results beside required values (bars), in Markdown, and the memory of a stream.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@ public:
     void head() const;
     void add(const std::string& name, const std::string& precision, const std::string& measured,
              const std::string& bar, bool reached);
-    /// The memory of another stream of a network that make() gives, if it sees `image`. Before any thread.
+    /// Adds the memory that a network of make() needs for another stream of images like `image`. Forks, so it
+    /// must be called before any thread starts.
     void addMemory(const std::string& precision, double mostMb,
                    const std::function<pipeline::Network()>& make, const cv::Mat& image);
     void miss(bool missed) { m_missed += missed; }

@@ -1,4 +1,4 @@
-// The output of `mpm bench`: tables, and whether merging pays.
+// The output of `mpm bench`: tables, and whether merging is faster.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// The mIoU (0 to 1) that a method loses against all tokens in this precision, if the report has it.
-    /// `blocks`: the schedule if the method has none.
+    /// Returns the loss of mIoU (0 to 1) of a method against all tokens in this precision, or nothing if the
+    /// report does not have it. `blocks`: the schedule if `method` has none.
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// All tokens, and the schedules of mutual pairs with the fewest operations among those that lose at most
-    /// `most`. Throws Error(kFailed) if no schedule does.
+    /// Returns all tokens, and the few schedules of mutual pairs that have the fewest operations and lose at
+    /// most `most`. Throws Error(kFailed) if there is no such schedule.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }
@@ -40,16 +40,16 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// `width`: columns of the terminal; 0: no limit.
+/// Returns a row for each method. `width`: columns of the terminal; 0: no limit.
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size, block by block
-/// Of the first batch size; a line if nothing was measured.
+/// Returns times at the first batch size, or a line if OpenCV measured no layers.
 std::string partTable(const std::vector<pipeline::BenchRow>& rows);
 std::string batchTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< empty if no batch is larger than one
 
-/// `scores`: losses of accuracy, if they were measured.
+/// Returns text about the time that each method saves. `scores`: losses of accuracy, if they were measured.
 std::string verdict(const std::vector<pipeline::BenchRow>& rows, cv::Size size, const EvalScores& scores);
 
 }  // namespace mpm::cli

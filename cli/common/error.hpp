@@ -40,14 +40,13 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
     }
 }
 
-/// From now on, images of more than `bytes` are rejected before they are decoded, and the process can grow by
-/// little more than `bytes`. 0: the default limit for images, no other limit.
+/// From now on, rejects images of more than `bytes` before they are decoded, and lets the process grow by
+/// little more than `bytes`. 0: the default limit for images, and no other limit.
 void limitMemory(std::int64_t bytes);
 
-/// The message if memory ran out; names the limit if there is one.
+/// Returns the message for missing memory, which names the limit if there is one.
 std::string outOfMemory();
 
-/// Whether a limit was set.
 bool memoryIsLimited();
 
 }  // namespace mpm::cli

@@ -12,7 +12,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Runs `work` and gives errors an exit status.
+/// Runs `work` and turns its exceptions into Errors with an exit status.
 template <class Work>
 void withStatus(const Work& work) {
     try {
@@ -22,7 +22,7 @@ void withStatus(const Work& work) {
     }
 }
 
-/// File names need not be UTF-8, JSON must be.
+/// Returns JSON as text. Replaces bytes that are not UTF-8, for example in file names.
 std::string textOf(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

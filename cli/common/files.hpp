@@ -12,13 +12,13 @@
 namespace mpm::cli {
 
 /// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Call it before a long
-/// measurement, not after.
+/// measurement.
 void checkWritable(const std::string& path);
 
-/// Follows links, and writes to devices and pipes directly. Throws Error like checkWritable().
+/// Writes a file; follows links, and writes to devices and pipes directly. Throws Error like checkWritable().
 void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Sync::Always);
 
-/// Writes the format of the path's extension. Throws Error(kFailed).
+/// Writes an image in the format of the path's extension. Throws Error(kFailed).
 void writeImage(const std::string& path, const cv::Mat& image);
 
 /// Creates the folder if it is missing. Throws Error(kFailed).
@@ -26,7 +26,7 @@ void makeFolder(const std::string& path);
 
 using pipeline::Json;
 
-/// JSON with indentation, each list of plain values on a single line.
+/// Returns JSON with indentation; a list of plain values is on a single line.
 std::string reportText(const Json& report);
 
 /// Throws Error like writeBytes().

@@ -11,12 +11,12 @@ namespace mpm::cli {
 
 namespace {
 
-/// Added for libraries and threads: the limit is for data from files.
+/// Added to the limit, which is for data from files, because libraries and threads need memory too.
 constexpr std::int64_t kOwnBytes = 256 << 20;
 
 std::int64_t g_most = 0;
 
-/// Bytes of data that this process has now, counted like RLIMIT_DATA.
+/// Returns the bytes of data that this process has now, counted like RLIMIT_DATA.
 std::int64_t dataBytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {

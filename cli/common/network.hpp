@@ -20,16 +20,16 @@ pipeline::Network openNetwork(const std::string& model, const CommonOptions& opt
 /// Reads methods of --compare without checking them. Throws Error(kWrongUse).
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
 
-/// Adds reuse to the methods if bench or eval has --reuse, with the values of --reuse.
+/// If bench or eval has --reuse, adds reuse with the values of --reuse to the methods.
 void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& methods);
 
 /// Throws Error(kWrongUse) if a method or parameter does not exist.
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods);
 
-/// The methods and their parameters, for --help.
+/// Returns the methods and their parameters, for --help.
 std::string methodsHelp();
 
-/// The cost according to the network's file. Throws Error(kBadInput).
+/// Reads the cost of a network from its model file. Throws Error(kBadInput).
 pipeline::ModelCost modelCost(const pipeline::Network& network);
 
 }  // namespace mpm::cli

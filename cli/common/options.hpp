@@ -20,19 +20,19 @@ struct DeviceChoice {
     int index = 0;  ///< number of the GPU
 };
 
-/// The parsers throw Error(kWrongUse) that names `option`, the text and the expected form.
+/// The parsers below throw an Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
-/// The precision of a forward without --precision: MPM_PRECISION, else f32. The forward itself rejects an
-/// invalid value.
+/// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. The forward itself
+/// rejects an invalid value.
 Precision usualPrecision();
-/// "f32|tf32|...", for help. `onProcessor`: without precisions that only a GPU has.
+/// Returns "f32|tf32|..." for help. `onProcessor`: without precisions that only a GPU has.
 std::string precisionForm(bool onProcessor);
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,
                int largest = INT_MAX);  ///< a whole number
-/// 4096, 500M: bytes, or K, M or G bytes (factors of 1024).
+/// Reads a number of bytes, or of K, M or G bytes (factors of 1024), such as 4096 or 500M.
 std::int64_t parseBytes(const std::string& option, const std::string& text);
 double parseNumber(const std::string& option, const std::string& text);
 double parseSeconds(const std::string& option, const std::string& text);  ///< above 0
@@ -59,7 +59,7 @@ void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = 
 void addSizeOption(CLI::App& verb, cv::Size& size);            ///< --size of run, bench, eval and tune
 void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval
 
-/// --reuse and --reuse=VALUES of run, bench and eval.
+/// Adds --reuse and --reuse=VALUES of run, bench and eval.
 void addReuseOption(CLI::App& verb, CommonOptions& options);
 
 /// Adds an option; `parse` reads its text and may throw Error.
@@ -83,12 +83,12 @@ std::string blocksText(const std::vector<int>& blocks);  ///< "2,5" or "none"
 
 using NightOption = std::optional<street::NightParameters>;
 
-/// "default" means the default values. Throws Error(kWrongUse).
+/// Reads the values of --night; "default" means the default values. Throws Error(kWrongUse).
 street::NightParameters parseNight(const std::string& option, const std::string& text);
 
 void addNightOption(CLI::App& verb, NightOption& night);
 
-/// The option may be given several times.
+/// Adds --night, which may be given several times.
 void addNightOptions(CLI::App& verb, std::vector<street::NightParameters>& nights);
 
 }  // namespace mpm::cli

@@ -14,12 +14,12 @@ namespace mpm::cli {
 /// Adds `--source-from FILE`.
 void addSourceFrom(CLI::App& verb, std::string& file);
 
-/// The sources of the command line, then the lines of the file ("-": standard input); # begins a comment.
-/// Resolves env: and secret:. Throws Error.
+/// Returns the sources of the command line, then those in the lines of `file` ("-": standard input), of which
+/// # begins a comment. Resolves env: and secret:. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
-/// Makes a source and does not open it. A read ends if the user stops the program, or after `longest` seconds
-/// if `longest` is above 0.
+/// Makes a source without opening it. Reading a frame ends if the user stops the program, or after `longest`
+/// seconds if `longest` is above 0.
 std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address,
                                                 const pipeline::SourceOptions& options, double longest = 0);
 

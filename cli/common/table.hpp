@@ -10,13 +10,13 @@ namespace mpm::cli {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-/// The first row is the head. Columns are padded so that the table reads well as plain text too.
+/// Returns a Markdown table; the first row is the head. Columns are padded, for reading as plain text.
 std::string markdownTable(Cells rows);
 
-/// With `digits` digits after the point; "-" if `value` is not finite.
+/// Returns `value` with `digits` digits after the point; "-" if it is not finite.
 std::string fixedCell(double value, int digits);
 
-/// Blocks of a schedule; "all" if there are more than 6.
+/// Returns the blocks of a schedule; "all" if there are more than 6.
 std::string scheduleCell(const std::vector<int>& schedule);
 
 struct ReuseFigures {
@@ -24,7 +24,7 @@ struct ReuseFigures {
     double ms = 0, msOfAllTokens = 0, gflops = 0, gflopsOfAllTokens = 0;
 };
 
-/// One or two sentences about the effect of reuse.
+/// Returns a sentence or two about the effect of reuse.
 std::string reuseText(const ReuseFigures& figures, const pipeline::ReuseCounts& reuse,
                       const std::vector<double>& agreement);
 

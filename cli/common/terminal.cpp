@@ -90,7 +90,7 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_now(std::move(now)),
       m_start(m_now()),
       m_drawn(m_start) {
-    // The first step may take a long time.
+    // Drawn at the beginning, because the first step may take long.
     if (m_terminal) m_out << "\r" << m_unit << " 1 ...\033[K" << std::flush;
 }
 

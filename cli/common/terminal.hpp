@@ -11,32 +11,33 @@
 
 namespace mpm::cli {
 
-/// `text` on a single line, without OpenCV's decorations.
+/// Returns `text` on a single line, without OpenCV's decorations.
 std::string oneLine(const std::string& text);
 
-/// Prints "mpm: ..." to standard error, for text that quotes files and other programs: on a single line of
-/// limited length, without control characters and without secrets.
+/// Prints "mpm: ..." to standard error. `text` may quote files and other programs: it is printed on a single
+/// line of limited length, without control characters and without secrets.
 void printError(const std::string& text);
 
 /// Prints "mpm: warning: ..." in the same way.
 void warn(const std::string& text);
 
-/// From now on, Ctrl-C and SIGTERM only set a flag, so that files stay complete. The program ends at a second
-/// signal, or a minute after the first.
+/// From now on, Ctrl-C and SIGTERM only set a flag, so that files are complete. A second signal ends the
+/// program; so does the first, after a minute.
 void catchStopSignals();
 bool stopRequested();
 
-/// Columns of the terminal that standard output goes to, or COLUMNS; 0: no terminal.
+/// Returns the columns of the terminal that standard output goes to, or COLUMNS; 0: no terminal.
 int terminalWidth();
 
-/// A line on standard error, rewritten a few times a second; in a file or a pipe, a new line every minute.
+/// A line of progress on standard error, redrawn a few times a second; in a file or a pipe, a new line every
+/// minute.
 class Progress {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// unit: "frame"; total: number of units, negative if unknown.
+    /// `unit`: such as "frame"; `total`: number of units, negative if unknown.
     Progress(std::string unit, std::int64_t total);
-    /// For tests: writes to `out`, as to a terminal if `terminal`, with the times of `now`.
+    /// For tests: prints to `out`, as to a terminal if `terminal` is true, and takes the time from `now`.
     Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,
              std::function<Clock::time_point()> now);
     ~Progress();
@@ -58,7 +59,7 @@ private:
     Clock::time_point m_drawn;
 };
 
-/// Progress, warnings and Ctrl-C of a measurement.
+/// Returns a Watcher that shows progress and warnings, and stops on Ctrl-C.
 pipeline::Watcher watchOnTerminal(const std::string& unit);
 
 }  // namespace mpm::cli

@@ -7,7 +7,8 @@
 
 namespace mpm::cli {
 
-/// The chosen verb with its options. Returns an exit status; throws Error, or cv::Exception from the library.
+/// Runs the chosen verb with its options. Returns an exit status; throws Error, or cv::Exception from the
+/// library.
 using Action = std::function<int()>;
 
 void addRun(CLI::App& app, Action& action);

@@ -26,7 +26,7 @@ std::vector<std::string> optionNames(const DeclaredVerb& verb) {
     return names;
 }
 
-/// Words that may stand in place of a model or a source.
+/// Returns the words that may replace a model or a source.
 std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     std::vector<std::string> words;
     for (const DeclaredOption& position : verb.positions) {
@@ -46,7 +46,7 @@ std::string quoted(const std::string& text, const std::string& also = "") {
     return result;
 }
 
-/// fish needs backslashes in single quotes.
+/// Quotes text for fish, which needs backslashes in single quotes.
 std::string fishQuoted(const std::string& text) {
     std::string result;
     for (char c : text)

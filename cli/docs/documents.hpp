@@ -25,17 +25,17 @@ struct DeclaredVerb {
     std::vector<DeclaredOption> options, positions;
 };
 
-/// The program first, then the verbs that are not hidden.
+/// Returns the program first, then the verbs that are not hidden.
 std::vector<DeclaredVerb> declared(const CLI::App& app);
 
-/// mpm.1 (name "") or mpm-NAME.1, in man(7).
+/// Returns mpm.1 (name "") or mpm-NAME.1, in the format of man(7).
 std::string manualPage(const std::vector<DeclaredVerb>& verbs, const DeclaredVerb& verb);
 
 std::string bashCompletion(const std::vector<DeclaredVerb>& verbs);
 std::string zshCompletion(const std::vector<DeclaredVerb>& verbs);
 std::string fishCompletion(const std::vector<DeclaredVerb>& verbs);
 
-/// Writes all of them to a folder: mpm.1, mpm-VERB.1, mpm.bash, _mpm, mpm.fish. Throws Error(kFailed).
+/// Writes all documents to a folder: mpm.1, mpm-VERB.1, mpm.bash, _mpm, mpm.fish. Throws Error(kFailed).
 void writeDocuments(const std::string& folder, const CLI::App& app);
 
 }  // namespace mpm::cli

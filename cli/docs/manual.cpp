@@ -6,7 +6,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Escapes text: hyphens stay hyphens, and no line is read as a request.
+/// Escapes text for roff, so that hyphens are printed as hyphens and no line is read as a request.
 std::string roff(const std::string& text) {
     std::string result;
     bool lineStart = true;
@@ -42,7 +42,7 @@ std::string entry(const DeclaredOption& option) {
     return ".TP\n" + head + "\n" + roff(option.help) + "\n";
 }
 
-/// The footer of --help; if the first line ends in a colon, it is a heading and is left out.
+/// Returns the footer of --help without its heading, which is a first line that ends in a colon.
 std::string examples(const std::string& footer) {
     if (footer.empty()) return {};
     const size_t line = footer.find('\n');

@@ -29,23 +29,24 @@ struct EvalOptions {
 /// Reads i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
 
-/// Whether files of results are scored, without a model.
+/// Whether the options score files of results, without a model.
 bool scoresFiles(const EvalOptions& options);
 
 /// Checks everything that can be checked without a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
-/// If there are more shards than groups of images, the last ones have none. @return the exit status.
+/// Warns that the shard is empty: there are more shards than groups of images. Returns the exit status.
 int reportEmptyShard();
 
-/// Opens the network with this precision. Without --precision the environment decides, and `precision` is the
-/// same. Throws Error.
+/// Opens the network with this precision. Without --precision the environment decides, and the caller must
+/// give the environment's precision. Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);
 
-/// Measures, or joins the counts of shards. @return the exit status. @throws Error, pipeline::MeasureError
+/// Measures a detector, or joins the counts of shards. Returns the exit status. @throws Error,
+/// pipeline::MeasureError
 int evalDetector(const EvalOptions& options);
 
-/// @return the exit status. @throws Error
+/// Scores files of results. Returns the exit status. @throws Error
 int scoreFiles(const EvalOptions& options);
 
 }  // namespace mpm::cli

@@ -24,7 +24,7 @@ using Rows = std::vector<const EvalRow*>;
 
 constexpr size_t kMostCurves = 8;  ///< more colours would be too similar
 
-/// Rows of one light: day, or the first night if there is no day.
+/// Returns the rows by day, or those of the first night if no row is by day.
 Rows firstLight(const EvalSummary& summary) {
     Rows rows;
     for (const EvalRow& row : summary.rows)
@@ -40,7 +40,7 @@ std::string shortText(const EvalRow& row) {
                                       : row.text.substr(colon + 1);
 }
 
-/// A series for each method; a line joins its settings in the order of `x`.
+/// Returns a series for each method; a line joins the settings of the method in the order of `x`.
 std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), bool errors) {
     std::vector<PlotSeries> series;
     for (const EvalRow* row : rows) {
@@ -87,7 +87,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Shares by distance, in percent, up to the largest distance of a panel.
+/// Returns the shares in percent, up to the largest distance that a panel shows.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;
@@ -161,7 +161,7 @@ Figure regionFigure(const EvalSummary& summary) {
     return {"Where accuracy goes", {scores, objects}};
 }
 
-/// Rows in which mutual pairs merge before `count` blocks.
+/// Returns the rows in which mutual pairs merge before `count` blocks.
 Rows insertions(const EvalSummary& summary, size_t count) {
     Rows rows;
     for (const EvalRow* row : firstLight(summary))
@@ -182,7 +182,7 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Labels the published pair, and pairs that no other pair beats in both operations and mIoU.
+    // Names the published schedule, and schedules that no other beats in both operations and mIoU.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -244,7 +244,6 @@ Figure nightFigure(const EvalSummary& summary) {
     return {"Day and night, the same images", {change, scores}};
 }
 
-/// The colour of the series with this name.
 std::string colourIn(const std::vector<PlotSeries>& all, const std::string& name) {
     for (const PlotSeries& series : all)
         if (series.name == name) return series.colourOf;

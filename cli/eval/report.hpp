@@ -10,22 +10,22 @@
 
 namespace mpm::cli {
 
-/// A row for each setting, with the published figures if there are any.
+/// Returns a row for each setting, with the published figures if there are any.
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
     const pipeline::EvalSummary& summary);  ///< at boundaries and inside, and by size of object
 std::string pairTable(
     const pipeline::EvalSummary& summary);  ///< day against night; empty unless both were measured
-/// Methods tuned by day; empty if no method has several settings by day and by night.
+/// Returns the methods tuned by day; empty if no method has several settings by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
-/// A sentence for each row with reuse, compared with all tokens; empty if no row has reuse.
+/// Returns a sentence for each row with reuse, compared with all tokens; empty if no row has reuse.
 std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
-/// The figures, each with the stem of its file.
+/// Returns the figures, each with the stem of its file.
 std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
 
 /// Writes FOLDER/STEM.svg and FOLDER/STEM.png for each figure. Throws Error(kFailed).

@@ -63,7 +63,7 @@ void writePanels(const std::string& stem, const FrameResult& result, const cv::M
     writeImage(stem + ".panels.png", pipeline::drawPanels(panels, footer(result)));
 }
 
-/// Writes STEM.map1.png after the first merge, and so on.
+/// Writes the map after each merge: STEM.map1.png after the first, and so on.
 void writeStages(const std::string& stem, const FrameResult& result, const RunDescription& run) {
     cv::Mat map;
     int number = 0;
@@ -77,7 +77,7 @@ void writeStages(const std::string& stem, const FrameResult& result, const RunDe
     }
 }
 
-// If reuse is suspended, every token was computed.
+// Writes the map of reuse. If reuse is suspended, every token was computed.
 void writeReuseMap(const std::string& stem, const FrameResult& result) {
     cv::Mat reasons = result.segmentation.tokens.reuse.reasons;
     const cv::Size grid = result.segmentation.grid;
@@ -160,8 +160,8 @@ TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
 TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
     : m_path(std::move(path)), m_form(form), m_run(run) {}
 
-/// Writes the head with the first row: an empty result never replaces an earlier table. A detector's classes
-/// have no shares, and so no columns.
+/// Adds a row. The head is written with the first row, so that a run without rows never replaces an earlier
+/// table. A detector has no columns for shares of classes.
 void TokenTable::write(std::string row, bool detector) {
     if (!m_begun && m_form == Form::Csv) {
         const std::vector<std::string> names = detector ? std::vector<std::string>() : m_run.labels;

@@ -18,7 +18,7 @@
 
 namespace mpm::cli {
 
-/// The words of --save.
+/// The files to write: a member for each word of --save.
 struct SaveChoice {
     bool labels = false, overlay = false, map = false, csv = false, jsonl = false, panels = false,
          timeline = false, reuse = false, stages = false, boxes = false, tracks = false;
@@ -27,7 +27,6 @@ struct SaveChoice {
     bool images() const { return labels || overlay || map || panels || reuse || stages; }
 };
 
-/// One analysed frame.
 struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
@@ -58,7 +57,7 @@ cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
                  const SaveChoice& save);
 
-/// Writes tokens.csv or tokens.jsonl with a line per frame; each line is in the file before the next frame.
+/// The table tokens.csv or tokens.jsonl. The line of a frame is in the file before the next frame begins.
 class TokenTable {
 public:
     enum class Form { Csv, JsonLines };

@@ -118,7 +118,8 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
 ObjectFiles::ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save)
     : m_options(options), m_info(info), m_boxes(save.boxes), m_tracks(save.tracks) {}
 
-/// Creates a file with its first rows: an empty result never replaces an earlier file.
+/// Adds rows. The file is created with its first rows, so that a run without frames never replaces an earlier
+/// file.
 void ObjectFiles::addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows) {
     if (file)
         file->add(rows);

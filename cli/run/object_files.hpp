@@ -17,18 +17,18 @@ struct RunDescription;
 struct RunOptions;
 struct SaveChoice;
 
-/// Chooses the objects of a frame that count, and tracks them.
+/// Selects the objects of a frame by class and score, and tracks them.
 class ObjectFinder {
 public:
     /// Throws Error(kWrongUse) if --classes names a class that the model does not have, or if it is unknown
     /// which classes of a segmentation model are objects.
     ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks);
 
-    /// The detections to ask for: tracking uses weaker boxes too.
+    /// Returns the detections to ask for; tracking also uses boxes with lower scores.
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
-    void forget();  ///< for another source
-    /// A line of text for each counting line: how often objects crossed it.
+    void forget();  ///< begins anew, for another source
+    /// Returns a line of text for each counting line: how often objects crossed it.
     std::string crossingText() const;
 
 private:
@@ -39,11 +39,11 @@ private:
     std::optional<pipeline::ObjectTracker> m_tracker;
 };
 
-/// The boxes of a frame as an overlay shows them.
+/// Returns the boxes of a frame as an overlay shows them.
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run);
 
-/// Writes detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format), with a line per frame or
-/// box; each line is in the file before the next frame.
+/// The files detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format): a line per frame or box,
+/// which is in the file before the next frame begins.
 class ObjectFiles {
 public:
     ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save);

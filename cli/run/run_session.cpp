@@ -33,7 +33,8 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// The time within the clip, not the time of reading: a clip that is read faster still has its evening.
+/// Returns the time within the clip, not the time of reading, so that a clip that is read faster still has
+/// its evening.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -46,7 +47,8 @@ SaveChoice defaultSave(bool scene, bool detects) {
     return SaveChoice::parse(content + (scene ? ",overlay,map,csv,panels,timeline" : ",overlay,map,csv"));
 }
 
-/// The limit of a single read, in seconds; 0: none. A large image may take longer than a short --duration.
+/// Returns the limit of a single read in seconds; 0: no limit. A large image may take longer than a short
+/// --duration, so the limit is longer.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
@@ -178,7 +180,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
                                     "check that the stream runs, or raise --duration");
 }
 
-/// The number of frames; negative if unknown.
+/// Returns the number of frames to read; negative if unknown.
 std::int64_t RunSession::framesToRead(const pipeline::Source& source) const {
     if (m_options.duration <= 0) return source.length();
     if (source.rate() <= 0) return -1;
@@ -188,7 +190,7 @@ std::int64_t RunSession::framesToRead(const pipeline::Source& source) const {
 
 bool RunSession::due(const pipeline::Frame& frame) {
     if (frame.number % m_options.stride != 0 || frame.seconds + 1e-9 < m_nextDue) return false;
-    // Multiples of the interval: a late frame must not delay all that follow.
+    // The next time is a multiple of the interval, so that a late frame does not delay all later frames.
     const double every = m_options.every;
     if (every > 0) m_nextDue = (std::floor((frame.seconds + 1e-9) / every) + 1) * every;
     return true;
@@ -236,7 +238,7 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
-/// Checks --save before anything is written: only the first forward shows whether a model has classes.
+/// Checks --save before anything is written; only the first forward shows whether there are classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
     const std::string& name = m_segmenter.network().name();
     if (first.detector && m_options.save && m_options.save->labels)
@@ -261,7 +263,7 @@ void RunSession::start(const FrameResult& first) {
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;
-        // Without shares, the names would be columns without values; a detector needs them for its boxes.
+        // Without labels, columns of class shares would be empty. A detector needs the names for boxes.
         if (!first.segmentation.detector) m_description.labels.clear();
     }
     m_description.tracks = m_save.tracks;
@@ -303,7 +305,7 @@ void RunSession::deliver(FrameResult& result) {
     ++m_frames;
 }
 
-/// Adds a point; a run of weeks keeps only some of its frames.
+/// Adds a point to the timeline. A run of weeks keeps only some of its frames.
 void RunSession::addToTimeline(pipeline::TimelinePoint point) {
     constexpr std::size_t kMostPoints = std::size_t{1} << 18;
     if (m_frames % m_timelineStep != 0) return;

@@ -26,10 +26,10 @@ struct RunOptions {
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    cv::Size window;      ///< steps of a window over the full-size image; empty: the image is shrunk to the
-                          ///< model's size
-    int stride = 1;       ///< analyse every Nth frame
-    double every = 0;     ///< seconds between analysed frames
+    cv::Size window;   ///< steps by which a window slides over the whole image; empty: no window, the image
+                       ///< is shrunk to the model's size
+    int stride = 1;    ///< analyse every Nth frame
+    double every = 0;  ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
@@ -37,7 +37,7 @@ struct RunOptions {
     NightOption night;
     bool show = false;
     std::optional<double> threshold;   ///< for objects' scores; default: usualThreshold
-    double nms = 1;                    ///< 1: overlapping boxes stay
+    double nms = 1;                    ///< 1: keeps overlapping boxes
     std::vector<std::string> classes;  ///< objects of these classes only; empty: all
     std::vector<pipeline::CountingLine> lines;
 };
@@ -90,8 +90,8 @@ private:
     std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
-    bool m_live = false;   ///< the current source is live: frame names never end
-    bool m_scene = false;  ///< only the built-in street: time is the hour of its day
+    bool m_live = false;   ///< whether the current source is live: the number of its frames has no limit
+    bool m_scene = false;  ///< whether all sources are the built-in street: times are then hours of its day
 };
 
 /// Throws Error(kFailed) if there is no display.

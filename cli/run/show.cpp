@@ -19,7 +19,7 @@ void checkDisplay() {
 #ifdef MPM_WITHOUT_WINDOW
     throw Error(kWrongUse, "--show: this build has no window; write images with --out DIR");
 #else
-    // Checked here, because without a display highgui's toolkit ends the whole process.
+    // Checked here, because highgui's toolkit ends the whole process if there is no display.
     const char* x11 = std::getenv("DISPLAY");
     const char* wayland = std::getenv("WAYLAND_DISPLAY");
     if ((x11 == nullptr || *x11 == '\0') && (wayland == nullptr || *wayland == '\0'))

@@ -1,4 +1,4 @@
-// mpm tune: chooses method and blocks without labels.
+// mpm tune: chooses method and blocks of a model, without labels.
 #include "cli/tune/tune.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ void checkRequest(const TuneRequest& request) {
         throw Error(kWrongUse, "--write: the network with random weights is no file; name a model");
 }
 
-/// Checks before minutes of measuring, not after them.
+/// Checks that the choice can be stored, before minutes of measuring.
 void checkStorable(const std::string& path) {
     if (!models::canStoreMerging(path))
         throw Error(kWrongUse,
@@ -70,7 +70,7 @@ void checkStorable(const std::string& path) {
                              : "has " + seen + "; name a folder, a longer video, or more sources"));
 }
 
-/// Reads for at most a sixth of the total time.
+/// Reads the images of all sources, for at most a sixth of the total time.
 std::vector<cv::Mat> readImages(const TuneRequest& request) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = pipeline::kTuneImages;

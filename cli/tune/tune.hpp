@@ -24,14 +24,14 @@ struct TuneRequest {
     std::string json, plot;
 };
 
-/// Prints the result, and stores it if requested. Returns an exit status; throws Error, also if no candidate
-/// reaches the goal.
+/// Prints the result, and stores it if requested. Returns an exit status. Throws Error, for example if no
+/// candidate reaches the goal.
 int tuneAndReport(const TuneRequest& request);
 
-/// The candidates that no other candidate beats in both speed and agreement.
+/// Returns a table of the candidates that no other candidate beats in both speed and agreement.
 std::string tuneTable(const pipeline::ModelTuning& tuning);
 
-/// "gentle before blocks 1, 3, 5: 1.32 times as fast as all tokens, agreement 0.9912".
+/// Returns text such as "gentle before blocks 1, 3, 5: 1.32 times as fast as all tokens, agreement 0.9912".
 std::string choiceText(const pipeline::TuneRow& row);
 
 /// Plots agreement over speed.

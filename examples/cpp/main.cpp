@@ -1,6 +1,6 @@
 // segment MODEL IMAGE OVERLAY [BLOCKS...]: writes the image with the colours of its classes, and prints the
 // share of each class, the tokens of each block and the times. BLOCKS: the blocks before which tokens merge,
-// instead of the file's.
+// instead of the blocks in the model file.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
-/// The class with the largest score at each pixel, CV_32S, for scores of 1 x classes x rows x columns.
+/// Returns the class with the largest score at each pixel (CV_32S). `scores`: 1 x classes x rows x columns.
 static cv::Mat labelsOf(const cv::Mat& scores) {
     if (scores.dims != 4)
         throw std::runtime_error("the model does not give scores of classes for each pixel");

@@ -17,7 +17,8 @@ parser.add_argument("--frames", type=int, default=0, help="end after so many; 0:
 parser.add_argument("--model", default="default", help="a file of `mpm convert`")
 options = parser.parse_args()
 
-# refresh: no token stays uncomputed for more than so many frames; full: above this share of changes, all are computed.
+# refresh: every token is computed again after at most so many frames; full: if a larger share changes, all are
+# computed.
 model = mpm.Model(options.model, reuse="refresh=30,full=0.25", precision="auto")
 if options.name not in model.classes:
     parser.error(f"--class: the model's classes are {', '.join(model.classes)}")
@@ -29,7 +30,7 @@ for result in model.stream(source, stream="camera"):
     frames += 1
     computed += result.recomputed
     share = float((result.labels == watched).mean())
-    # Half the share for leaving, so that a value near the limit does not report again and again.
+    # A class leaves at half the share, so that a value near the limit does not cause report after report.
     if share >= options.share if not there else share < options.share / 2:
         there = not there
         print(json.dumps({"frame": frames, "class": options.name, "event": "arrived" if there else "left",

@@ -1,5 +1,5 @@
-// Moving actors: cars, people on foot and on bicycles. Their facets are in the world, ordered from far to
-// near.
+// Moving actors: cars, people on foot and on bicycles. Facets are in coordinates of the world, ordered from
+// far to near.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Actor {
 
 Actor makeCar(const ParkedCar& car, bool driving, const cv::Vec3f& eye);
 
-/// `stride` is the phase of the walk in radians, `look` selects build and clothes.
+/// Makes a person on foot. `stride`: phase of the walk in radians; `look`: selects build and clothes.
 Actor makePedestrian(const cv::Vec3f& foot, const cv::Vec3f& forward, float stride, uint64_t look,
                      const cv::Vec3f& eye);
 

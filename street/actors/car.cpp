@@ -81,7 +81,7 @@ void addSide(Actor& actor, const Frame3& frame, const Profile& profile, float lo
     addFacing(actor, facet, inside, eye);
 }
 
-/// Adds the strips across the car between neighbouring corners of the profile.
+/// Adds the strips across the car, each between two neighbouring corners of the profile.
 void addStrips(Actor& actor, const Frame3& frame, const Profile& profile, float lowWidth, float highWidth,
                float low, float high, const cv::Vec3f& colour, const cv::Vec3f& inside,
                const cv::Vec3f& eye) {
@@ -155,7 +155,7 @@ void addEnds(Actor& actor, const Frame3& frame, const Shape& shape, const cv::Ve
     }
 }
 
-/// Adds panes: the cabin's faces, shrunk towards their middle.
+/// Adds the windows: faces of the cabin, shrunk towards their middle.
 void addGlass(Actor& actor, const Frame3& frame, const Shape& shape, float low, float high,
               const cv::Vec3f& inside, const cv::Vec3f& eye) {
     const cv::Vec3f tint(0.10f, 0.12f, 0.14f);

@@ -11,7 +11,7 @@ class Traffic {
 public:
     explicit Traffic(const Layout& layout);
 
-    /// All visible actors, far to near.
+    /// Returns all visible actors, from far to near.
     std::vector<Actor> at(double seconds) const;
 
 private:
@@ -28,7 +28,7 @@ private:
 
     void addCars(double seconds, std::vector<Actor>& actors) const;
     void addWalkers(double seconds, std::vector<Actor>& actors) const;
-    /// Identities start after those of the parked cars, which are 1, 2, ...
+    /// Returns an identity. Parked cars have the identities 1, 2, ..., so others begin after theirs.
     std::int64_t idOf(size_t actor, std::int64_t round) const;
 
     Layout m_layout;

@@ -28,13 +28,13 @@ struct Light {
 
     Light(const Layout& layout, double hour);
 
-    /// Ambient light on a surface, without shadow.
+    /// Returns the ambient light on a surface, without shadow.
     cv::Vec3f ambient(const cv::Vec3f& normal) const;
 
     /// Converts linear light to an 8-bit BGR pixel.
     cv::Vec3b toPixel(const cv::Vec3f& linear) const;
 
-    /// Light from a surface with this Glow.
+    /// Returns the light from a surface with this Glow.
     cv::Vec3f glow(uchar kind) const;
 };
 
@@ -42,7 +42,7 @@ struct Light {
 class Occluders {
 public:
     explicit Occluders(const Layout& layout);
-    /// 1 in full sun, 0 in shadow; tree crowns let a part through.
+    /// Returns 1 in full sun, 0 in shadow; tree crowns let a part of the sun through.
     float sunAt(const cv::Vec3f& point, const cv::Vec3f& toSun) const;
 
 private:
@@ -57,14 +57,14 @@ private:
     std::vector<Ball> m_balls;
 };
 
-/// Light of all lamps on a surface, from 0 to about 1.5.
+/// Returns the light of all lamps on a surface, from 0 to about 1.5.
 float lampLight(const Layout& layout, const cv::Vec3f& point, const cv::Vec3f& normal);
 
 class Sky {
 public:
     Sky(const Layout& layout, const Camera& camera, cv::Size size);
 
-    /// Linear light of the sky at a pixel.
+    /// Returns the linear light of the sky at a pixel.
     cv::Vec3f at(int x, int y, const Light& light) const;
 
 private:
@@ -89,19 +89,19 @@ struct Stage {
     Camera camera;  ///< of the fine maps
 };
 
-/// Lamp light that falls on each fine pixel.
+/// Returns the lamp light that falls on each fine pixel.
 cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 
 /// Lights all static objects and adds parked cars.
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints shadows under actors and the light of their lamps on the road; called before the actors are
+/// Paints shadows under actors and the light of their lamps on the road. Must be called before the actors are
 /// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
 
-/// Paints the glare of lamps; called after everything else.
+/// Paints the glare of lamps. Must be called after everything else.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                 cv::Mat& image);
 
@@ -111,13 +111,13 @@ struct Sprite {
     cv::Mat depth;   ///< CV_32F, infinite outside of the actor
 };
 
-/// Renders the actor alone, lit, on a grid of fine pixels whose corner is a multiple of `align`.
+/// Renders the actor alone, lit, on a grid of fine pixels. The grid's corner is a multiple of `align`.
 Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
 
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints an actor that never moves into fine maps and their depth.
+/// Paints an actor into fine maps and their depth. Only for actors that never move.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

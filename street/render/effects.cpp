@@ -29,8 +29,8 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// A soft mask (CV_8U) of the points' hull in a frame, and the mask's place in `area`. Empty if the hull is
-/// out of sight. `metres`: width of the soft edge.
+/// Returns a soft mask (CV_8U) of the points' hull in a frame, and the place of the mask in `area`. Empty if
+/// the hull is out of sight. `metres`: width of the soft edge.
 cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
                  const std::vector<cv::Vec3f>& points, float metres, cv::Rect& area) {
     std::vector<cv::Point> pixels, hull;
@@ -52,8 +52,8 @@ cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& acto
     return mask;
 }
 
-/// Darkens ground pixels by the mask, down to the factor `rest`; `sunOnly` also weighs by the sun that
-/// reaches a pixel.
+/// Darkens ground pixels by the mask, at most to the factor `rest`. `sunOnly`: in proportion to the direct
+/// sun at the pixel.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {

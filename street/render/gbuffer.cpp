@@ -25,7 +25,7 @@ void Gbuffer::write(int x, int y, const Surface& surface) {
     glow.at<uchar>(y, x) = surface.glow;
 }
 
-/// Pixels that a box may cover; all pixels if the box extends behind the eye.
+/// Returns the pixels that a box may cover; all pixels if a part of the box is behind the eye.
 cv::Rect Gbuffer::bounds(const cv::Vec3f& low, const cv::Vec3f& high) const {
     const cv::Rect whole({0, 0}, size());
     cv::Point2f first(1e9f, 1e9f), last(-1e9f, -1e9f);
@@ -49,7 +49,7 @@ cv::Rect Gbuffer::bounds(const cv::Vec3f& low, const cv::Vec3f& high) const {
            whole;
 }
 
-/// The part of a polygon in front of the eye, in the camera's frame.
+/// Returns the part of a polygon in front of the eye, in the camera's frame.
 static std::vector<cv::Vec3f> clipNear(const std::vector<cv::Vec3f>& view) {
     std::vector<cv::Vec3f> kept;
     for (size_t i = 0; i < view.size(); ++i) {

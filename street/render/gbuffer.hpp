@@ -1,4 +1,4 @@
-// Everything about the street that does not depend on light, pixel by pixel.
+// The properties of the street that do not depend on light, for each pixel.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace mpm::street {
 
-/// Kinds of light sources, which shine at different times. Values from kWindow up are windows; the number is
-/// the random value of a household.
+/// Kinds of light sources, which shine at different times. Values from kWindow up are windows of homes; the
+/// value decides when somebody is at home.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
@@ -23,7 +23,7 @@ struct Surface {
     uchar glow = kDark;
 };
 
-/// Half-space n.p <= d; `face` names the side for the shader.
+/// The half-space normal.p <= offset; `face` names the side for the shader.
 struct Plane {
     cv::Vec3f normal;
     float offset = 0;
@@ -37,18 +37,18 @@ public:
     const Camera& camera() const { return m_camera; }
     cv::Size size() const { return depth.size(); }
 
-    /// Flat convex polygon, both sides visible.
+    /// Draws a flat convex polygon, both sides visible.
     void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
 
-    /// Upright post, rounded by the normals.
+    /// Draws an upright post, whose normals make it look round.
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 
-    /// Convex body. shade(face, point, metresPerPixel) returns the surface.
+    /// Draws a convex body. shade(face, point, metresPerPixel) returns the surface.
     template <typename Shade>
     void solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high, Shade shade);
 
-    /// Every pixel whose ray meets the ground; shade(ray, t) returns the surface and sets the distance `t`.
+    /// Draws pixels whose ray meets the ground; shade(ray, t) returns the surface and sets the distance `t`.
     template <typename Shade>
     void ground(Shade shade);
 
@@ -131,7 +131,7 @@ void layGround(Gbuffer& buffer, const Layout& layout);
 
 void buildHouse(Gbuffer& buffer, const House& house);
 
-/// A box around the house, for shadows.
+/// Sets `low` and `high` to the corners of a box around the house.
 void houseBox(const House& house, cv::Vec3f& low, cv::Vec3f& high);
 
 }  // namespace mpm::street

@@ -9,7 +9,7 @@ float fade(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 0.7f));
 }
 
-/// The amount of paint on the road at (x, z), 0..1.
+/// Returns the amount of paint on the road at (x, z), 0..1.
 float paintAt(const Layout& layout, float x, float z) {
     const float edge = layout.roadHalf - 0.35f - std::abs(x);
     if (layout.crossing && std::abs(z - layout.crossingZ) < 1.6f && edge > -0.1f) {

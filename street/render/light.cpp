@@ -67,7 +67,7 @@ std::array<float, 256> makeLinear() {
     return table;
 }
 
-/// A table of film curve and gamma: linear 0..8 in 4096 steps of the square root.
+/// Returns a table of film curve and gamma: linear light from 0 to 8, in 4096 steps of its square root.
 std::array<uchar, 4097> makeFilm() {
     std::array<uchar, 4097> table{};
     for (int i = 0; i <= 4096; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// 1 if details of `size` metres are wide enough to be seen, 0 if they are smaller than a pixel.
+/// Returns 1 if details of `size` metres are wide enough to be seen, 0 if they are smaller than a pixel.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
@@ -152,7 +152,7 @@ Surface roofAt(const House& house, float along, float up, float footprint) {
     return surface;
 }
 
-/// Planes of a house whose long axis runs along the street; for side 0 the axes are exchanged.
+/// Returns the planes of a house whose long axis runs along the street; for side 0, the axes are exchanged.
 std::vector<Plane> planesOf(const House& house) {
     const float sign = house.side == 0 ? 1.0f : house.side;
     const auto across = [&](float v, float up) {
