@@ -1,4 +1,4 @@
-// mpm-monitor: watch a fixed scene by day and by night.
+// mpm-monitor: watches a fixed scene by day and by night.
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -26,7 +26,7 @@
 
 namespace {
 
-/// Writes an image of the window and exits: 0, or 1 if it cannot be written.
+/// Writes an image of the window and exits with 0, or with 1 if the image cannot be written.
 void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
@@ -42,8 +42,8 @@ void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
     QCoreApplication::exit(written ? 0 : 1);
 }
 
-/// Writes the screenshot after `options.after` seconds, once image and overlay are of the same frame, or
-/// three seconds later at the latest.
+/// Writes the screenshot after `options.after` seconds, as soon as image and overlay show the same frame, but
+/// at most three seconds later.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     constexpr int kLatest = 3'000;  // milliseconds
     const int after = static_cast<int>(options.after * 1000);
@@ -62,7 +62,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
                      [state](const mpm::gui::LiveFrame& live) { state->frame = live.number; });
     QObject::connect(&window.engine(), &mpm::gui::Engine::rendered, due,
                      [due, state, write](const mpm::gui::RenderedFrame& drawn) {
-                         // The views show it by the next turn of the event loop.
+                         // The views show the overlay by the next turn of the event loop.
                          if (!due->isActive() && drawn.analysis->frame.number == state->frame)
                              QTimer::singleShot(0, due, write);
                      });
@@ -72,11 +72,11 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-    // First: a child process that converts a model needs no window, bus or profile.
+    // Tried first, because a child process that converts a model needs no window, bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
     mpm::useOneHeap();
-    // Errors appear in the window, or in a line on stderr; OpenCV's own log would contain a camera's address.
+    // OpenCV's log is off because it would contain a camera's address. The window or stderr shows errors.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     QCoreApplication::setApplicationName(QStringLiteral("mpm-monitor"));
@@ -84,10 +84,10 @@ int main(int argc, char** argv) {
     QStringList arguments;
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);
-    // Options are parsed before there is an application: --help needs no display.
+    // Options are parsed before the QApplication exists, because --help must not need a display.
     const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments, mpm::gui::viewKeys());
     if (parsed.exit >= 0) {
-        // An error quotes its argument, which may be an address.
+        // An error message quotes the wrong argument, which may be an address.
         const std::string message = parsed.message.trimmed().toStdString();
         const std::string line =
             parsed.exit == 0 ? message : mpm::printable(mpm::pipeline::redacted(message), 1000);

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostDays = 62;
 constexpr int kScale = 120;  // pixels of the colour scale
 
-/// One hue: a larger share has a stronger colour, in either theme and for every eye.
+/// Returns the colour of a share (0 to 1). All have the same hue, so that colour-blind users can read them.
 QColor heat(const Theme& theme, double share) {
     const QColor low = theme.dark ? QColor(0x22303F) : QColor(0xE3EEF9);
     const QColor high = theme.dark ? QColor(0x9AD0FF) : QColor(0x0B4F9C);
@@ -71,7 +71,8 @@ void HourView::paintCells(QPainter& painter) const {
             painter.fillRect(place.adjusted(0.5, 0.5, -0.5, -0.5),
                              heat(theme, (found.mean - m_map.least()) / range));
             if (!found.outlier) continue;
-            // A shape, not a colour alone: up for more than usual, down for less.
+            // The triangle points up for more than usual and down for less, because not every user sees its
+            // colour.
             const double size = std::clamp(place.height() * 0.45, 2.5, 5.0);
             const double tip = found.deviation > 0 ? -size : size;
             const QPointF middle = place.center();

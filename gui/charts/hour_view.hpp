@@ -1,4 +1,4 @@
-// A heat map of a curve by hour of the day and date; unusual hours are marked.
+// A heat map of the means of a curve, by date and hour of the day; unusual hours are marked.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ public:
     explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
 
     const HourMap& map() const { return m_map; }
-    /// The tokens, until another curve is chosen.
+    /// Chooses the curve; the first is the tokens.
     void setCurve(const Curve& curve);
-    /// The text for a position; empty if nothing was measured.
+    /// Returns the text for a position; empty if nothing was measured there.
     QString describe(QPointF at) const;
     QSize sizeHint() const override { return {800, 190}; }
     QSize minimumSizeHint() const override { return {300, 80}; }
@@ -45,7 +45,7 @@ private:
     HourMap m_map;
     QTimer m_again;
     std::optional<QPointF> m_hover;
-    int m_back = 0;  // days between the last column and the newest
+    int m_back = 0;  // days between the last column shown and the newest day
 };
 
 }  // namespace mpm::gui

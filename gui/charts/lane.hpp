@@ -1,4 +1,4 @@
-// Curves of the timeline and of the hours: a number for each column, with name, colour and unit.
+// Curves of the timeline and of the heat map: a name, a colour, a unit, and a number for each column.
 #pragma once
 
 #include <functional>
@@ -15,31 +15,31 @@ struct Curve {
 
     QString name;
     Unit unit = Unit::Share;
-    double leastRange = 0;  ///< of the axis, in units of the column: noise must not look like a change
-    QColor Theme::*themed = nullptr;  ///< null: `colour`
+    double leastRange = 0;            ///< least range of the axis, so that noise does not look like a change
+    QColor Theme::*themed = nullptr;  ///< if not null, used instead of `colour`
     std::function<const Span&(const TimelineColumn&)> of = {};
     QColor colour = {};
     bool quantity = false;  ///< one of TimelineData::quantities()
 
-    /// The colour for a theme: a dark colour on a dark ground is lightened, and a light colour on a light
-    /// ground darkened, until it is visible.
+    /// Returns the colour for a theme. A colour too near to the background is made lighter in a dark theme,
+    /// and darker in a light theme.
     QColor colourIn(const Theme& theme) const;
-    /// A value with its unit.
+    /// Returns a value as text, with the unit.
     QString text(double value) const;
 };
 
-/// Curves on the same axis, of the same unit.
+/// Curves with the same axis and unit.
 struct Lane {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Lane)
 public:
-    QString key;  ///< in settings
+    QString key;  ///< the name in settings
     std::vector<Curve> curves;
 };
 
 Curve tokensCurve();
-/// Lanes of the fields that have a mean over minutes and hours.
+/// Returns lanes of the quantities that have a mean over minutes and hours.
 std::vector<Lane> fieldLanes();
-/// `index`: in TimelineData::quantities().
+/// `index`: of the quantity, in TimelineData::quantities().
 Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour,
                   bool objects = false);
 

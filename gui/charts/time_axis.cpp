@@ -26,7 +26,7 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
     const QString format = step < kMinute ? QStringLiteral("HH:mm:ss")
                            : step < kDay  ? QStringLiteral("HH:mm")
                                           : QStringLiteral("d MMM");
-    // Marks follow local time, whose distance from UTC changes with summer time.
+    // Marks are at round local times, and the offset from UTC changes with summer time.
     const auto offsetAt = [](std::int64_t time) {
         return 1000LL * QDateTime::fromMSecsSinceEpoch(time).offsetFromUtc();
     };
@@ -36,7 +36,7 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
         if (time >= to) break;
         if (time < from || (!marks.empty() && time <= marks.back().time)) continue;
         const QDateTime local = QDateTime::fromMSecsSinceEpoch(time);
-        // Midnight shows the date.
+        // The mark at midnight shows the date.
         const bool midnight = step < kDay && step >= kHour && local.time() == QTime(0, 0);
         marks.push_back({time, local.toString(midnight ? QStringLiteral("d MMM") : format)});
     }

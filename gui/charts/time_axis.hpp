@@ -8,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// Milliseconds.
+/// In milliseconds.
 inline constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute,
                               kDay = 24 * kHour;
 
@@ -17,7 +17,7 @@ struct TimeMark {
     QString text;
 };
 
-/// Marks at round local times in [from, to), at most `most` of them.
+/// Returns at most `most` marks at round local times in [from, to).
 std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most);
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// How the timeline is painted.
+// TimelineView: layout and painting.
 #include <algorithm>
 #include <cmath>
 
@@ -15,18 +15,17 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine
+constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine, at most
 
-/// Approximate number of grid lines.
 constexpr int kGridLines = 4;
 
-/// A lane below this height is unreadable, and so are tokens below twice this height.
+/// A lane must be at least this high to be readable, and the tokens twice as high.
 constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Columns that a curve may bridge: three times the usual distance of readings. A longer gap is a stall, or
-/// the time between two runs.
+/// Returns the longest distance, in columns, that a curve bridges: three times the usual distance of
+/// readings. A longer gap is a stall, or the time between two runs.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;
@@ -42,7 +41,7 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-/// The last lanes were chosen by the user: they stay if there is no room for all.
+/// If the height is too small for all lanes, shows only the last, because the user chose the last lanes.
 void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
@@ -66,7 +65,7 @@ TimelineView::Places TimelineView::places(const Columns& columns) const {
         for (const TimelineColumn& column : columns)
             for (const Curve& curve : m_lanes[i].curves)
                 if (const Span& span = curve.of(column); span.any()) all.add(span.least, span.most, 0, 1);
-        // The axis goes from least to most: changes are visible, and the numbers show how large they are.
+        // The axis covers only the range of the values, so that changes are visible.
         const double least = m_lanes[i].curves.front().leastRange;
         const double margin = std::max(least / 2, 0.08 * (all.most - all.least));
         places[1 + i].least = all.least < 0 ? all.least - margin : std::max(0.0, all.least - margin);
@@ -81,7 +80,7 @@ TimelineView::Places TimelineView::places(const Columns& columns) const {
         if (column.any()) least = std::min(least, column.kept.least);
     Place& tokens = places[0];
     tokens.most = 104;  // percent
-    // Differences of some percent must be visible: the axis begins at a round number below the lowest value.
+    // The axis begins at a grid line below the lowest value, so that differences of some percent are visible.
     const double base = least < 1e9 ? least - 0.12 * (tokens.most - least) : 0;
     const double step = pipeline::roundStep(std::max(1e-9, tokens.most - base), kGridLines);
     tokens.least = std::max(0.0, std::floor(base / step) * step);
@@ -118,7 +117,7 @@ void TimelineView::paintGrid(QPainter& painter, const Places& places) const {
         if (place.area.height() <= 0) continue;
         painter.drawLine(place.area.bottomLeft(), place.area.bottomRight());
         if (place.least >= 0) continue;
-        const double none = place.y(0);  // below this line, time is lost
+        const double none = place.y(0);  // negative values are below this line
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }
     const Place& tokens = places[0];
@@ -213,7 +212,7 @@ void TimelineView::paintLane(QPainter& painter, const Columns& columns, const La
         painter.setClipRect(place.area.adjusted(0, -2, 0, 2));
         paintCurve(painter, columns, place, QPen(colour, 1.6), curve.of);
         painter.restore();
-        // The name is on a plate: a curve that begins at the left edge must not cross the name.
+        // Behind the name is a plate, so that a curve that begins at the left edge does not cross the name.
         const QRectF plate(left, place.area.top() - 2,
                            painter.fontMetrics().horizontalAdvance(curve.name) + 20, line);
         QColor ground = theme.plot;
@@ -249,7 +248,7 @@ void TimelineView::paintEvents(QPainter& painter) const {
     }
 }
 
-/// Minutes and hours have no curve for each merge, and may be of several schedules.
+/// Means over minutes and hours may cover several schedules, so they have no curve for each merge.
 void TimelineView::paintLegend(QPainter& painter, const Columns& columns) const {
     const Theme& theme = Theme::of(this);
     const int count = static_cast<int>(m_blocks.size());
@@ -301,7 +300,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     if (m_data->empty()) {
         const QString words = tr("Measurements appear here with the first frame");
         painter.fillRect(painter.boundingRect(plot(), Qt::AlignCenter, words).adjusted(-6, -2, 6, 2),
-                         theme.plot);  // no grid line through the words
+                         theme.plot);  // so that no grid line crosses the words
         painter.setPen(theme.muted);
         painter.drawText(plot(), Qt::AlignCenter, words);
         return;

@@ -121,8 +121,8 @@ void TimelinePanel::showHours(bool shown) {
     m_curve->setVisible(shown);
 }
 
-/// No button is on for a range set by zooming or panning. For a young timeline, the button of the shortest
-/// range that shows it whole is on.
+/// Checks the button of the range shown; none after zooming or panning. If there are few data yet, checks the
+/// button of the shortest range that contains them all.
 void TimelinePanel::showRange() {
     m_ranges->setExclusive(false);
     const std::int64_t wanted = m_view->followedLength();

@@ -1,4 +1,4 @@
-// The timeline with ranges and export.
+// The timeline, buttons for its range, and export.
 #pragma once
 
 #include <vector>
@@ -29,20 +29,20 @@ public:
     void chooseRange(int index);
     int ranges() const;
     HourView* hours() const { return m_hourView; }
-    /// Shows the heat map by hour and date, or the timeline.
+    /// Shows the heat map by hour and date if `shown`, otherwise the timeline.
     void showHours(bool shown);
     bool hoursShown() const { return m_stack->currentIndex() == 1; }
     QWidget* shown() const { return m_stack->currentWidget(); }
     void endTall() { m_tall->setChecked(false); }
-    /// Sets the lanes of the timeline. The hours offer the tokens, every field, and the lanes that are
-    /// quantities.
+    /// Sets the lanes of the timeline. The heat map can show the tokens, every field, and each quantity among
+    /// the lanes.
     void setLanes(const std::vector<Lane>& lanes);
     /// Sets the menu of the button next to the ranges.
     void setLaneMenu(QMenu* menu) { m_lanes->setMenu(menu); }
 
 signals:
     void exportWanted();
-    /// The timeline replaces the views, or returns to its place.
+    /// The timeline should replace the views (`tall`), or return to its place.
     void tallWanted(bool tall);
 
 private:
@@ -54,7 +54,7 @@ private:
     QStackedLayout* m_stack;
     QToolButton *m_hours, *m_lanes, *m_tall;
     ElidedLabel* m_title;
-    QComboBox* m_curve;  // of the hours
+    QComboBox* m_curve;  // chooses the curve of the heat map
     QButtonGroup* m_ranges;
 };
 

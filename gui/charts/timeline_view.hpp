@@ -1,4 +1,5 @@
-// Tokens, and lanes of other quantities; day and night as bands. Wheel zooms, drag pans, hover reads.
+// The timeline: curves over bands for day and night. The wheel zooms, dragging pans, the pointer shows
+// values.
 #pragma once
 
 #include <QTimer>
@@ -15,26 +16,26 @@ public:
 
     explicit TimelineView(const TimelineData* data, QWidget* parent = nullptr);
 
-    /// Shows the last `length` milliseconds, scrolling with the clock; 0: everything.
+    /// Shows the last `length` milliseconds and scrolls with the clock; 0: shows everything.
     void follow(Time length);
     bool following() const { return m_following; }
     Time followedLength() const { return m_length; }
-    /// The length that is shown: a young timeline is shorter than the length followed.
+    /// Returns the length shown: shorter than followedLength() if there are few data.
     Time shownLength() const { return m_to - m_from; }
     Time from() const { return m_from; }
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
-    /// `blocks`: give the names of the curves, by merge: "before block 2". `reuse`: the counts are of tokens
-    /// computed, and nothing merges.
+    /// `blocks`: the blocks before which tokens merge; they name the curves ("before block 2"). `reuse`:
+    /// nothing merges, and the curve shows the tokens computed.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
-    /// Sets the lanes below the tokens. A low screen shows only the last of them.
+    /// Sets the lanes below the tokens. If the height is too small for all, only the last are shown.
     void setLanes(const std::vector<Lane>& lanes);
     const std::vector<Lane>& lanes() const { return m_lanes; }
-    /// While paused the timeline does not scroll: nothing new is measured.
+    /// A paused timeline does not scroll, because nothing new is measured.
     void setPaused(bool paused);
     /// Shows the time around a moment, as if the pointer were there.
     void showMoment(Time time);
-    /// The readings at a position; empty if nothing was measured.
+    /// Returns the readings at a position as text; empty if nothing was measured there.
     QString describe(int x) const;
 
     QSize sizeHint() const override { return {800, 190}; }
@@ -42,7 +43,7 @@ public:
 
 signals:
     void rangeChanged();
-    /// A click: its time, or the time of an event near it.
+    /// A click at this time, or near an event at this time.
     void momentChosen(qint64 time);
 
 protected:
@@ -55,7 +56,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    /// The place of a lane, and its axis; without height if the lane is not shown.
+    /// The place and the axis of a lane. The height is 0 if the lane is not shown.
     struct Place {
         QRectF area;
         double least = 0, most = 1;
@@ -66,7 +67,7 @@ private:
     using Columns = std::vector<TimelineColumn>;
 
     QRectF plot() const;
-    /// The place of the tokens, then of each lane.
+    /// The place of the tokens, then the place of each lane.
     using Places = std::vector<Place>;
     void placeLanes(Places& places) const;
     Places places(const Columns& columns) const;
@@ -99,7 +100,7 @@ private:
     std::vector<int> m_blocks;
     bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;
-    Time m_length = 120'000;  // followed; 0: everything
+    Time m_length = 120'000;  // length to follow; 0: everything
     Time m_shownLength = 0;
     bool m_following = true;
     std::optional<Time> m_pausedAt;

@@ -66,7 +66,7 @@ QWidget* AlertPage::buildForm(const QStringList& regions, const QStringList& lab
     m_of->addItems({tr("tokens kept"), tr("share of a class"), tr("luminance"), tr("the source is down"),
                     tr("number of objects"), tr("time an object stays"), tr("an object left after a stay")});
     form->addRow(tr("Class"), m_label = new QComboBox);
-    m_label->addItem(QString());  // objects of every class
+    m_label->addItem(QString());  // for objects of every class
     m_label->addItems(labels);
     form->addRow(tr("In"), m_region = new QComboBox);
     m_region->addItem(tr("the whole image"), QString());
@@ -154,7 +154,7 @@ void AlertPage::fitToQuantity() {
     m_region->setEnabled(of() == Of::Tokens || m_label->isEnabled());
     m_above->setEnabled(of() != Of::SourceDown);
     m_threshold->setEnabled(of() != Of::SourceDown);
-    m_hold->setEnabled(unit != Unit::Seconds);  // a stay is itself a time
+    m_hold->setEnabled(unit != Unit::Seconds);  // not for a stay, which is itself a time
     m_threshold->setSuffix(unit == Unit::Count ? QString() : unit == Unit::Share ? tr(" %") : tr(" s"));
     m_threshold->setSingleStep(of() == Of::Tokens ? 10 : unit == Unit::Share ? 0.1 : 1);
     m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
@@ -166,7 +166,7 @@ double AlertPage::scale() const {
     return pipeline::unitOf(of()) == pipeline::AlertUnit::Share ? 100 : 1;
 }
 
-/// Shows as many decimals as the threshold needs: a rule from a file is never rounded.
+/// Shows as many decimals as the threshold needs, so that a rule from a file is not rounded.
 void AlertPage::showThreshold(double threshold) {
     const double value = scale() * threshold;
     int decimals = pipeline::unitOf(of()) == pipeline::AlertUnit::Count ? 0 : 1;
@@ -207,7 +207,7 @@ void AlertPage::showValue() {
 void AlertPage::askForTimes() {
     m_times->clear();
     const int row = m_list->currentRow();
-    // The store has nothing about sources that are down, or about single objects.
+    // The store has no data about sources that are down, or about single objects.
     if (row < 0 || !m_threshold->isEnabled() || !m_hold->isEnabled()) return;
     emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
 }
@@ -231,7 +231,7 @@ void AlertPage::show(int row) {
     if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // of another model
     m_label->setCurrentText(label);
     const QString region = QString::fromStdString(rule.region);
-    if (m_region->findData(region) < 0) m_region->addItem(region, region);  // of another source
+    if (m_region->findData(region) < 0) m_region->addItem(region, region);  // a region of another source
     m_region->setCurrentIndex(m_region->findData(region));
     m_above->setCurrentIndex(rule.above ? 0 : 1);
     showThreshold(rule.threshold);
@@ -254,7 +254,7 @@ void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
     pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
-    m_showing = true;  // limits of another quantity change the box
+    m_showing = true;  // this changes the box, but must not change the rule
     const bool noClass = m_label->count() < 2 && m_label->currentText().isEmpty();
     if (of() == pipeline::AlertRule::Of::ClassShare && noClass)
         m_of->setCurrentIndex(static_cast<int>(rule.of));

@@ -23,21 +23,21 @@ namespace mpm::gui {
 class AlertPage : public QWidget {
     Q_OBJECT
 public:
-    /// `sources`: names of the sources that rules may name, by the address without passwords.
+    /// `sources`: the sources that a rule may name: addresses without passwords, with their names.
     AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
               const QStringList& labels, const std::map<QString, QString>& sources,
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// The present values of the source in front, shown next to the threshold.
+    /// Sets the present values of the source in front; the value of the rule is shown next to its threshold.
     void setInput(const pipeline::AlertInput& input);
-    /// Renames a region in the rules of a source, and in rules of every source if `everywhere`: no other
-    /// source has a region of this name.
+    /// Renames a region in the rules of a source. `everywhere`: also in rules of every source, because no
+    /// other source has a region of this name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);
-    /// Emits timesWanted() for the rule shown.
+    /// Emits timesWanted() for the rule shown, if the store can answer.
     void askForTimes();
-    /// The answer to timesWanted(): how often the rule would have fired in the last day.
+    /// Shows the answer to timesWanted(): how often the rule would have fired in the last day.
     void setTimes(const pipeline::AlertRule& rule, int times);
 
 public slots:
@@ -56,7 +56,7 @@ private:
     void read();
     void fitToQuantity();
     pipeline::AlertRule::Of of() const { return static_cast<pipeline::AlertRule::Of>(m_of->currentIndex()); }
-    /// The number in the box for a value of 1.
+    /// Returns the factor from a rule's threshold to the number in the box.
     double scale() const;
     void showThreshold(double threshold);
     void showValue();
@@ -65,7 +65,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as rounded by the box: any other value was typed
+    double m_thresholdShown = 0;  // as rounded by the box; the user typed any other value
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

@@ -121,7 +121,7 @@ void DayNightDialog::fillHand(QFormLayout* form, const Rule& rule) {
     connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
-/// Returns the thresholds in order and apart: an impossible rule cannot be entered.
+/// Returns the thresholds, the lower first and with a distance, so that no impossible rule can be entered.
 std::pair<double, double> DayNightDialog::thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other) {
     constexpr double kApart = 0.005;
     const double low = std::min({one->value(), other->value(), 1 - kApart});

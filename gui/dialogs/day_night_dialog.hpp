@@ -1,4 +1,4 @@
-// The rule for day and night: by luminance, by infrared, by the clock, by the sun, or by hand.
+// A dialog for the rule for day and night: by luminance, infrared, the clock, the sun, or by hand.
 #pragma once
 
 #include <QComboBox>

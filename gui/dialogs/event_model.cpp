@@ -14,7 +14,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// A kind without words here is shown as it is: another version may write more kinds.
+/// Returns the words for a kind of event. An unknown kind, perhaps of a newer version, is returned unchanged.
 QString kindText(const std::string& kind) {
     if (kind == "day") return EventModel::tr("Day begins");
     if (kind == "night") return EventModel::tr("Night begins");
@@ -73,7 +73,7 @@ QVariant EventModel::textOf(const Row& row, int column) const {
     }
 }
 
-/// Images are scaled once: the cache keeps as many as its limit allows.
+/// Returns the image of an event. QPixmapCache keeps scaled images, up to its limit.
 QVariant EventModel::iconOf(const Row& row) const {
     const QString file = m_image ? m_image(row.source, row.time) : QString();
     if (file.isEmpty()) return {};

@@ -1,4 +1,4 @@
-// Events of the past, from the store, with image, time, source, rule and value; to show, play and delete.
+// A dialog of past events from the store, which the user can show, play and delete.
 #pragma once
 
 #include <QDialog>
@@ -18,13 +18,13 @@ public:
     EventsDialog(EventModel::FindImage image, EventModel::Title title, const QStringList& rules,
                  QWidget* parent = nullptr);
 
-    /// The selection and the filters stay if their values still exist.
+    /// Replaces the events. The selection and the filters remain if their values still exist.
     void setEvents(const std::vector<pipeline::StoredEvent>& events,
                    const std::vector<Recording>& recordings);
     QTableView* table() const { return m_table; }
     QComboBox* filter(EventModel::Column column) const { return m_filters.at(column); }
 
-    static constexpr int kMost = 5'000;  ///< newest events
+    static constexpr int kMost = 5'000;  ///< the newest events that the dialog lists
 
 signals:
     void momentWanted(const QString& source, qint64 time);

@@ -1,4 +1,4 @@
-// The model in use: the report of `mpm info`.
+// A dialog with the report of `mpm info` about the model in use.
 #pragma once
 
 #include <QDialog>

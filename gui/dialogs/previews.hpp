@@ -1,4 +1,4 @@
-// First image and duration of videos, one after the other, in a thread.
+// A thread that finds the first image and the duration of each of several videos.
 #pragma once
 
 #include <QImage>
@@ -17,7 +17,7 @@ public:
     static constexpr int kWidth = 96;
 
 signals:
-    /// `seconds`: 0 if the file does not name its length. A file without an image is left out.
+    /// `seconds`: 0 if the duration is unknown. Not emitted for a file without an image.
     void found(const QString& file, const QImage& image, double seconds);
 
 protected:

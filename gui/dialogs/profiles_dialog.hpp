@@ -1,4 +1,4 @@
-// The profiles of this user: to switch to another profile, and to make or delete profiles.
+// A dialog of this user's profiles: to switch to another, to add one, and to delete one.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ class ProfilesDialog : public QDialog {
 public:
     struct Profiles {
         std::function<std::vector<std::pair<QString, QString>>()>
-            all;  ///< names, with their sources in words
+            all;  ///< names of profiles, and their sources as text
         std::function<bool(const QString& text)> isName;
-        std::function<QString(const QString& name)> remove;  ///< returns why it failed
+        std::function<QString(const QString& name)> remove;  ///< returns why it failed; empty if it did not
     };
-    /// `present`: the profile of the window.
+    /// `present`: the profile that the window uses.
     ProfilesDialog(const QString& present, Profiles profiles, QWidget* parent = nullptr);
 
     QListWidget* list() const { return m_list; }
 
 signals:
-    /// The user chose a profile that exists, or a new profile.
+    /// The user chose a profile that exists, or named a new profile.
     void switchWanted(const QString& name);
 
 private:

@@ -1,4 +1,4 @@
-// MQTT and the page for Prometheus.
+// A page of settings for publishing: MQTT, and metrics for Prometheus.
 #pragma once
 
 #include <QLabel>
@@ -20,12 +20,12 @@ public:
 
     MqttSettings mqtt() const;
     MetricsSettings metrics() const;
-    /// Shows the state of the connection to the broker; empty: MQTT is off.
+    /// Shows the state of the connection to the broker. `status`: empty if MQTT is off.
     void setStatus(const QString& status, bool connected);
     QString status() const { return m_status->text(); }
 
 signals:
-    /// Connect again, with the settings as they are.
+    /// The user asks to connect again, with the settings in the form.
     void testWanted();
     void changed();
     void passwordGiven(const QString& password);

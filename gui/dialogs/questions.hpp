@@ -1,5 +1,5 @@
-// Dialogs that ask for a file, a source or a number. They are opened, never executed: frames, measurements
-// and the network continue behind them.
+// Dialogs that ask for a file, a name or a number. They use open(), not exec(), so frames, measurements and
+// the network continue.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,23 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// The context of the translations, in a header because lupdate finds no other.
+/// The context of the translations, in a header because lupdate would not find it elsewhere.
 struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };
 
-/// `suggestion`: a name with ending for a new file; empty: the dialog asks for an existing file.
+/// `suggestion`: a file name with an ending, for a new file. If empty, the dialog asks for an existing file.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
-/// `hint`: shown while nothing is typed. `problem`: gives the reason why a text cannot be used; empty: it
-/// can.
+/// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if it can.
 void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
                 const std::function<QString(const QString& text)>& problem,
                 const std::function<void(const QString& text)>& then);
-/// `seconds` between two analysed frames.
+/// `seconds`: between two analysed frames.
 void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then);
 void showAbout(QWidget& window);
 
-/// "0: Integrated Camera", for each camera of the system.
+/// Returns a name such as "0: Integrated Camera" for each camera of the system.
 QStringList cameraNames();
 
 }  // namespace mpm::gui

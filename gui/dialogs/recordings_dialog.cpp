@@ -60,13 +60,13 @@ void RecordingsDialog::setEvents(const std::vector<pipeline::StoredEvent>& event
     }
 }
 
-/// The name of the source, or of the file if the source has no name.
+/// Returns the name of the source, or the file's name if the source has none.
 QString RecordingsDialog::titleOf(const Recording& recording) const {
     const auto named = m_names.find(recording.source);
     return named != m_names.end() ? named->second : safeText(QFileInfo(recording.file).completeBaseName());
 }
 
-/// Shows the rule or the name first, and the other facts in a line below.
+/// Shows the rule, or the source if there is no rule, and the other facts in a line below.
 void RecordingsDialog::updateText(int row) {
     const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
     const QString name = titleOf(recording);

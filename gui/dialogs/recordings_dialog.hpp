@@ -1,4 +1,4 @@
-// The list of recordings, to be played, with image, rule, source, time and duration.
+// A dialog of the recordings, to play them, with image, rule, source, time and duration.
 #pragma once
 
 #include <QDialog>
@@ -13,12 +13,12 @@ namespace mpm::gui {
 class RecordingsDialog : public QDialog {
     Q_OBJECT
 public:
-    /// `names`: of sources, by topicWord() of the address.
+    /// `names`: names of sources; the key is topicWord() of the address.
     explicit RecordingsDialog(const QString& folder, std::map<QString, QString> names,
                               QWidget* parent = nullptr);
 
     QListWidget* list() const { return m_list; }
-    /// Names the rule that began each recording. `rules`: names of the present rules.
+    /// Shows the rule that began each recording. `rules`: names of the present rules.
     void setEvents(const std::vector<pipeline::StoredEvent>& events, const QStringList& rules);
 
 signals:
@@ -35,7 +35,7 @@ private:
         double seconds = 0;
     };
     const std::map<QString, QString> m_names;
-    std::vector<Entry> m_entries;  // by row
+    std::vector<Entry> m_entries;  // an entry for each row
     QListWidget* m_list;
     std::unique_ptr<Previews> m_previews;
 };

@@ -1,4 +1,4 @@
-// Regions and masks of a source as tables: drawn on the image, or typed in.
+// A page with a table of a source's regions and masks, which are drawn on the image or typed.
 #pragma once
 
 #include <QCheckBox>
@@ -43,14 +43,14 @@ private:
 
     SourceWatch m_watch;
     bool m_filling = false;
-    QTableWidget* m_table;  // regions first, then masks
+    QTableWidget* m_table;  // the regions, then the masks
     QPushButton *m_change, *m_remove;
     QCheckBox *m_measurementsOnly, *m_thumbnails;
     QLineEdit* m_objects;
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// "0.10 0.20, 0.30 0.20, ..." and back; empty if the text is not a shape.
+/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back; empty if the text is not a shape.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);
 

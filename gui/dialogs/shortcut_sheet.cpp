@@ -46,7 +46,7 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     return grid;
 }
 
-/// Blocks side by side, each in the column that is shortest so far: the sheet must fit a low screen.
+/// The columns of the sheet. Each block goes into the column that is shortest so far, to fit a low screen.
 class Columns {
 public:
     explicit Columns(int count) : m_rows(static_cast<std::size_t>(count)) {
@@ -60,7 +60,7 @@ public:
     }
     void addTo(QBoxLayout* layout) const {
         for (QVBoxLayout* column : m_columns) {
-            column->setSpacing(4);  // not the spacing between columns
+            column->setSpacing(4);  // the layout would inherit the spacing between columns
             column->addStretch(1);
             layout->addLayout(column);
         }
@@ -103,7 +103,7 @@ QWidget* makeSheet(const QMainWindow& window, int count) {
 
 }  // namespace
 
-/// A small screen gets fewer columns, which scroll.
+/// On a small screen, the sheet has fewer columns and scrolls.
 QDialog* showShortcutSheet(QMainWindow& window) {
     auto* dialog = new QDialog(&window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);

@@ -1,4 +1,4 @@
-// A sheet of all shortcuts, read from the menus themselves.
+// A sheet of all shortcuts, which it reads from the menus.
 #pragma once
 
 #include <QCoreApplication>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr QSize kSnapshot(320, 200);
 
-/// "0: Integrated Camera": the number is the source.
+/// Returns the source of a choice: 0 for "0: Integrated Camera".
 QString sourceFrom(const QString& text) {
     static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
     const QRegularExpressionMatch match = named.match(text);
@@ -85,7 +85,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     connect(m_test, &QPushButton::clicked, this, &SourceDialog::test);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
-        endTest();  // some cameras serve a single client
+        endTest();  // releases the source, because some cameras serve a single client
         accept();
         emit chosen(source(), m_name->text().trimmed());
     });
@@ -94,7 +94,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
 }
 
 void SourceDialog::addChoices() {
-    // A source with a name is listed by name.
+    // A source that has a name is listed by this name.
     const auto section = [this](const QString& title, const QStringList& sources) {
         if (sources.isEmpty()) return;
         auto* head = new QListWidgetItem(title, m_list);
@@ -112,7 +112,7 @@ void SourceDialog::addChoices() {
     section(tr("Built in: a street by day and night"), {QStringLiteral("demo")});
 }
 
-/// Offers the system's name for a camera: the number alone does not identify the camera.
+/// Offers the camera's name in the system as the name of the source, because a number identifies no camera.
 void SourceDialog::choose(const QListWidgetItem* item) {
     if (item == nullptr) return;
     const QString text = item->data(Qt::UserRole).toString(), chosen = sourceFrom(text);

@@ -1,4 +1,5 @@
-// Asks which source to open: cameras by name, recent sources, an address. A source can be tried before.
+// A dialog that asks which source to open: a camera, a recent source or an address. The user can test it
+// first.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ class SourceDialog : public QDialog {
 public:
     struct Choices {
         QStringList cameras;  ///< "0: Integrated Camera"
-        QStringList recent;   ///< without passwords
+        QStringList recent;   ///< addresses without passwords
         bool showsImages = true;
         std::function<SourceWatch(const QString& source)> watch;  ///< the name and the masks of a source
         std::function<bool(const QString& name, const QString& source)> isNameFree;

@@ -1,4 +1,4 @@
-// The result of a search for the best speed of a model.
+// A dialog with the result of a search for the fastest method of a model.
 #pragma once
 
 #include <QDialog>

@@ -1,4 +1,4 @@
-// Alerts, regions, masks and publishing. Every change applies at once, without confirmation.
+// A dialog for alerts, regions, masks and publishing. Every change applies immediately, without confirmation.
 #pragma once
 
 #include <QDialog>
@@ -17,8 +17,8 @@ class WatchDialog : public QDialog {
 public:
     enum Page { Alerts, Regions, Publish };
 
-    /// `source`: the source in front, whose regions and masks are shown; `labels`: the model's classes;
-    /// `open`: the sources that are open, with their names.
+    /// `source`: the source in front, whose regions and masks are shown. `labels`: the model's classes.
+    /// `open`: the open sources, with their names.
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
                 std::map<QString, QString> open, QWidget* parent = nullptr);
 
@@ -30,11 +30,11 @@ public:
 
 signals:
     void settingsChanged(const mpm::gui::WatchSettings& settings);
-    /// The image is needed, so the dialog closes.
+    /// The user wants to draw on the image, so the dialog closes.
     void drawRegionWanted();
     void drawMaskWanted();
     void changeShapesWanted();
-    /// The password is kept in the keychain.
+    /// The user typed a password, which belongs in the keychain.
     void passwordGiven(const QString& password);
 
 private:

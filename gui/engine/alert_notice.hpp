@@ -1,4 +1,4 @@
-// An alert as it is listed, published and recorded.
+// An alert, as it is listed, published and recorded.
 #pragma once
 
 #include <QDateTime>
@@ -13,9 +13,9 @@ struct AlertNotice {
     QString source, rule;  ///< names for the user
     double value = 0;
     QString text;         ///< for the user
-    bool record = false;  ///< a video around the alert is recorded
+    bool record = false;  ///< whether a video around the alert is recorded
     QString key = {};     ///< the source's address without passwords
-    QImage cutOut = {};   ///< of the object; null: no object, or images are not kept
+    QImage cutOut = {};   ///< image of the object; null without an object, or if no images are kept
 };
 
 }  // namespace mpm::gui

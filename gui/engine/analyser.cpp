@@ -12,11 +12,11 @@ namespace mpm::gui {
 
 namespace {
 
-/// Streams of reuse in addition to those of the sources.
+/// Streams of reuse for comparisons and simulated nights, in addition to the streams of the sources.
 constexpr int kCompared = 62, kSimulated = 63;
 
-/// Share of the objects found with all tokens that merging finds too: in the same class, with an overlap
-/// (IoU) of at least three quarters.
+/// Of the objects found with all tokens, returns the share that was also found with merging: in the same
+/// class, with an overlap (IoU) of at least three quarters.
 double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
     const auto isThere = [&](const Detection& one) {
         return std::any_of(merged.begin(), merged.end(), [&](const Detection& other) {
@@ -28,11 +28,11 @@ double agreementOf(const std::vector<Detection>& merged, const std::vector<Detec
     return double(std::count_if(whole.begin(), whole.end(), isThere)) / double(whole.size());
 }
 
-/// Share of equal pixels among the pixels that no mask covers.
+/// Returns the share of equal pixels among the pixels that no mask covers.
 double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     if (a.empty() || a.size() != b.size()) return 0;
     cv::Mat wideA, wideB, equal;
-    a.convertTo(wideA, CV_16U);  // one of them may have needed more than 8 bits
+    a.convertTo(wideA, CV_16U);  // one of the two may have more than 8 bits
     b.convertTo(wideB, CV_16U);
     cv::compare(wideA, wideB, equal, cv::CMP_EQ);
     if (seen.empty()) return double(cv::countNonZero(equal)) / double(a.total());
@@ -40,7 +40,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
-/// Labels are removed too: they show the scene as an image does.
+/// Drops the images, and the labels because they show the scene as an image does.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.truth = {};
@@ -87,7 +87,7 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
     return m_segmenter.segment(image, scores);
 }
 
-/// A GPU cannot reuse yet: on a GPU the frames run without reuse.
+/// Turns reuse on or off. On a GPU, which cannot reuse yet, frames run without reuse.
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
@@ -104,7 +104,7 @@ void Analyser::useStream(int stream, bool fresh) {
     if (fresh) m_segmenter.encoder().forget(stream);
 }
 
-/// Weak boxes continue an object, but are not shown.
+/// Follows the objects. Weak boxes may continue an object, but they are not shown.
 void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
     const LiveFrame& frame = analysis.frame;
     const auto secondsOf = [](auto time) {
@@ -145,7 +145,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request,
     if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used
     const cv::Mat& labels = analysis.merged.labels;
     const int classes = classesIn(labels, *m_facts);
-    // Masked pixels have no class: shares refer to the other pixels.
+    // Masked pixels have no class, so shares refer to the other pixels.
     const cv::Mat seen = labels.empty() ? cv::Mat() : pipeline::seenThrough(frame.masks, labels.size());
     if (!labels.empty()) analysis.shares = pipeline::classShares(labels, classes, seen);
     for (const pipeline::Region& region : request.regions)
@@ -210,7 +210,7 @@ bool Analyser::Scored::isFor(const Comparison& comparison, bool reuses) const {
            stream == frame.stream;
 }
 
-/// Empty unless the ids of the labels are those of the model.
+/// Returns scores only if the frame has labels for as many classes as the model.
 std::optional<Scores> Analyser::score(const Comparison& comparison) {
     const Analysis& analysis = *comparison.analysis;
     const Truth& truth = analysis.frame.truth;

@@ -1,4 +1,4 @@
-// Runs one network on one frame: merged, with all tokens, and with night simulated.
+// A network that runs on a frame: with merging, with all tokens, and with night simulated.
 #pragma once
 
 #include <map>
@@ -9,17 +9,17 @@
 
 namespace mpm::gui {
 
-/// Used by one thread at a time, as is the network in it.
+/// Only one thread at a time may use an Analyser and its network.
 class Analyser {
 public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
-    /// Blocks that the model does not have are left out of the schedule. `follower`: of the source, for
-    /// objects.
+    /// Drops blocks that the model does not have from the schedule. `follower`: for the objects of the
+    /// source.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// Runs the same frame with reuse, in another network of the same file: reuse would forget its frames
-    /// whenever it is turned off. Null if not requested, or not possible.
+    /// Runs the same frame with reuse, in another network of the same file, because the network would forget
+    /// its frames whenever reuse is turned off. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
     /// Runs the same frame with all tokens, or with the schedule `with`.
@@ -27,11 +27,11 @@ public:
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
-    /// Replaces the facts, for other names of the classes.
+    /// Replaces the facts, after classes are renamed.
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
-    /// Counts of the pixels so far, and the two sides of the comparison that they belong to.
+    /// Counts of the pixels so far, and the two sides of the comparison to which they belong.
     struct Scored {
         std::vector<int> with, schedule;
         bool reuse = false;
@@ -43,8 +43,8 @@ private:
     void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
-    /// Selects a stream of reuse: each source has its own, apart from other runs. `fresh`: forgets its
-    /// frames.
+    /// Selects a stream of reuse; each source has a stream that no other run uses. `fresh`: forgets the
+    /// frames of the stream.
     void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
                                pipeline::Scores scores = pipeline::Scores::None);
@@ -58,14 +58,14 @@ private:
     Scored m_scored;
 };
 
-/// A converted model whose output cannot be shown: converting it once more does not help.
+/// A converted model whose output cannot be shown; another conversion does not help.
 class UnusableOutput : public pipeline::ModelError {
 public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads MODEL and tries it on an image; `default` falls back to random weights if no model is shipped.
-/// Throws pipeline::ModelError.
+/// Loads `model` and tries it on an image. If no model is shipped, `default` gives random weights. Throws
+/// pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 
 }  // namespace mpm::gui

@@ -8,9 +8,9 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kFramePoll{100};  // between two checks of a silent source
-constexpr double kSceneStart = 16;                    // the built-in street: some day first, then dusk
+constexpr double kSceneStart = 16;  // hour at which the built-in street starts: some daylight, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
-    500};  // between two reports of an unchanged state: its counters change
+    500};  // between two reports of the same state, because its counters change
 
 double millisecondsSince(Steady::time_point start) {
     return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
@@ -95,7 +95,7 @@ void CaptureWorker::work() {
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;
-            reader.take(stale, std::chrono::milliseconds(0));  // frames of the pause are stale
+            reader.take(stale, std::chrono::milliseconds(0));  // drops frames of the pause, which are stale
             continue;
         }
         control(reader);
@@ -107,7 +107,7 @@ void CaptureWorker::work() {
     report(reader.status());
 }
 
-/// Returns whether it waited.
+/// Waits while paused. Returns whether it waited.
 bool CaptureWorker::waitWhilePaused() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_paused) return false;
@@ -120,7 +120,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     LiveFrame live;
     live.generation = m_generation;
     live.number = frame.number;
-    // An image or a folder is read again because it may have changed: that is not another pass.
+    // An image or a folder is read again in case it has changed; this is not another pass.
     live.pass = m_is.seekable ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;

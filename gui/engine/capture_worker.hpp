@@ -1,4 +1,4 @@
-// Reads one source and delivers each frame to the window and to the network, without waiting for either.
+// A thread that reads a source and delivers each frame to the window and the network, and waits for neither.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,27 @@ class CaptureWorker : public Worker {
 public:
     using Deliver = std::function<void(const LiveFrame&)>;
 
-    /// `deliver` is called by the capture thread and must return at once.
+    /// `deliver`: runs in the capture thread and must return immediately.
     CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
                   const pipeline::SceneOptions& scene);
     ~CaptureWorker() override { finish(); }
 
-    /// For the window: the newest frame that was not taken yet.
+    /// For the window: returns the newest frame, unless it was already taken.
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// The default rule: by luminance; for the built-in street by its own sun and clock.
+    /// Returns the default rule: by luminance; for the built-in street, by the street's own sun and clock.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// Controls how a video is played; other sources ignore it.
+    /// Controls how a video is played; other sources ignore commands.
     using Command = std::function<void(pipeline::Reader&)>;
     void command(Command command);
-    /// Masks apply before a frame reaches the network, the window, the store or a video.
+    /// Sets the masks, which apply before a frame reaches the network, the window, the store or a video.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
-    /// Files and folders start again at their end.
+    /// Returns options with which files and folders start again at their end.
     static pipeline::ReaderOptions readerOptions();
-    /// Options of the built-in street; `framesPerDay` above 0: time lapse.
+    /// Returns options of the built-in street. `framesPerDay`: above 0 for a time lapse.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:
@@ -62,10 +62,10 @@ private:
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;
     bool m_paused = false;
-    std::vector<Command> m_commands;         // guarded by m_mutex: for the thread to run
+    std::vector<Command> m_commands;         // guarded by m_mutex; the thread runs them
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
-    pipeline::DayNight m_dayNight;           // guarded by m_mutex: the rule may change while frames come
-    bool m_ruleOfScene;                      // guarded by m_mutex: the built-in street's own rule is in force
+    pipeline::DayNight m_dayNight;           // guarded by m_mutex, because the rule may change meanwhile
+    bool m_ruleOfScene;  // guarded by m_mutex; whether the built-in street's own rule applies
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

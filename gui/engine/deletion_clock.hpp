@@ -1,5 +1,5 @@
-// Whether the wall clock may decide what is old enough to be deleted. A clock that jumped ahead may be wrong,
-// and it makes everything old: it must stay ahead for a day first.
+// A check of the wall clock before old data are deleted. A clock that jumps ahead makes all data old and may
+// be wrong, so it is trusted only after it has been ahead for a day.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ public:
     using Millis = std::chrono::milliseconds;
     static constexpr std::chrono::hours kDoubt{24};
 
-    /// `newest`: time of the newest data, from before the start of the program.
+    /// `newest`: time of the newest data that an earlier run stored.
     explicit DeletionClock(std::optional<Millis> newest, Steady time = std::chrono::steady_clock::now()) {
         if (newest) m_trusted = Mark{*newest, time};
     }
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    /// What the clock said at a time of the steady clock.
+    /// The wall clock at a time of the steady clock.
     struct Mark {
         Millis clock;
         Steady time;

@@ -34,7 +34,7 @@ pipeline::Measurement readingOf(const Analysis& analysis, double drawMs, std::in
             *m.objects += count;
     }
     m.pass = analysis.frame.pass;
-    // A suspended stream, which merges for a while, counts as reuse too.
+    // A suspended stream is stored as reuse too, although it merges for a while.
     m.setup = m.recomputed ? pipeline::Setup{analysis.model->name.toStdString(), "reuse", {}}
                            : pipeline::Setup{analysis.model->name.toStdString(), "mpm", analysis.schedule};
     return m;
@@ -54,7 +54,7 @@ Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store
 }
 
 Engine::~Engine() {
-    // All workers are asked to stop before the first wait.
+    // Asks all workers to stop before it waits for the first.
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
@@ -127,7 +127,7 @@ QString nameOf(const pipeline::Address& address, const QString& key,
 
 void Engine::openSource(const pipeline::Address& address, const QString& name) {
     if (m_capture != nullptr) {
-        // A driver may hang: the old worker ends later, by itself.
+        // A driver may hang, so the old worker ends later and deletes itself.
         m_capture->disconnect(this);
         connect(m_capture, &QThread::finished, m_capture, &QObject::deleteLater);
         m_capture->stop();
@@ -143,7 +143,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_title.clear();
     m_report = {};
     m_recorder.setSource(m_sourceName, objectsQuestion());
-    // Captures the channel, not `this`: a thread that hangs in a driver may outlive the engine.
+    // Captures the channel, not `this`, because a thread that hangs in a driver may outlive the engine.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
     m_capture->setParent(this);
@@ -171,7 +171,7 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// Objects are followed even if the store does not answer.
+/// Returns a question for the known objects. If no answer comes in time, objects are followed without them.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

@@ -1,5 +1,5 @@
-// One source with its workers: the interface for the window, and for the program without a window. Every call
-// returns at once; every signal arrives in the main thread, with the newest data.
+// A source and its workers, for the window and for the program without a window. Every call returns
+// immediately; every signal arrives in the main thread, with the newest data.
 #pragma once
 
 #include <functional>
@@ -20,39 +20,40 @@ namespace mpm::gui {
 class Engine : public QObject {
     Q_OBJECT
 public:
-    /// Measurements are kept in `storePath`. `network` is shared with other engines and must outlive this
-    /// engine; null: the engine makes its own.
+    /// `storePath`: the file for the measurements. `network`: shared with other engines, and must outlive
+    /// this engine; null: the engine makes its own.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Stops every worker; waits until a read or a run of the network in progress ends.
+    /// Stops every worker, and waits for a read or a run of the network that is in progress.
     ~Engine() override;
 
-    /// `name`: shown, stored and sent; by default the address without its secrets.
+    /// `name`: shown, stored and sent; by default the address without passwords.
     void openSource(const pipeline::Address& address, const QString& name = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
-    /// Frames in which a day of the built-in street passes; 0: the usual pace. Applies to sources opened
-    /// later.
+    /// Sets the number of frames in a day of the built-in street; 0: the usual number. Applies to sources
+    /// opened later.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
     void openModel(const QString& model) { m_network->openModel(model); }
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
-    /// Whether the images are visible or recorded; otherwise they are not drawn.
+    /// `watched`: the images are visible or recorded; otherwise they are not drawn.
     void setWatched(bool watched) { m_watched = watched; }
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
-    /// The rule in force.
+    /// Returns the rule that applies.
     pipeline::DayNightRule rule() const { return m_rule.value_or(CaptureWorker::ruleFor(m_kind)); }
     void setPaused(bool paused);
-    /// Controls how a video is played; other sources ignore it.
+    /// Controls how a video is played; other sources ignore commands.
     void command(const CaptureWorker::Command& command);
-    /// If `time` is absent, the event has the present time.
+    /// Stores an event. `time`: if absent, the present time.
     void noteEvent(const QString& kind, const QString& text, std::optional<pipeline::Millis> time = {});
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
-    /// The address without passwords: the key of the store and of settings. Empty before the first source.
+    /// Returns the address without passwords, the source's key in store and settings. Empty before the first
+    /// source.
     const QString& sourceName() const { return m_sourceName; }
-    /// The name for the user, in reports too; empty: the address.
+    /// Sets the name for the user, also in reports; if empty, they show the address.
     void setTitle(const QString& title);
     const QString& title() const { return m_title.isEmpty() ? m_sourceName : m_title; }
     const pipeline::Address& address() const { return m_address; }
@@ -94,10 +95,10 @@ private:
     std::unique_ptr<SharedNetwork> m_ownNetwork;
     SharedNetwork* m_network;
     InferenceChannelPtr m_channel;
-    CaptureWorker* m_capture = nullptr;  // a child; older workers delete themselves when their thread ends
+    CaptureWorker* m_capture = nullptr;  // a child; older workers delete themselves when their threads end
     Request m_request;
     SavedTime m_saved;
-    Steady::time_point m_changedAt;                         // of the schedule or reuse
+    Steady::time_point m_changedAt;  // time of the last change of the schedule or reuse
     std::shared_ptr<const pipeline::KnownObjects> m_known;  // null: not loaded yet
     std::vector<pipeline::Polygon> m_masks;
     pipeline::Address m_address;
@@ -111,7 +112,7 @@ private:
     bool m_anyPhase = false;
     pipeline::SourceState m_state = pipeline::SourceState::Connecting;
     std::int64_t m_droppedBefore = 0, m_dropped = 0;
-    std::size_t m_skippedImages = 0;  // reported so far
+    std::size_t m_skippedImages = 0;  // number of skipped images reported so far
     int m_generation = 0;
     bool m_paused = false;
 };
@@ -123,13 +124,13 @@ QString freeName(const QString& shown, const std::function<bool(const QString& n
 bool othersHave(const QString& name, const pipeline::Address& address,
                 const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
-/// The address without its secrets; with a number if another engine than `self` has a different address that
-/// looks the same (cameras of a recorder may differ in the masked part only).
+/// Returns the address without passwords, with a number if another engine than `self` has a different address
+/// that looks the same, as the cameras of a recorder may have.
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// The name of an address with the name `key` in the keychain (empty: it is not there): `key`, unless it
-/// contains parts that must not be shown.
+/// Returns the name of an address: `key`, unless `key` contains parts that must not be shown; then nameFor().
+/// `key`: the address's name in the keychain, or empty.
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 

@@ -65,7 +65,7 @@ void InferenceWorker::setFacts(const ModelFactsPtr& facts) {
     m_newFacts = facts;
 }
 
-/// Returns the due source that has waited longest. If no source is due, `next` is the time of the next check.
+/// Returns the source that was due first, or null if none is due; `next` is then the time of the next check.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
     InferenceChannelPtr chosen;
     for (const InferenceChannelPtr& channel : m_channels) {
@@ -89,7 +89,7 @@ void InferenceWorker::fill(Job& job, const InferenceChannelPtr& channel) {
     if (job.request.keepsImages && !job.repeat) channel->m_last = job.frame;
 }
 
-/// Waits for a job. False: stopping.
+/// Waits for a job. Returns false if the thread must stop.
 bool InferenceWorker::nextJob(Job& job) {
     std::unique_lock<std::mutex> lock(m_mutex);
     while (!stopping()) {
@@ -122,7 +122,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Whether the results of extra runs would be stale: then they are not run.
+/// Whether extra runs are not worth starting, because their results would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

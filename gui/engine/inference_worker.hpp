@@ -1,5 +1,5 @@
-// Runs the network on the newest frame of each source, with its newest settings. One thread and one set of
-// weights serve all sources.
+// A thread that runs the network on the newest frame of each source, with its newest settings. One thread and
+// one set of weights serve all sources.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,20 @@
 
 namespace mpm::gui {
 
-/// When a source may use the network. The source whose turn was due first is next, so a wait never depends on
-/// how fast the other sources are.
+/// The turn of a source: when it may use the network. The source that was due first runs next, so no source
+/// waits longer because others are faster.
 class Turn {
 public:
     using Time = std::chrono::steady_clock::time_point;
     using Pause = std::chrono::milliseconds;
 
-    /// How long a changed setting waits for a new frame before the last frame is analysed again.
+    /// How long the thread waits for a new frame after settings change, before it analyses the last frame
+    /// again.
     static constexpr Pause kRepeatAfter{250};
-    /// The value of due() if there is nothing to do.
+    /// Returned by due() if there is nothing to do.
     static constexpr Time kNever = Time::max();
 
-    /// A newer frame that replaces a waiting frame does not begin the wait again.
+    /// A newer frame that replaces a waiting frame does not restart the wait.
     void frameCame(Time now) {
         if (!m_frameSince) m_frameSince = now;
     }
@@ -40,8 +41,8 @@ public:
 
     bool settingsHaveChanged() const { return m_changedAt.has_value(); }
 
-    /// The earliest time at which the source may run. `interval`: least time between two starts, ignored
-    /// after a change of settings. `repeats`: the last frame may be analysed again.
+    /// Returns the earliest time at which the source may run. `interval`: least time between two starts,
+    /// which is ignored after settings change. `repeats`: whether the last frame may be analysed again.
     Time due(Pause interval, bool repeats) const {
         if (m_frameSince && m_start && !m_changedAt) return std::max(*m_frameSince, *m_start + interval);
         if (m_frameSince) return *m_frameSince;
@@ -54,16 +55,16 @@ private:
 
 class InferenceWorker;
 
-/// The connection of one source to the network. Usable from any thread; no call waits for the network.
+/// The connection of a source to the network. Any thread may use it; no call waits for the network.
 class InferenceChannel : public QObject {
     Q_OBJECT
 public:
     void submit(const LiveFrame& frame);
     void setRequest(const Request& request);
-    /// Frames of earlier generations are not analysed any more.
+    /// Drops all frames, and from now on frames of generations before `generation`.
     void forgetFrames(int generation);
 
-    /// For the window: the newest result of each kind that was not taken yet.
+    /// For the window: the newest result of each kind, unless it was already taken.
     std::optional<AnalysisPtr> takeAnalysis() { return m_analyses.take(); }
     std::optional<ComparisonPtr> takeComparison() { return m_comparisons.take(); }
     std::optional<NightPairPtr> takeNight() { return m_nights.take(); }
@@ -77,15 +78,15 @@ private:
     friend class InferenceWorker;
     explicit InferenceChannel(InferenceWorker* worker) : m_worker(worker) {}
 
-    InferenceWorker* m_worker;         // outlives every channel's use
-    std::optional<LiveFrame> m_frame;  // newest, not analysed yet; all below guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // analysed; again if settings change and no frame comes
+    InferenceWorker* m_worker;         // must outlive the use of the channel
+    std::optional<LiveFrame> m_frame;  // newest, not analysed; guarded by the worker's mutex
+    std::optional<LiveFrame> m_last;   // last analysed; guarded too, as all up to m_generation
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;
     int m_generation = 0;
     int m_stream = 0;                     // constant after addChannel()
-    Steady::time_point m_lastComparison;  // used by the worker's thread only, as is the next
+    Steady::time_point m_lastComparison;  // this and m_follower: used by the worker's thread only
     pipeline::ObjectFollower m_follower;
 
     Mailbox<AnalysisPtr> m_analyses;
@@ -101,12 +102,12 @@ public:
     ~InferenceWorker() override { finish(); }
 
     InferenceChannelPtr addChannel();
-    /// Returns at once; the result of a run in progress is dropped.
+    /// Returns immediately; the result of a run in progress is dropped.
     void removeChannel(const InferenceChannelPtr& channel);
     void setAnalyser(std::unique_ptr<Analyser> analyser);
-    /// Replaces the facts of the model in use, for other names of its classes.
+    /// Replaces the facts of the model in use, after classes are renamed.
     void setFacts(const ModelFactsPtr& facts);
-    /// While held, the worker analyses no frame: the processor is free for measurements of time.
+    /// While held, the worker analyses no frame, so that the processor is free for measurements of time.
     void setHeld(bool held) {
         change([&] { m_held = held; });
     }
@@ -136,7 +137,7 @@ private:
     std::vector<InferenceChannelPtr> m_channels;  // guarded by m_mutex
     std::unique_ptr<Analyser> m_newAnalyser;      // guarded by m_mutex
     ModelFactsPtr m_newFacts;                     // guarded by m_mutex
-    int m_streams = 0;                            // guarded by m_mutex; number of channels so far
+    int m_streams = 0;                            // guarded by m_mutex; number of channels added so far
     bool m_held = false;                          // guarded by m_mutex
 
     std::unique_ptr<Analyser> m_analyser;  // used by the thread only

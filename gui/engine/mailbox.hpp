@@ -1,4 +1,4 @@
-// Passes the latest item from one thread to another. A newer item replaces an item that was not taken:
+// A slot that passes the newest item to another thread. A newer item replaces an item that was not taken, so
 // nothing queues up.
 #pragma once
 
@@ -11,11 +11,12 @@ namespace mpm::gui {
 template <typename T>
 class Mailbox {
 public:
-    /// True: the slot was empty, so the receiver needs a signal. False: the previous item was never taken.
+    /// Returns true if the slot was empty, so the receiver needs a signal; false if the last item was not
+    /// taken.
     bool put(T item) {
         return put(std::move(item), [](const T&) {});
     }
-    /// Calls `missed` with the previous item if it was never taken.
+    /// Calls `missed` with the previous item if it was not taken.
     template <class Missed>
     bool put(T item, const Missed& missed) {
         const std::lock_guard<std::mutex> lock(m_mutex);

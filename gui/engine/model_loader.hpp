@@ -1,4 +1,4 @@
-// Loads a model while another model runs.
+// A thread that loads a model while another model runs.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ public:
     ModelLoader() : Worker("model loader") {}
     ~ModelLoader() override { finish(); }
 
-    /// Only the last requested model is delivered.
+    /// Begins to load a model. Only the model requested last is delivered.
     void load(const QString& model);
     std::optional<std::unique_ptr<Analyser>> take() { return m_outbox.take(); }
 
 signals:
     void loaded();
-    /// `convertible`: mpm convert may make a usable model of the file.
+    /// `convertible`: whether mpm convert may make a usable model of the file.
     void failed(const QString& model, const QString& message, bool convertible);
 
 protected:

@@ -1,4 +1,4 @@
-// The network that all sources share: a thread that runs it, and a loader that loads the next network
+// The network that all sources share: a thread that runs it, and a thread that loads the next network
 // meanwhile.
 #pragma once
 
@@ -15,21 +15,21 @@ public:
     SharedNetwork();
     ~SharedNetwork() override { stop(); }
 
-    /// Returns at once.
+    /// Begins to load a model and returns immediately.
     void openModel(const QString& model);
-    /// Names of classes by model and id; empty: the model's own name.
+    /// Sets names of classes, by model and id. For an empty name, the model's own is used.
     void setClassNames(const std::map<QString, QStringList>& names);
-    /// Facts of the model in use; null before the first model.
+    /// Returns the facts of the model in use; null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
     InferenceWorker& worker() { return m_worker; }
-    /// Asks its threads to stop, without waiting.
+    /// Asks the threads to stop, without waiting.
     void stop();
 
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The previous model, if any, stays in use. `convertible`: mpm convert may make a usable model of the
-    /// file.
+    /// The previous model, if any, remains in use. `convertible`: whether mpm convert may make a usable model
+    /// of the file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
     void classesRenamed(const mpm::gui::ModelFactsPtr& facts);

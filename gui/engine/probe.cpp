@@ -9,7 +9,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kProbePoll{100};
-constexpr double kMeasured = 1.5;  // seconds until the rate is more than a guess
+constexpr double kMeasured = 1.5;  // seconds of measurement before the rate is shown
 
 }  // namespace
 
@@ -42,7 +42,8 @@ void Probe::work() {
             result.size = frame.image.size();
             result.codec = printable(status.codec, 8);
             const double seconds = std::chrono::duration<double>(Steady::now() - *first).count();
-            // The library invents a rate if a stream has none, so a live source is measured.
+            // If a stream has no rate, OpenCV reports an invented rate, so the rate of a live source is
+            // measured.
             result.rate = status.rate > 0 && !status.live ? status.rate
                           : seconds > kMeasured           ? double(status.frames - before) / seconds
                                                           : 0;

@@ -1,4 +1,4 @@
-// Tries a source: the newest image, and the size, rate and codec.
+// A thread that tries a source: finds its newest image, size, rate and codec.
 #pragma once
 
 #include <QImage>
@@ -10,28 +10,28 @@
 namespace mpm::gui {
 
 struct ProbeResult {
-    QImage image;  ///< the newest; null until the first
+    QImage image;  ///< the newest image; null before the first
     cv::Size size;
-    double rate = 0;    ///< frames a second, as measured or of the video; 0: not known yet
+    double rate = 0;    ///< frames a second: of the video, or as measured; 0: not known yet
     std::string codec;  ///< four letters; empty: not known
     bool failed = false;
     pipeline::SourceProblem problem;  ///< without secrets
 };
 
-/// Deletes itself when its thread has ended: a driver may hang.
+/// Deletes itself after its thread ends. Nothing waits for the thread, because a driver may hang.
 class Probe : public Worker {
     Q_OBJECT
 public:
     Probe(pipeline::Address address, std::vector<pipeline::Polygon> masks);
     ~Probe() override { finish(); }
 
-    /// Stops without waiting; nothing is reported any more.
+    /// Stops without waiting; found() is not emitted any more.
     void abandon();
 
     static constexpr std::chrono::seconds kPatience{20};
 
 signals:
-    /// Several times a second while images come; once if none can come.
+    /// Emitted for each image; or once, if no image comes.
     void found(const mpm::gui::ProbeResult& result);
 
 protected:

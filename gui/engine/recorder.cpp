@@ -15,17 +15,17 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second spares the SD card
+constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second, to spare the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostReadingsWaiting = 20'000;  // some hours at one a second; the oldest go first
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at one a second; then the oldest are dropped
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // a failing disk must not fill with damaged files
+constexpr int kMostAsides = 5;           // so that a failing disk does not fill with damaged files
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
-constexpr std::chrono::milliseconds kSliceTime{200};        // then new readings are written
+constexpr std::chrono::milliseconds kSliceTime{200};        // after this time, new readings are written first
 
 pipeline::Millis now() {
     return std::chrono::duration_cast<pipeline::Millis>(std::chrono::system_clock::now().time_since_epoch());
@@ -37,7 +37,7 @@ void prepend(std::vector<T>& to, std::vector<T> from) {
     to = std::move(from);
 }
 
-/// Removes the oldest beyond the limit. Returns their number.
+/// Removes the oldest items beyond the limit. Returns the number removed.
 template <typename T>
 std::int64_t keepNewest(std::vector<T>& waiting) {
     const std::size_t removed = waiting.size() - std::min(waiting.size(), kMostReadingsWaiting);
@@ -112,7 +112,7 @@ void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects)
 
 void Recorder::saveObjects() {
     const auto time = std::chrono::steady_clock::now();
-    if (time < m_nextObjects && !stopping() && m_asked.empty()) return;  // a question may be about them
+    if (time < m_nextObjects && !stopping() && m_asked.empty()) return;  // a question may need objects
     decltype(m_objects) saved;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -164,7 +164,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
 }
 
 void Recorder::putBack(std::deque<Batch> batches) {
-    if (batches.empty()) return;  // all were written
+    if (batches.empty()) return;  // all batches were written
     const std::lock_guard<std::mutex> lock(m_mutex);
     Batch newest = std::move(m_waiting.front());  // continues the last of `batches`
     m_waiting.pop_front();
@@ -180,7 +180,7 @@ void Recorder::putBack(std::deque<Batch> batches) {
 
 void Recorder::work() {
     for (bool last = false; !last;) {
-        last = stopping();  // once more after the stop request: nothing that waits is lost
+        last = stopping();  // runs once more after the stop request, so that no waiting data are lost
         store(waitForBatches());
     }
     const std::lock_guard<std::mutex> lock(m_mutex);
@@ -193,7 +193,7 @@ void Recorder::store(std::deque<Batch> batches) {
         try {
             return write(batches);
         } catch (const std::exception& error) {
-            m_store.reset();  // a new connection next time: the file may have been moved or repaired
+            m_store.reset();  // the next attempt opens the file again, which may have been moved or repaired
             m_source = -1;
             if (!first || !setAside(error)) return fail(std::move(batches), error);
         }
@@ -227,8 +227,8 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
     post([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
 }
 
-/// Keeps a damaged file, or a file of an unreleased version, next to a new file, so that neither old nor new
-/// measurements are lost. False for any other error.
+/// Renames a damaged file, or a file of an unreleased version, and begins a new file, so that neither old nor
+/// new measurements are lost. Returns false after any other error.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
     using Kind = pipeline::StoreError::Kind;
@@ -237,7 +237,7 @@ bool Recorder::setAside(const std::exception& error) {
     if (m_asides++ >= kMostAsides) return false;
     try {
         const std::string aside = pipeline::Store::setAside(m_path.toStdString());
-        if (aside.empty()) return true;  // another program has done it
+        if (aside.empty()) return true;  // another program already replaced the file
         const QString message = tr("%1; it was renamed to %2, and measurements continue in a new file")
                                     .arg(safeText(error.what(), 1000), safeText(aside));
         post([this, message] { emit replaced(message); });
@@ -257,7 +257,8 @@ void Recorder::open() {
     if (!m_deletionClock) m_deletionClock.emplace(m_store->newest());
 }
 
-/// Removes written data from the batch at once: a later failure must not write it twice.
+/// Removes data from the batch as soon as they are written, so that a later failure does not write them
+/// twice.
 void Recorder::write(Batch& batch) {
     if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName)) switchTo(batch.source);
     if (m_source >= 0 && !batch.measurements.empty()) m_store->add(m_source, batch.measurements);
@@ -268,7 +269,7 @@ void Recorder::write(Batch& batch) {
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
-/// Removes old readings step by step between writes, so that millions of them do not delay new readings.
+/// Removes old readings step by step between writes, so that even millions do not delay new readings.
 void Recorder::prune() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextPruning) return;
@@ -276,7 +277,7 @@ void Recorder::prune() {
     m_nextPruning = time + (rest ? kGather : kPruneEvery);
 }
 
-/// Begins after everything added before the call is written.
+/// Begins when all data added before compare() are written.
 void Recorder::beginComparison() {
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -297,7 +298,7 @@ void Recorder::continueComparison() {
     while (*m_comparing->next < end && std::chrono::steady_clock::now() - begun < kSliceTime) {
         const pipeline::Millis to = std::min(*m_comparing->next + kSlice, end);
         m_store->addTo(m_comparing->found->statistics, m_source, m_comparing->setup, *m_comparing->next, to);
-        const auto rest = m_store->readingsIn(m_source, to, end);  // no steps through years without readings
+        const auto rest = m_store->readingsIn(m_source, to, end);  // jumps over years without readings
         m_comparing->next = rest ? rest->first : end;
     }
     if (*m_comparing->next < end) {

@@ -1,4 +1,4 @@
-// Writes measurements to the store, loads history, exports. Only this class uses the database.
+// A thread that writes measurements to the store, loads the history, and exports. Only it uses the database.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,22 @@
 
 namespace mpm::gui {
 
-/// How far in the future times are shown: the clock may have been ahead, or be behind until the network sets
-/// it.
+/// How far in the future times are shown. The clock may have been ahead, or may be behind until the network
+/// sets it.
 constexpr std::chrono::hours kAhead{14 * 24};
 
-/// Measurements from before the start of the program.
+/// Measurements from before the program started.
 struct History {
-    std::vector<pipeline::Measurement> readings;  ///< the last hours
+    std::vector<pipeline::Measurement> readings;  ///< of the last hours
     std::vector<pipeline::Bucket> minutes, hours;
     std::vector<pipeline::Event> events;
 };
 using HistoryPtr = std::shared_ptr<const History>;
 
-/// Day against night over the stored readings of a setup.
+/// A comparison of day and night over the stored readings of a setup.
 struct StoredComparison {
     pipeline::Setup setup;
-    pipeline::Millis upTo{0};  ///< time of the last reading that it covers
+    pipeline::Millis upTo{0};  ///< time of the last reading compared
     pipeline::DayNightStatistics statistics;
 };
 using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
@@ -37,40 +37,40 @@ using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
 class Recorder : public Worker {
     Q_OBJECT
 public:
-    /// ReadOnly: history and exports only; measurements and events are dropped.
+    /// With ReadOnly, only loads the history and exports; drops measurements and events.
     explicit Recorder(const QString& path,
                       pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Writes all waiting data, then ends.
+    /// Writes all waiting data, then ends the thread.
     ~Recorder() override { finish(); }
 
     using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
 
-    /// All return at once. `source` must hold no password. setSource() emits historyLoaded() if anything is
-    /// connected. `question` is as for ask(); its answer does not wait for the history, which may take
-    /// seconds.
+    /// These calls return immediately. `source` must contain no password. Emits historyLoaded() if anything
+    /// is connected to it. `question`: as in ask(), but answered before the history, which may take seconds.
     void setSource(const QString& source, Question question = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Objects are written every ten seconds, before an answer, and at the end.
+    /// Objects are written every ten seconds, before an answer to a question, and at the end.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
                   const std::vector<std::string>& classes = {});
-    /// Emits historyLoaded(), including everything added before.
+    /// Emits historyLoaded() with a history that includes everything added before.
     void loadHistory();
 
-    /// Emits compared() with the readings of `setup` since `from`. A later call replaces a call in progress.
+    /// Compares day and night over the readings of `setup` since `from`, then emits compared(). A later call
+    /// replaces a comparison in progress.
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
-    /// Calls `question` in the thread that owns the store, once everything added before is written. `source`:
-    /// id of the present source. A StoreError ends the question without an answer.
+    /// Calls `question` in the thread that owns the store, after everything added before is written.
+    /// `source`: id of the present source. After a StoreError there is no answer.
     void ask(Question question);
-    /// The request is kept until the store has done it. A program that only reads removes nothing.
+    /// The request waits until the store can do it. A read-only recorder removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);
 
     QString path() const { return m_path; }
     bool readOnly() const { return m_access == pipeline::Store::Access::ReadOnly; }
-    /// Measurements and events that were never written; known once the thread has ended.
+    /// Returns how many measurements and events were never written; final once the thread has ended.
     std::int64_t lost() const { return m_lost; }
 
 signals:
@@ -78,8 +78,8 @@ signals:
     void compared(const std::shared_ptr<const mpm::gui::StoredComparison>& comparison);
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
-    /// Measurements cannot be stored at present; they wait in memory, and writing is tried again. `forGood`:
-    /// the file could not be used from the beginning, and waiting will not help.
+    /// Measurements cannot be stored at present. They wait in memory, and writing is tried again. `forGood`:
+    /// the file was never usable, so waiting will not help.
     void failing(const QString& message, bool forGood);
     void recovered();
     /// A damaged file was renamed, and measurements continue in a new file.
@@ -94,15 +94,15 @@ private:
         pipeline::Millis from, to;
         std::vector<std::string> classes;
     };
-    /// Work that waits for one source, in order of arrival.
+    /// Waiting work for a source.
     struct Batch {
         QString source;
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
-        bool history = false;  ///< requested, after everything above
+        bool history = false;  ///< whether the history is wanted, after everything above
     };
-    /// Adds work to be done at once, not with the next second's readings.
+    /// Adds work that must not wait for the next second's readings.
     template <typename Add>
     void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
@@ -125,24 +125,24 @@ private:
 
     const QString m_path;
     const pipeline::Store::Access m_access;
-    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty, the last batch is being filled
+    std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty: new work goes into the last batch
     bool m_hurry = false;               // guarded by m_mutex
     std::vector<Question> m_questions;  // guarded by m_mutex
-    std::vector<Question> m_asked;  // used by the thread only: after the batches that were waiting with them
+    std::vector<Question> m_asked;  // used by the thread only; answered after the batches that came with them
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// Readings are compared slice by slice between writes: weeks of readings take seconds.
+    /// Readings are compared slice by slice between writes, because weeks of readings take seconds.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;
-        std::optional<pipeline::Millis> next;  ///< absent: not begun
+        std::optional<pipeline::Millis> next;  ///< time of the next slice; absent: not begun
         std::shared_ptr<StoredComparison> found;
     };
     std::optional<Comparing> m_compareWanted;  // guarded by m_mutex
     std::optional<Comparing> m_comparing;      // used by the thread only
 
-    std::unique_ptr<pipeline::Store> m_store;  // used by the thread only, as are all below
+    std::unique_ptr<pipeline::Store> m_store;  // this and all below: used by the thread only
     std::int64_t m_source = -1;
     QString m_sourceName;
     bool m_failing = false, m_everOpened = false, m_historyWanted = false;

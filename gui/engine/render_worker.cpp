@@ -25,7 +25,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
     return toImage(drawn);
 }
 
-/// A suspended stream computes all tokens.
+/// Draws the computed tokens: for a suspended stream, all tokens.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};
@@ -38,7 +38,7 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     return toImage(drawn);
 }
 
-/// Path, box, mask, name and identity of each object that is seen.
+/// Draws the path, box, mask, name and identity of each object that is seen.
 cv::Mat withObjects(cv::Mat image, const Analysis& analysis, const pipeline::Palette& palette,
                     double opacity) {
     std::vector<pipeline::DrawnBox> boxes;
@@ -69,13 +69,13 @@ cv::Mat RenderWorker::featuresOver(const cv::Mat& image, const pipeline::Segment
         m_learned = -1;
         m_colours = {};
     }
-    // Colours are learned from a frame once, even if it is drawn again in another style.
+    // Colours are learned once from each frame, even if the frame is drawn again in another style.
     const bool fresh = &found == &analysis.merged && analysis.frame.number != m_learned;
     if (fresh) m_learned = analysis.frame.number;
     return pipeline::drawFeatures(image, m_colours.colours(found.features, found.grid, fresh), opacity);
 }
 
-/// Masked pixels belong to no class.
+/// Draws labels, objects or features over an image. Masked pixels belong to no class.
 QImage RenderWorker::overlayOf(const cv::Mat& image, const pipeline::Segmentation& found,
                                const RenderStyle& style, const Analysis& analysis, bool objects) {
     cv::Mat drawn =

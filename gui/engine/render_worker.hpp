@@ -1,4 +1,4 @@
-// Draws the network's results into images, so that the window only has to paint them.
+// A thread that draws the network's results into images, so that the window only has to paint them.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ struct RenderStyle {
     pipeline::Palette palette;  ///< replaces the model's palette, unless empty
     pipeline::MergeMapStyle merge;
     int stage = kLastStage;  ///< of the merge map: an index, kLastStage or kUnmerged
-    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< day and night side by side
+    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< images for day and night
 };
 
 /// Images of one analysis.
 struct RenderedFrame {
     AnalysisPtr analysis;
     QImage overlay;
-    QImage grey;                 ///< under the merge map, which the view paints
-    cv::Mat map;                 ///< CV_32S 1xN, of the stage that was chosen
+    QImage grey;                 ///< the ground of the merge map, which the view paints
+    cv::Mat map;                 ///< CV_32S 1xN: the merge map after the chosen stage
     pipeline::Palette clusters;  ///< colour of each cluster
     QImage reuse;                ///< tokens computed again; null while reuse is off
     RenderStyle style;
@@ -52,13 +52,13 @@ public:
     void show(ComparisonPtr comparison);
     void show(NightPairPtr pair);
     void setStyle(const RenderStyle& style);
-    /// Drops the images drawn so far, for privacy.
+    /// Drops all images drawn so far, for privacy.
     void forget();
 
     std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }
     std::optional<RenderedComparison> takeComparison() { return m_comparisons.take(); }
     std::optional<RenderedNight> takeNight() { return m_nights.take(); }
-    /// Drawing time of the last frame, in milliseconds.
+    /// Returns the drawing time of the last frame, in milliseconds.
     double drawMs() const { return m_drawMs; }
 
 signals:
@@ -79,8 +79,9 @@ private:
     void render(const Todo& todo, const RenderStyle& style);
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
                      const Analysis& analysis, bool objects = false);
-    /// For a model without classes. Colours mean the same on every frame of a source and model. `found`: of
-    /// `analysis`, or of another run on its frame; `image`: the frame, or another view of it.
+    /// Draws features of a model without classes. A colour means the same in every frame of a source and
+    /// model. `found`: of `analysis`, or of another run of its frame. `image`: the frame, or another view of
+    /// it.
     cv::Mat featuresOver(const cv::Mat& image, const pipeline::Segmentation& found, const Analysis& analysis,
                          double opacity);
     RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);
@@ -89,13 +90,13 @@ private:
 
     RenderStyle m_style;
     Todo m_todo;     // not drawn yet
-    Todo m_current;  // drawn; again if the style changes
+    Todo m_current;  // drawn; drawn again if the style changes
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
-    ModelFactsPtr m_model;  // used by the thread only, as are the next three
+    ModelFactsPtr m_model;  // this and the next three: used by the thread only
     int m_generation = -1;
-    std::int64_t m_learned = -1;  // number of the newest frame that colours were learned from
+    std::int64_t m_learned = -1;  // number of the newest frame from which colours were learned
     pipeline::FeatureColours m_colours;
     std::atomic<double> m_drawMs{0};
 };

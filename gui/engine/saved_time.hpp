@@ -1,5 +1,5 @@
-// The time that merging or reuse saves, from the last few comparisons: a single frame is noisy on a busy
-// machine.
+// The time that merging or reuse saves. Medians of the last comparisons, because on a busy machine a single
+// frame is noisy.
 #pragma once
 
 #include <deque>
@@ -14,10 +14,10 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// Times older than this may be those of another load or another schedule.
+    /// Older times may be of another load or another schedule.
     static constexpr std::chrono::seconds kFresh{5};
 
-    /// A comparison under other conditions replaces all earlier comparisons.
+    /// Adds a comparison. If its conditions are new, drops the earlier comparisons.
     void add(const Comparison& comparison) {
         if (!isOf(*comparison.analysis)) m_last.clear();
         m_of = conditionsOf(*comparison.analysis);
@@ -32,16 +32,16 @@ public:
 
     bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
 
-    /// Medians of the same frames, with all tokens and merged.
+    /// Medians over the same frames: time with all tokens, time merged, and the difference.
     double wholeMs() const { return median(&Entry::whole); }
     double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }
-    /// Saved time, in percent of the time of all tokens.
+    /// Returns the saved time, in percent of the time with all tokens.
     double percent() const {
         const double whole = median(&Entry::whole);
         return whole > 0 ? 100 * savedMs() / whole : 0;
     }
-    /// How many times as fast as all tokens.
+    /// Returns how many times as fast as with all tokens.
     double speedUp() const { return mergedMs() > 0 ? wholeMs() / mergedMs() : 0; }
 
 private:

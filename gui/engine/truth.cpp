@@ -8,7 +8,7 @@ namespace mpm::gui {
 
 std::unique_ptr<TruthFolder> TruthFolder::beside(const std::string& images) {
     fs::path folder = fs::path(images).lexically_normal();
-    if (folder.filename().empty()) folder = folder.parent_path();  // "images/"
+    if (folder.filename().empty()) folder = folder.parent_path();  // the path ended in a slash
     std::error_code error;
     if (folder.filename() != "images" || !fs::is_directory(folder, error)) return nullptr;
     const fs::path split = fs::absolute(folder, error).parent_path();
@@ -17,7 +17,7 @@ std::unique_ptr<TruthFolder> TruthFolder::beside(const std::string& images) {
         return std::unique_ptr<TruthFolder>(new TruthFolder(
             pipeline::FolderDataset::withClassFile(split.parent_path().string(), split.filename().string())));
     } catch (const std::exception&) {
-        return nullptr;  // images without labels are a source all the same
+        return nullptr;  // a folder without labels is a source too
     }
 }
 

@@ -1,4 +1,4 @@
-// Labels of a folder source whose images are in a data set: ROOT/SPLIT/images, with ROOT/SPLIT/labels and
+// Labels for a folder of images in a data set: ROOT/SPLIT/images, with ROOT/SPLIT/labels and
 // ROOT/classes.json, as for `mpm eval --dataset folder`.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace mpm::gui {
 
 class TruthFolder {
 public:
-    /// Null if the folder is not in such a data set.
+    /// Returns null if the folder is not in such a data set.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
-    /// The labels of the image with this stem; empty if there are none, or they cannot be used.
+    /// Returns the labels of the image with this stem; empty if there are none, or they cannot be used.
     Truth of(const std::string& stem) const;
 
 private:

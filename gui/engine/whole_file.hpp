@@ -1,4 +1,4 @@
-// Files are written atomically, readable by their owner only.
+// Atomic writing of files that only their owner can read.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace mpm::gui {
 
-/// False if the file cannot be written; the previous file stays.
+/// Returns false if the file cannot be written; the previous file then remains.
 inline bool writeWhole(const QString& file, const QByteArray& bytes) {
     try {
         writeAtomically(file.toStdString(), {bytes.constData(), std::size_t(bytes.size())});

@@ -23,7 +23,7 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // gives the guarantee of wait() where ThreadSanitizer sees it
+    m_ended.load(std::memory_order_acquire);  // the guarantee of wait(), visible to ThreadSanitizer
 }
 
 void Worker::post(std::function<void()> message) {
@@ -40,12 +40,12 @@ bool Worker::runNext() {
     const std::function<void()> message = std::move(m_messages.front());
     m_messages.pop_front();
     lock.unlock();
-    message();  // last: it may destroy this object
+    message();  // after this, do not use `this`: the message may destroy it
     return true;
 }
 
 void Worker::run() {
-    // The niceness of this thread, and of the threads that it starts.
+    // Sets the niceness of this thread, and so of the threads that it starts.
     const auto thread = static_cast<id_t>(gettid());
     setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + m_niceness);
     try {

@@ -1,4 +1,4 @@
-// A thread with one task that is always stopped and joined.
+// A thread with a task. The thread is always stopped and joined.
 #pragma once
 
 #include <atomic>
@@ -14,26 +14,26 @@ namespace mpm::gui {
 class Worker : public QThread {
     Q_OBJECT
 public:
-    /// @param niceness a thread that computes for long gives way to the window and its images
+    /// @param niceness above 0 for long computations, which give way to the window and its images
     explicit Worker(const char* name, int niceness = 5);
     ~Worker() override { Q_ASSERT(!isRunning()); }
 
     /// Asks the thread to stop, without waiting for it.
     void stop();
-    /// Asks the thread to stop and waits. Subclasses call finish() first in their destructor, while their
-    /// members exist.
+    /// Asks the thread to stop, and waits. The destructor of each subclass must call finish() first, while
+    /// the members exist.
     void finish();
 
 signals:
-    /// An unexpected exception; the thread has ended.
+    /// An unexpected exception ended the thread.
     void crashed(const QString& message);
-    /// A message waits. The signal has no arguments: Qt would pass them under a lock of its own, which
+    /// A message waits. The signal has no arguments, because Qt would pass them under a lock that
     /// ThreadSanitizer does not see.
     void posted();
 
 protected:
-    virtual void work() = 0;  ///< runs in the thread until stopping()
-    /// Makes a waiting work() look at stopping().
+    virtual void work() = 0;  ///< runs in the thread; must return if stopping()
+    /// Wakes work(), so that it checks stopping().
     virtual void wake() {
         change([] {});
     }
@@ -49,10 +49,10 @@ protected:
     mutable std::mutex m_mutex;  // guards the state that subclasses share with their thread
     std::condition_variable m_changed;
 
-    /// For the thread: runs `message`, which usually emits a signal, in the thread of this object. Messages
-    /// keep their order; the destructor drops messages that have not run.
+    /// For the thread: `message`, which usually emits a signal, will run in the thread of this object.
+    /// Messages keep their order. The destructor drops messages that have not run.
     void post(std::function<void()> message);
-    /// Runs the oldest message now; false if there is none.
+    /// Runs the oldest message now. Returns false if there is none.
     bool runNext();
 
 private:

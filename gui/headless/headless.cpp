@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBadInput = 3;
 
-/// A line for the journal, which adds the time.
+/// Writes a line for the journal, which adds the time.
 void log(const QString& text) {
     std::fprintf(stderr, "mpm-monitor: %s\n", printable(text.toStdString(), 1500).c_str());
 }
@@ -62,7 +62,7 @@ void Headless::connectEngine(Engine& engine) {
     });
     connect(&engine, &Engine::crashed, this, [this](const QString& message) {
         log(tr("a part of the monitor stopped: %1").arg(message));
-        emit failed(1);  // systemd may start the program again
+        emit failed(1);  // so that systemd can start the program again
     });
     connect(&engine.recorder(), &Recorder::failing, this, [this](const QString& message, bool forGood) {
         log(tr("measurements are not kept: %1").arg(message));
@@ -110,7 +110,7 @@ int runHeadless(int& argc, char** argv, const Options& options) {
     QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
     try {
         Headless headless(options);
-        // Queued: `headless` may fail before the event loop runs.
+        // Queued, because `headless` may fail before the event loop runs.
         QObject::connect(
             &headless, &Headless::failed, &application, [](int status) { QCoreApplication::exit(status); },
             Qt::QueuedConnection);

@@ -1,4 +1,4 @@
-// The monitor without a window: the same session, no display needed.
+// The monitor without a window: the same session, which needs no display.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// Another program measures with the same profile.
+/// Thrown if another program measures with the same profile.
 class ProfileInUse : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -17,12 +17,12 @@ public:
 class Headless : public QObject {
     Q_OBJECT
 public:
-    /// Throws ProfileInUse, or WatchError if the profile's watch file is damaged: no source is opened without
-    /// its masks.
+    /// Throws ProfileInUse; or WatchError if the profile's watch file is damaged, because no source must be
+    /// opened without its masks.
     explicit Headless(const Options& options);
 
     Session& session() { return m_session; }
-    /// Call it at the end. Returns `status`, or 1 instead of 0 if measurements were lost.
+    /// Must be called at the end. Returns `status`, or 1 instead of 0 if measurements were lost.
     int finish(int status);
 
 signals:
@@ -34,12 +34,12 @@ private:
     void onReport(const Engine& engine, const SourceReport& report);
     void onModel(const ModelFactsPtr& facts);
 
-    std::map<const Engine*, pipeline::SourceState> m_logged;  // the state of each source in the log
+    std::map<const Engine*, pipeline::SourceState> m_logged;  // the last state of each source in the log
     Session m_session;
 };
 
-/// Runs until SIGINT, SIGTERM, or `--after` seconds. Returns the program's exit status: 0; 3 if the profile,
-/// the source, the model or the store cannot be used; 1 if a part stopped or measurements were lost.
+/// Runs until SIGINT or SIGTERM, or for `--after` seconds. Returns the program's exit status: 0; 3 if the
+/// profile, the source, the model or the store cannot be used; 1 if a part stopped or measurements were lost.
 int runHeadless(int& argc, char** argv, const Options& options);
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// The alerts of this run, newest first.
+// The alerts of this run as a table, newest first.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// The health of the monitor: time of each step, dropped frames and why, state of source and store.
+// The health of the monitor as a table: times of the steps, dropped frames, state of source and store.
 #pragma once
 
 #include <array>
@@ -41,18 +41,18 @@ public:
     int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
-    /// Another source: model, store and processor stay.
+    /// For another source: clears all except the model, the store and the processor.
     void clear();
     void setSource(const SourceReport& report);
     void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);
     void setDraw(double drawMs, double displayMs);
     void setModel(const QString& text, Level level) { set(Model, text, level); }
     void setStore(const QString& text, Level level) { set(StoreRow, text, level); }
-    /// Analysed and captured frames a second.
+    /// Sets how many frames a second are analysed and captured.
     void setRates(double analysed, double captured);
-    /// Reads the clock; to be called once a second.
+    /// Shows the age of the newest frame. The caller must call it once a second.
     void updateAge();
-    /// Temperature and throttling, if the system reports them; to be called once a second.
+    /// Shows temperature and throttling, if the system reports them. The caller must call it once a second.
     void updateProcessor();
 
 private:
@@ -69,7 +69,7 @@ private:
     Processor m_processor;
 };
 
-/// "live", "stalled since 14:03:10", ...: short, for badges too.
+/// Returns a short text such as "live" or "stalled since 14:03:10".
 QString sourceStateText(const SourceReport& report);
 HealthModel::Level sourceLevel(const SourceReport& report);
 

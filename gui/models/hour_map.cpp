@@ -19,7 +19,7 @@ double median(std::vector<double> values) {
 
 HourMap::HourMap(const TimelineData& data, const Of& of) {
     constexpr std::int64_t kHour = 3'600'000;
-    constexpr int kSlice = 31 * 24;  // hours at a time
+    constexpr int kSlice = 31 * 24;  // hours read together
     if (data.empty()) return;
     for (std::int64_t from = data.first() / kHour * kHour; from < data.last(); from += kSlice * kHour) {
         const auto columns = data.columns(from, from + kSlice * kHour, kSlice);
@@ -37,12 +37,12 @@ void HourMap::add(std::int64_t milliseconds, const Span& hour) {
     if (day < 0 || day > 5'000) return;  // the clock jumped by years
     if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
     Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
-    // At the end of summer time an hour occurs twice.
+    // At the end of summer time, an hour occurs twice and is added to the same cell.
     cell.count += hour.count;
     cell.mean += (hour.mean() - cell.mean) * hour.count / cell.count;
 }
 
-/// Compares by median and median deviation, which a few unusual days do not move.
+/// Compares each hour with the median and the median deviation, which a few unusual days do not change.
 void HourMap::compare() {
     bool any = false;
     for (std::size_t hour = 0; hour < 24; ++hour) {
@@ -60,8 +60,8 @@ void HourMap::compare() {
         for (const double mean : means)
             distances.push_back(std::abs(mean - usual));
         // The factor 1.4826 gives the standard deviation of a normal distribution. The spread is at least
-        // half a percent of the usual value: with a camera that never changes, every token would stand out
-        // otherwise.
+        // half a percent of the usual value, because otherwise every token would be unusual for a camera that
+        // never changes.
         const double spread = std::max(1.4826 * median(distances), 0.005 * std::abs(usual));
         for (auto& day : m_days) {
             Cell& cell = day[hour];

@@ -1,4 +1,5 @@
-// A quantity by hour of the day and date, and the distance of each value from the usual value of the hour.
+// A map of a quantity by date and hour of the day, and how far each value is from the usual value of its
+// hour.
 #pragma once
 
 #include <functional>
@@ -14,15 +15,15 @@ public:
     struct Cell {
         double mean = 0;
         double count = 0;             ///< readings; 0: nothing was measured
-        std::optional<double> usual;  ///< median of the same hour on other days, if there are enough
+        std::optional<double> usual;  ///< median of the same hour over all days, if there are enough
         double deviation = 0;         ///< from `usual`, in typical deviations of that hour
         bool outlier = false;
     };
-    /// Number of other days that a usual value needs.
+    /// A usual value needs so many days besides the day compared.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 
-    /// Hours are in local time.
+    /// Finds the quantity in a column. Hours are in local time.
     using Of = std::function<const Span&(const TimelineColumn&)>;
     HourMap() = default;
     HourMap(const TimelineData& data, const Of& of);

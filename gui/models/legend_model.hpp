@@ -1,4 +1,4 @@
-// The classes of a model: colour, name, share of the image, shown or hidden.
+// The classes of a model as a table: colour, name, share of the image, shown or hidden.
 #pragma once
 
 #include <string>
@@ -25,10 +25,10 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// Renames the classes.
     void setNames(const std::vector<std::string>& names);
     void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
-    /// Shares beyond the classes belong to classes called by their number. Empty: no pixel is visible.
+    /// A share beyond the classes adds a class with a number as its name. `shares`: empty if no pixel is
+    /// visible.
     void setShares(const std::vector<double>& shares);
     void setHidden(const std::vector<bool>& hidden);
     void showAll(bool shown) { setHidden(std::vector<bool>(m_classes.size(), !shown)); }
@@ -40,7 +40,7 @@ public:
 signals:
     /// A colour or the visibility changed; not emitted for shares.
     void styleChanged();
-    /// The user typed a name; empty: the model's name again.
+    /// The user typed a name; if empty, the model's name is to be used again.
     void renameWanted(int id, const QString& name);
 
 private:

@@ -1,4 +1,4 @@
-// The item models of a window: data for panels and charts, without any widget.
+// The item models of a window, which give the data of panels and charts and use no widget.
 #pragma once
 
 #include "gui/engine/saved_time.hpp"

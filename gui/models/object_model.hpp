@@ -1,4 +1,4 @@
-// The objects that are present: class and identity, time of arrival, place.
+// The objects that are present as a table: class and identity, place, time of arrival.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -11,8 +11,8 @@ class ObjectModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { Name, Since, Where, Columns };
-    static constexpr int MomentRole = Qt::UserRole;  ///< milliseconds since 1970: the object's arrival
-    static constexpr std::size_t kMost = 200;        ///< rows: a crowd is counted, not read
+    static constexpr int MomentRole = Qt::UserRole;  ///< the object's arrival, in milliseconds since 1970
+    static constexpr std::size_t kMost = 200;        ///< limit of rows, because nobody reads more
 
     int rowCount(const QModelIndex& parent = {}) const override {
         return parent.isValid() ? 0 : static_cast<int>(m_rows.size());

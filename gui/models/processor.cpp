@@ -17,7 +17,7 @@ std::optional<T> readOne(const fs::path& path, std::ios_base& (*base)(std::ios_b
     return file >> base >> value ? std::optional<T>(value) : std::nullopt;
 }
 
-/// Whether `type` is one of the names that chips and kernels give the sensor of a processor.
+/// Whether `type` contains a name that chips and kernels use for a processor's sensor.
 bool ofProcessor(const std::string& type) {
     for (const char* word : {"cpu", "CPU", "x86_pkg", "soc", "package", "k10temp", "coretemp"})
         if (type.find(word) != std::string::npos) return true;
@@ -36,7 +36,7 @@ std::optional<double> hottest(const std::string& root) {
     return celsius;
 }
 
-/// How often Intel's processors have slowed down since the start.
+/// Returns how often Intel processors have slowed down since the system started.
 std::optional<std::int64_t> throttleCount(const std::string& root) {
     std::optional<std::int64_t> count;
     std::error_code error;
@@ -60,8 +60,8 @@ Processor::State Processor::read() {
         state.throttled = m_throttles && *count > *m_throttles;
         m_throttles = count;
     }
-    // A Raspberry Pi's firmware, at this moment: bit 0 means too little voltage, bits 1 to 3 mean slowed
-    // down.
+    // The present state from a Raspberry Pi's firmware. Bit 0: the voltage is too low; bits 1 to 3: the
+    // processor is slowed down.
     const auto pi = readOne<unsigned>(m_root + "/devices/platform/soc/soc:firmware/get_throttled", std::hex);
     if (pi) {
         state.throttleKnown = true;

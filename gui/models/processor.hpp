@@ -1,4 +1,4 @@
-// Temperature and throttling of the processor, as far as Linux reports them.
+// The processor's temperature and throttling, as far as Linux reports them.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ public:
         std::optional<double> celsius;  ///< the hottest sensor of a processor
         bool throttleKnown = false;
         bool throttled = false;     ///< now, or since the last reading
-        bool underVoltage = false;  ///< a Raspberry Pi's supply is too weak
+        bool underVoltage = false;  ///< the supply of a Raspberry Pi is too weak
         bool known() const { return celsius || throttleKnown; }
     };
 
-    /// `root`: the folder of /sys.
+    /// `root`: the folder used as /sys.
     explicit Processor(std::string root = "/sys") : m_root(std::move(root)) {}
     State read();
 

@@ -1,4 +1,4 @@
-// The present readings of each region of the image.
+// The present readings of each region of the image, as a table.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -25,7 +25,8 @@ public:
     void setReadings(const std::vector<pipeline::RegionReading>& readings,
                      const std::vector<std::string>& labels);
 
-    /// The quantity of a cell: the region's tokens, or the share of its largest class; none for the name.
+    /// Returns the quantity of a cell: the region's tokens, or the share of its largest class; for the name,
+    /// none.
     std::optional<pipeline::Quantity> quantity(const QModelIndex& index) const;
 
 private:

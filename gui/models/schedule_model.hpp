@@ -1,5 +1,5 @@
 // The encoder's blocks as rows: a check mark if tokens merge before the block, and the number of tokens that
-// enter it.
+// enter the block.
 #pragma once
 
 #include <vector>
@@ -20,16 +20,16 @@ public:
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// Sets the number of blocks; marks past the last block are dropped.
+    /// Sets the number of blocks and drops marks past the last block.
     void setBlocks(int blocks);
-    /// Leaves out blocks that the model does not have.
+    /// Drops blocks that the model does not have.
     void setSchedule(const std::vector<int>& schedule);
     /// Sets the number of image tokens that enter each block.
     void setTokens(const std::vector<int>& tokens);
 
     std::vector<int> schedule() const;
     int tokensIn() const { return m_tokens.empty() ? 0 : m_tokens.front(); }
-    int tokensBefore(int block) const;  ///< that enter it; 0 if nothing ran yet
+    int tokensBefore(int block) const;  ///< number of tokens that enter the block; 0 if nothing ran yet
 
 signals:
     void scheduleChanged(const std::vector<int>& schedule);

@@ -12,7 +12,7 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-/// Members by row, up to the row of the frames.
+/// The members of the rows before the row of the frames.
 constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
                                                       &PhaseStatistics::luminance, &PhaseStatistics::latency};
 
@@ -36,7 +36,7 @@ QString StatisticsModel::differenceText(int row) const {
     if (row == Frames) return changes == 1 ? tr("1 change") : tr("%1 changes").arg(changes);
     if (!m_statistics.complete()) return kNothing;
     const auto difference = m_statistics.difference(kMembers[row]);
-    const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits are noise
+    const int digits = difference.spread < 10 ? 1 : 0;  // the panel is narrow, and more digits would be noise
     return tr("%1 ± %2")
         .arg(signedNumber(difference.percent, digits))
         .arg(readable(difference.spread, digits));
@@ -93,7 +93,7 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
     if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
     m_statistics.add(measurement);
     if (m_waiting) m_sinceBegin.push_back(measurement);
-    if (m_sinceBegin.size() > kMostFramesWaiting) {  // the store does not answer: only new readings count
+    if (m_sinceBegin.size() > kMostFramesWaiting) {  // without the store's answer, only new readings are used
         m_sinceBegin.clear();
         m_waiting = false;
     }

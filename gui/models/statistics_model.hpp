@@ -1,4 +1,4 @@
-// Day against night as a table.
+// A table that compares day and night.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -18,7 +18,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Starts again with a setup: the readings in the store come with setStored(), later readings with add().
+    /// Starts again with a setup. setStored() then brings the stored readings, and add() later readings.
     void begin(const pipeline::Setup& setup);
     const pipeline::Setup& setup() const { return m_setup; }
     void setStored(const StoredComparison& stored);

@@ -16,7 +16,7 @@ Time floorTo(Time time, Time span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Column of `time`; may be outside the range.
+/// Returns the column of `time`, which may be outside the range.
 Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
@@ -25,14 +25,14 @@ float percentOf(int tokens, const pipeline::Measurement& m) {
     return m.tokensIn > 0 ? 100.f * float(tokens) / float(m.tokensIn) : 100.f;
 }
 
-/// Calls `with` for each field that has a mean over minutes and hours, with its value in the reading.
+/// Calls `with` for each field that has a mean over minutes and hours, with the value in this reading.
 template <typename With>
 void forSummed(const pipeline::Measurement& m, With with) {
     for (const pipeline::ReadingField& field : pipeline::readingFields())
         if (field.summed.field) with(static_cast<std::size_t>(*field.summed.field), field.get(m));
 }
 
-/// Inserts by time: a clock that jumps back must not break the order searches rely on.
+/// Inserts by time, because searches need the order even after a clock jumps back.
 template <typename Deque, typename Item>
 void insertByTime(Deque& deque, Item item) {
     if (deque.empty() || !(item.time < deque.back().time)) {
@@ -92,11 +92,11 @@ void TimelineData::addPast(const pipeline::Quantity& quantity,
                            const std::vector<pipeline::QuantitySpan>& minutes,
                            const std::vector<pipeline::QuantitySpan>& readings) {
     const auto found = m_series.find(quantity);
-    if (found == m_series.end()) return;  // closed meanwhile
+    if (found == m_series.end()) return;  // the quantity was removed meanwhile
     Series& series = found->second;
     for (const pipeline::QuantitySpan& minute : minutes) {
         pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
-        if (minute.count > known.count) known = minute;  // the present minute may be here already
+        if (minute.count > known.count) known = minute;  // the present minute may have more readings here
     }
     for (const pipeline::QuantitySpan& reading : readings)
         series.readings.emplace(reading.time.count(), static_cast<float>(reading.mean));
@@ -124,7 +124,7 @@ void TimelineData::addEvent(const pipeline::Event& event) {
     emit changed();
 }
 
-/// Adds as the store does, so that history looks the same after a restart.
+/// Adds a reading as the store does, so that the history looks the same after a restart.
 void TimelineData::Level::add(const pipeline::Measurement& m) {
     const Time begin = floorTo(m.time.count(), span);
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
@@ -145,7 +145,7 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     });
 }
 
-/// `tokensIn`: for minutes and hours without a stored number.
+/// `tokensIn`: number of image tokens, for minutes and hours that have none stored.
 void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const {
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
     const int count = static_cast<int>(columns.size());
@@ -183,7 +183,7 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: fills single readings; a minute only if none of its readings is in memory.
+/// `single`: fills single readings, and a minute only if none of its readings is in memory.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());
@@ -245,8 +245,8 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A bucket begins at a round time; if a finer level has the exact time inside the bucket, the exact time
-    // counts.
+    // A bucket begins at a round time, often earlier than its first reading. If a finer level begins inside
+    // the bucket, the time of the finer level is used instead.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

@@ -1,5 +1,5 @@
-// Measurements from the last second to all weeks, answered column by column so that painting never depends on
-// how many there are.
+// Measurements from the last second to all weeks. They are read column by column, so that the time to paint
+// does not depend on their number.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace mpm::gui {
 
-/// Lowest, highest and mean of the readings in a column.
+/// The lowest, highest and mean reading in a column.
 struct Span {
     double least = 0, most = 0, sum = 0;
     double count = 0;
@@ -31,13 +31,13 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves before the last; more would look alike
-    // Percent of the tokens that came in, so that readings of several models can be compared.
-    std::array<Span, kStages> stages;  ///< after each merge but the last, if the level has them
+    static constexpr int kStages = 4;  ///< curves besides the last; more would look alike
+    // In percent of the tokens that came in, so that readings of several models can be compared.
+    std::array<Span, kStages> stages;  ///< after each merge except the last, if the level has them
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
     double nights = 0;             ///< weight of the readings at night
-    std::vector<Span> quantities;  ///< of setQuantities(): shares 0..1, or counts
+    std::vector<Span> quantities;  ///< as in setQuantities(): shares from 0 to 1, or counts
 
     const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
@@ -55,26 +55,26 @@ public:
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
 
-    /// Sets the quantities that columns have, as far as they are known.
+    /// Chooses the quantities that columns contain, if they were measured.
     void setQuantities(const std::vector<pipeline::Quantity>& quantities);
     const std::vector<pipeline::Quantity>& quantities() const { return m_quantities; }
-    /// Adds the past of a quantity, from the store, in any order: minutes, and single readings.
+    /// Adds stored minutes and single readings of a quantity, in any order.
     void addPast(const pipeline::Quantity& quantity, const std::vector<pipeline::QuantitySpan>& minutes,
                  const std::vector<pipeline::QuantitySpan>& readings = {});
 
     bool empty() const;
     Time first() const;
     Time last() const;
-    /// Image tokens of the newest reading.
+    /// Returns the number of image tokens of the newest reading.
     int tokensIn() const { return m_tokensIn; }
 
-    /// `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
+    /// Returns `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
-    /// Whether these columns are of single readings, not of minutes or hours.
+    /// Whether these columns contain single readings instead of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
 
-    /// Readings kept in memory; older readings are shown by the minute.
+    /// Number of readings in memory. Older readings are shown as minutes.
     static constexpr std::size_t kMostReadings = 40'000;
 
 signals:
@@ -83,8 +83,8 @@ signals:
 private:
     struct Reading {
         Time time;
-        std::array<float, pipeline::kSummed> values;        // NaN: none
-        std::array<float, TimelineColumn::kStages> stages;  // below zero: no such stage
+        std::array<float, pipeline::kSummed> values;        // NaN if absent
+        std::array<float, TimelineColumn::kStages> stages;  // negative if there is no such stage
         float kept;
         bool night;
     };

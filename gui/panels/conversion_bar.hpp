@@ -1,4 +1,4 @@
-// The bar at the lower edge while a model is converted or tuned: name, time so far, and a button to cancel.
+// A bar at the lower edge while a model is converted or tuned: its name, the time so far, a button to cancel.
 #pragma once
 
 #include <QElapsedTimer>
@@ -14,13 +14,13 @@ namespace mpm::gui {
 class ConversionBar : public QWidget {
     Q_OBJECT
 public:
-    enum class Task { Conversion, Collection, Tuning };  ///< Collection of images, then Tuning with them
+    enum class Task { Conversion, Collection, Tuning };  ///< tuning needs images, which are collected first
 
     explicit ConversionBar(QWidget* parent = nullptr);
 
     void begin(Task task, const QString& file);
     void end();
-    /// Whether a model is being tuned, or images are collected for that.
+    /// Whether a model is tuned, or images are collected for this.
     bool tunes() const { return busy() && m_task != Task::Conversion; }
     bool busy() const { return m_second.isActive(); }
 

@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kLeastHeight = 600;  // of a window with room for the strip
+constexpr int kLeastHeight = 600;  // of a window that has room for the strip
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void GuideStrip::setAnalysis(const Analysis& analysis, const SavedTime& saved) {
     if (saved.isOf(analysis) && analysis.model->classes)
         words += tr(" %1 % of the pixels agree, %2 times as fast.")
                      .arg(readable(100 * m_agreement, 1), readable(saved.speedUp(), 1));
-    if (analysis.beside && analysis.reuse().state == ReuseState::Partial)  // only a part was computed
+    if (analysis.beside && analysis.reuse().state == ReuseState::Partial)
         words += tr(" Reuse computes only patches that changed: %1 %.")
                      .arg(readable(100 * analysis.reuse().recomputed, 0));
     if (words != m_text->text()) m_text->setText(words);

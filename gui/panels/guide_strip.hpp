@@ -1,4 +1,4 @@
-// A strip for the built-in street: explains the compared images in a sentence, and offers the next steps.
+// A strip for the built-in street, which explains the compared images and offers the next steps.
 #pragma once
 
 #include <QFrame>
@@ -15,7 +15,7 @@ class GuideStrip : public QFrame {
 public:
     explicit GuideStrip(QWidget* parent = nullptr);
 
-    /// The strip is shown for the built-in street until it is dismissed, if the window is high enough.
+    /// The strip is shown for the built-in street if the window is high enough, until the user dismisses it.
     void setSource(const SourceReport& report);
     void setDismissed(bool dismissed);
     bool dismissed() const { return m_dismissed; }

@@ -81,7 +81,7 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // Figures also grow with their values.
+    // Figures also need more room when their values grow.
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }
@@ -147,7 +147,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// Each figure keeps its place; the caption names the quantity that it counts now.
+/// The figures keep their places; their captions name what they now measure.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)
@@ -156,7 +156,7 @@ void HeaderBar::setReuse(const ReuseReport& reuse) {
                    : reuse.ages.empty()
                        ? tr("tokens, with reuse")
                        : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
-    // A suspended stream merges: its comparison is not a comparison with reuse.
+    // A suspended stream merges, so its comparison is not about reuse.
     const bool merges = !on || reuse.state == ReuseState::Suspended;
     setCaption(m_times, merges ? tr("all tokens → merged") : tr("all tokens → reuse"));
     if (on == m_reuses) return;
@@ -170,7 +170,7 @@ void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
     figure->parentWidget()->findChild<QLabel*>(QStringLiteral("muted"))->setText(caption);
 }
 
-/// Both times and their difference come from the same frames: they cannot contradict each other.
+/// Both times and their difference are of the same frames, so they cannot contradict each other.
 void HeaderBar::setSaved(const SavedTime& saved) {
     m_speed->setText(saved.any() ? tr("%1×").arg(readable(saved.speedUp(), saved.speedUp() < 9.95 ? 1 : 0))
                                  : QStringLiteral("–"));
@@ -191,7 +191,7 @@ void HeaderBar::setStale(bool stale) {
     setMark(*m_speed, "stale", stale);
 }
 
-/// A difference within the scatter of single frames is chance.
+/// A difference that is within the scatter of single frames is chance, and is hidden.
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     const auto difference = statistics.difference(&pipeline::PhaseStatistics::kept);
     m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;

@@ -1,4 +1,4 @@
-// The most important facts at a glance: source and state, model, effect of merging.
+// The most important facts: source and state, model, effect of merging.
 #pragma once
 
 #include <QFrame>
@@ -20,21 +20,21 @@ class HeaderBar : public QFrame {
 public:
     explicit HeaderBar(QWidget* parent = nullptr);
 
-    /// `address`: shown in the tip, if the source has another name.
+    /// `address`: shown in the tool tip if the source has another name.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
-    /// `street`: the model is trained on the built-in street only; the header shows that for any other
-    /// source.
+    /// `street`: whether the model is trained on the built-in street only; with any other source, the header
+    /// shows this.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
     void clear();  ///< for another source
-    /// The times are older than the frame.
+    /// Marks the times as older than the frame.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
-    /// Shows the mark until the recording ends; a click ends the recording.
+    /// Shows the mark of a recording; a click on the mark ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
-    /// Names may be shortened and figures hidden, the speed-up last.
+    /// The bar may shorten names and hide figures, the speed-up last.
     QSize minimumSizeHint() const override;
 
 signals:

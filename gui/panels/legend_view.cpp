@@ -78,7 +78,7 @@ void LegendView::chooseColour(const QModelIndex& index) {
     connect(dialog, &QColorDialog::colorSelected, this, [this, target](const QColor& colour) {
         if (target.isValid()) model()->setData(target, colour, LegendModel::ColourRole);
     });
-    dialog->open();  // not exec(): frames continue
+    dialog->open();  // not exec(), so that frames continue
 }
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// The legend as a table: tick to show, double click the name to choose another colour.
+// The legend as a table. A tick shows a class; a double click on its name chooses another colour.
 #pragma once
 
 #include <QHash>
@@ -10,8 +10,8 @@
 
 namespace mpm::gui {
 
-/// Paints the colours from stored icons. Qt makes a new icon for each painting, and keeps all of them: ten
-/// megabytes.
+/// Paints the colours from stored icons, because Qt would make a new icon at each painting and keep them all
+/// (ten megabytes).
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -24,7 +24,7 @@ private:
     mutable QHash<QRgb, QIcon> m_icons;
 };
 
-/// Paints a share as a bar of the class's colour behind the number.
+/// Paints a share as a number on a bar of the class's colour.
 class ShareDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -40,7 +40,7 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// Adds a lane for this class to the timeline, or removes it.
+    /// A lane for this class should be added to the timeline, or removed.
     void laneWanted(int id);
 
 private:

@@ -24,7 +24,7 @@ void toggle(QAbstractItemModel* model, const QModelIndex& index) {
     model->setData(index, checked(index) ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
 }
 
-/// Paints the number of tokens that enter as a bar, with the number itself if it changed.
+/// Paints a bar for the number of tokens that enter, and the number itself if it changed.
 void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, const Theme& theme) {
     const int tokens = index.data(ScheduleModel::TokensRole).toInt();
     const int all = index.data(ScheduleModel::TokensInRole).toInt();
@@ -45,7 +45,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
                      (first ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter, QString::number(tokens));
 }
 
-/// The switch is upright: on is up and filled, off is down and hollow, so that colour is not needed.
+/// Paints a switch that can be read without colour: up and filled if on, down and hollow if off.
 void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& theme) {
     const QRectF body(area.center().x() - 6, area.top() + 3, 12, area.height() - 5);
     painter.setPen(QPen(on ? theme.accent : theme.muted, 1.2));
@@ -91,7 +91,7 @@ QSize BlockDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIn
 
 bool BlockDelegate::editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem&,
                                 const QModelIndex& index) {
-    if (event->type() == QEvent::MouseButtonDblClick) return true;  // the second click counts by itself
+    if (event->type() == QEvent::MouseButtonDblClick) return true;  // each of its clicks toggles
     if (event->type() != QEvent::MouseButtonRelease) return false;
     if (static_cast<QMouseEvent*>(event)->button() != Qt::LeftButton) return false;
     toggle(model, index);
@@ -179,7 +179,7 @@ void ScheduleView::setOwnSchedule(const std::vector<int>& schedule) {
 }
 
 void ScheduleView::setReuse(ReuseState state) {
-    if (state == ReuseState::Full) state = ReuseState::Partial;  // nothing merges in either
+    if (state == ReuseState::Full) state = ReuseState::Partial;  // in both states nothing merges
     if (std::exchange(m_reuse, state) != state) showState();
 }
 

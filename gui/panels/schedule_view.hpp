@@ -1,4 +1,4 @@
-// The encoder's blocks side by side: how many tokens enter each, and a switch to merge before it.
+// The encoder's blocks side by side: the number of tokens that enter each, and a switch to merge before it.
 #pragma once
 
 #include <QListView>
@@ -14,7 +14,7 @@ class QLabel;
 
 namespace mpm::gui {
 
-/// Paints a bar for the tokens, under it a switch, under it the block's number.
+/// Paints, from top to bottom, a bar for the tokens, a switch and the number of the block.
 class BlockDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -27,7 +27,7 @@ public:
                      const QModelIndex& index) override;
 };
 
-/// The list, as wide as the view.
+/// The list of blocks, as wide as the view.
 class BlockList : public QListView {
     Q_OBJECT
 public:
@@ -44,9 +44,9 @@ class ScheduleView : public QWidget {
 public:
     explicit ScheduleView(ScheduleModel* model, QWidget* parent = nullptr);
 
-    /// The schedule of the model file.
+    /// Sets the schedule of the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
-    /// With reuse the schedule is used only while the stream is suspended.
+    /// With reuse, the schedule is used only while the stream is suspended.
     void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }
 
@@ -63,7 +63,7 @@ private:
     ReuseState m_reuse = ReuseState::Off;
 };
 
-/// "none", "2, 5"
+/// Returns a schedule as text, such as "none" or "2, 5".
 QString scheduleText(const std::vector<int>& schedule);
 
 }  // namespace mpm::gui

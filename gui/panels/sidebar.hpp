@@ -24,19 +24,19 @@ public:
 
     ScheduleView* schedule() const { return m_schedule; }
     LegendView* legend() const { return m_legend; }
-    /// A model without classes has no legend.
+    /// Shows or hides the legend; a model without classes has none.
     void setClassesShown(bool shown);
-    /// Span over which day and night are compared, in hours; 0: everything.
+    /// Sets the span over which day and night are compared, in hours; 0: all readings.
     void setComparedHours(int hours);
     QStringList folded() const;
     void setFolded(const QStringList& names);
 
 signals:
-    /// Adds a lane to the timeline, or removes it.
+    /// A lane should be added to the timeline, or removed.
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
-    /// The moment of the chosen row, in milliseconds since 1970.
-    void momentChosen(qint64 time, const QString& source = {});  ///< empty: the source in front
+    /// `time`: of the row that the user chose, in milliseconds since 1970.
+    void momentChosen(qint64 time, const QString& source = {});  ///< `source`: if empty, the source in front
 
 private:
     QWidget* makeComparison(Models& models);

@@ -1,4 +1,4 @@
-// The state of the source as a word with a mark: a dot for live, a triangle for trouble, bars for paused.
+// The state of the source as a word and a mark: a dot for live, a triangle for trouble, bars for paused.
 #pragma once
 
 #include <QWidget>

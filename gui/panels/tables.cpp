@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Makes a table look like text in a panel: as high as the rows, as wide as the panel, never scrolled
+/// Makes a table look like text in a panel: as high as its rows, as wide as the panel, never scrolled
 /// sideways.
 void makePlain(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
@@ -21,7 +21,7 @@ void makePlain(QTableView& table) {
     table.setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-/// The size of `rows` rows under the header.
+/// Returns the size of a table with `rows` rows under the header.
 QSize sizeFor(const QTableView& table, int rows) {
     return {240, table.horizontalHeader()->sizeHint().height() +
                      table.verticalHeader()->defaultSectionSize() * rows + 2};

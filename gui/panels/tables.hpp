@@ -17,7 +17,7 @@ public:
     QSize sizeHint() const override;
 };
 
-/// A small list of rows, as tall as needed up to a limit.
+/// A small table that is as high as its rows, up to a limit.
 class RowsView : public QTableView {
     Q_OBJECT
 public:
@@ -25,15 +25,15 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// The user chose a row by mouse or keys; the current row also changes with the focus and if rows are
-    /// removed.
+    /// The user chose a row by mouse or keys. The current row is different: it also changes with the focus,
+    /// and if rows are removed.
     void rowChosen(const QModelIndex& row);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
 };
 
-/// A name, a value, and a mark for good, warning or bad.
+/// Paints a name, a value, and a mark for warning or bad.
 class HealthDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

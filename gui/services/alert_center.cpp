@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Whether no current frame arrives; absent if paused or without a source.
+/// Whether the source gives no current frames; absent if it is paused or there is no source.
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
@@ -29,16 +29,16 @@ std::optional<bool> isDown(const Engine& engine) {
 constexpr std::size_t kMostCutOuts = 100;
 constexpr std::size_t kMostRaised = 2 * pipeline::AlertWatch::kMostRules;
 constexpr std::chrono::seconds kCutOutEvery{1};
-constexpr qint64 kMostAhead = 1'000;  // milliseconds that a notice may be ahead of the clock
+constexpr qint64 kMostAhead = 1'000;  // milliseconds by which a notice may be ahead of the clock
 
-/// The object with a margin of a fifth of its size.
+/// Returns the image of the object, with a margin of a fifth of the object's size.
 QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
     const QRectF object(double(box.x), double(box.y), double(box.width), double(box.height));
     const double margin = std::max(4.0, 0.2 * std::max(object.width(), object.height()));
     return image.copy(object.adjusted(-margin, -margin, margin, margin).toAlignedRect() & image.rect());
 }
 
-/// Shows shares and luminance as percent, with as many digits as a threshold may have.
+/// Returns shares and luminance in percent, with as many digits as a threshold may have.
 QString numberText(const pipeline::AlertRule& rule, double value) {
     using Unit = pipeline::AlertUnit;
     const Unit unit = pipeline::unitOf(rule.of);
@@ -64,7 +64,7 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.luminance = measurement.luminance;
     input.labels = facts.labels;
     input.ownLabels = facts.ownLabels;
-    // The words of the legend. If it were a literal, lupdate would ask for a second translation.
+    // The word that the legend uses. With a literal context, lupdate would ask for a second translation.
     const char* const legend = "mpm::gui::LegendModel";
     for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)
         input.labels.push_back(QCoreApplication::translate(legend, "class %1").arg(id).toStdString());
@@ -107,7 +107,7 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    // The text is escaped unless the desktop reports that it shows plain text.
+    // Escapes the text unless the desktop reports that it shows plain text.
     auto* asked =
         new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
     QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {
@@ -137,7 +137,7 @@ void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const Ana
     look(input);
 }
 
-/// Keeps an image of each object: when an object has left, the frame does not show it any more.
+/// Keeps an image of each object, because a frame no longer shows an object that has left.
 void AlertCenter::keepCutOuts(const Analysis& analysis) {
     const auto& rules = m_watch.rules();
     const bool wanted = std::any_of(rules.begin(), rules.end(),
@@ -168,7 +168,7 @@ void AlertCenter::onClock() {
     look(input);
 }
 
-/// The image of the alert's object, or of the newest object of the rule's class.
+/// Returns the image of the alert's object, or of the newest object of the rule's class.
 QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
                               const pipeline::AlertInput& input) const {
     std::int64_t id = alert.object;
@@ -180,16 +180,16 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Returns a different millisecond for each notice: it identifies the event and the cut-out of the notice. If
-/// the clock was set back, a millisecond may come again.
+/// Returns a different millisecond for each notice, as the key of the event and the cut-out. After the clock
+/// was set back by a second or more, a millisecond may be repeated.
 qint64 AlertCenter::nextTime() {
     const qint64 now = QDateTime::currentMSecsSinceEpoch(), ahead = m_lastTime - now;
     m_lastTime = ahead >= 0 && ahead < kMostAhead ? m_lastTime + 1 : now;
     return m_lastTime;
 }
 
-/// Actions take time, above all commands: one alert in each turn of the event loop, so that the window
-/// answers.
+/// Raises new alerts, one in each turn of the event loop, because actions (above all commands) take time and
+/// the window must stay responsive.
 void AlertCenter::look(const pipeline::AlertInput& input) {
     const bool idle = m_raised.empty();
     for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now())) {
@@ -220,7 +220,7 @@ void AlertCenter::raise(const pipeline::AlertRule& rule, const AlertNotice& noti
     emit raised(notice);
 }
 
-/// Runs a command without a shell: the name of a source or a class never becomes a command.
+/// Runs a command without a shell, so that the name of a source or a class cannot become a command.
 void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice& notice) {
     QStringList words = QProcess::splitCommand(QString::fromStdString(rule.command));
     if (words.isEmpty()) return;

@@ -1,4 +1,4 @@
-// Checks every measurement of one source against the rules, and runs the actions of an alert.
+// Checks of a source's measurements against the rules, and the actions of alerts.
 #pragma once
 
 #include <deque>
@@ -45,22 +45,22 @@ private:
         Steady::time_point time;
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by object
-    qint64 m_lastTime = 0;                     // of a notice
-    QTimer m_clock;                            // a source that is down measures nothing
+    qint64 m_lastTime = 0;                     // time of the last notice
+    QTimer m_clock;                            // needed because a source that is down measures nothing
 };
 
-/// The values of a reading that rules are checked against.
+/// Returns the values of a reading against which rules are checked.
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
                                 const ModelFacts& facts);
 
-/// How often the rule would have fired on these readings, rising in time.
+/// Returns how often the rule would have fired on these readings, which must be sorted by time.
 int timesFired(const pipeline::AlertRule& rule, const QString& source,
                const std::vector<pipeline::Measurement>& readings, const ModelFacts& facts);
 
-/// "tokens above 500: 612"
+/// Returns a text such as "tokens above 500: 612".
 QString describeAlert(const pipeline::AlertRule& rule, double value);
 
-/// The desktop's own notification, if there is a desktop. Returns at once.
+/// Shows a notification of the desktop, if there is a desktop. Returns immediately.
 void notifyDesktop(const QString& title, const QString& text);
 
 }  // namespace mpm::gui

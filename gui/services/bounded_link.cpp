@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1'000};  // for the bytes left to send
+constexpr std::chrono::milliseconds kPatience{1'000};  // for sending the remaining bytes
 
 [[noreturn]] void fail(const char* call) {
     throw std::system_error(errno, std::generic_category(), call);
@@ -25,7 +25,8 @@ bool wouldBlock() {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/// Fills an empty buffer. False: the other side has closed (`errno` is 0), or there is an error (`errno`).
+/// Fills an empty buffer. Returns false if the other side has closed (`errno` is 0) or after an error
+/// (`errno`).
 bool fill(int from, std::string& buffer) {
     std::array<char, 4096> bytes{};
     const ssize_t count = recv(from, bytes.data(), bytes.size(), 0);
@@ -81,7 +82,7 @@ void BoundedLink::end(const std::string& problem) {
     shutdown(m_outside.get(), SHUT_RDWR);
 }
 
-/// Whether the connection is established. False: it has failed.
+/// Returns true if the connection is established, false if it has failed.
 bool BoundedLink::isConnected() {
     int error = 0;
     socklen_t size = sizeof error;
@@ -95,7 +96,7 @@ bool BoundedLink::isConnected() {
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;
-    end({});  // the library has closed, or notices the end when it reads
+    end({});  // the library has closed its end, or notices the end when it reads
     return false;
 }
 
@@ -138,8 +139,8 @@ void BoundedLink::run() {
     }
 }
 
-/// Sends the rest, then reads until the other side closes: a socket closed with unread bytes loses sent
-/// bytes.
+/// Sends the remaining bytes. Then reads until the other side closes, because a socket that is closed with
+/// unread bytes loses sent bytes.
 void BoundedLink::finish() {
     const Clock::time_point until = Clock::now() + kPatience;
     bool sent = !m_connected;

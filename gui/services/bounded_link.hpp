@@ -1,4 +1,4 @@
-// Between a library and its connection: limits how much the other side may send.
+// A link between a library and its connection, which limits how much the other side may send.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@
 
 namespace mpm::gui {
 
-/// A client that only publishes gets a few bytes for each message. A library that would keep a message of any
-/// size in memory never sees more than that.
+/// A client that only publishes receives a few bytes for each message. The library would keep a message of
+/// any size in memory, but never gets more bytes than these.
 class BoundedLink {
 public:
-    static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes: greeting and certificates
+    static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for the greeting and certificates
     static constexpr std::int64_t kForMessage = 256, kForSecond = 64;
 
-    /// Takes over the connection behind `socket`, connected or not yet, and puts a local connection in its
-    /// place, under the same number. Throws std::system_error.
+    /// Takes over the connection of `socket`, which may not be connected yet, and puts a local connection in
+    /// its place, under the same number. Throws std::system_error.
     explicit BoundedLink(int socket);
-    /// Sends the bytes that the library wrote before, for a second at most.
+    /// Sends the bytes that the library has written, for a second at most.
     ~BoundedLink();
     BoundedLink(const BoundedLink&) = delete;
     BoundedLink& operator=(const BoundedLink&) = delete;
 
-    /// Counts a message that was sent.
+    /// Allows the answer to a message that was sent.
     void countMessage() { ++m_messages; }
-    /// Why the connection ended; empty: the other side closed it, or it is open.
+    /// Returns why the connection ended; empty if it is open or the other side closed it.
     std::string problem() const;
 
 private:
@@ -46,7 +46,7 @@ private:
     const Clock::time_point m_begun = Clock::now();
     Descriptor m_outside, m_inside, m_stop;
     std::atomic<std::int64_t> m_messages{0};
-    std::int64_t m_received = 0;  // used by the thread only, as are the next three
+    std::int64_t m_received = 0;  // this and the next three: used by the thread only
     std::string m_up, m_down;
     bool m_connected = false;
     mutable std::mutex m_mutex;

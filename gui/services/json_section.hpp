@@ -1,5 +1,5 @@
-// One object of a settings file that people may edit: an absent value keeps its default; a value of another
-// type or with an unknown name is an error, since a misspelt mask would not hide anything.
+// An object of a settings file that people may edit. An absent value keeps its default. A value with another
+// type or an unknown name is an error, because a misspelt mask would hide nothing.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The settings file is not valid. The message is one line and names the place.
+/// Thrown if the settings file is not valid. The message is a line that names the place.
 class WatchError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -19,8 +19,7 @@ public:
 
 class JsonSection {
 public:
-    /// An absent value is an empty object. `where`: the beginning of error messages; empty for the whole
-    /// file.
+    /// An absent value is an empty object. `where`: begins error messages; empty for the whole file.
     JsonSection(const QJsonValue& json, std::string where);
 
     void read(const char* name, bool& value);
@@ -32,10 +31,10 @@ public:
     QJsonValue any(const char* name);
     QJsonObject object(const char* name);
 
-    /// "where: name", for error messages elsewhere.
+    /// Returns "where: name", for error messages elsewhere.
     std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws if a value was not read: its name is unknown.
+    /// Throws if a value was not read, because its name is unknown.
     void finish() const;
 
 private:

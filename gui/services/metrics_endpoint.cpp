@@ -27,7 +27,7 @@ using Counters = prometheus::Family<prometheus::Counter>;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
-/// A name must not resolve to "every address" or to a group of machines.
+/// Whether the address is of a single machine: not "every address", and not a group of machines.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
     const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // ::ffff:0.0.0.0 too
@@ -56,7 +56,7 @@ std::string nameOf(std::size_t id, const std::vector<std::string>& labels) {
 class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
-    /// A gauge for each row of the table of readings' fields.
+    /// A gauge for each field of a reading that Prometheus gets.
     std::vector<std::pair<const pipeline::ReadingField*, Gauges*>> fields = fieldGauges();
     Gauges& night = gauge("mpm_night", "1 by night, 0 by day");
     Gauges& share = gauge("mpm_class_share", "Share of the image, by class");
@@ -73,7 +73,7 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Replaces the values by class and region of a source.
+    /// Replaces the values of a source that have a class or a region.
     using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
@@ -82,7 +82,7 @@ public:
             gauge.first->Add(gauge.second).Set(value);
     }
 
-    /// Sets a value; an unknown value (NaN) is not on the page.
+    /// Sets a value. A value that is not known (NaN) is removed from the page.
     static void set(Gauges& family, const prometheus::Labels& by, double value) {
         prometheus::Gauge& gauge = family.Add(by);
         if (std::isnan(value))
@@ -110,8 +110,8 @@ private:
     }
 };
 
-/// Answers one request for each connection. prometheus-cpp's own server uses threads whose stacks are too
-/// small for the thread-local data of this process.
+/// A server that answers one request for each connection. prometheus-cpp's own server uses threads whose
+/// stacks are too small for the thread-local data of this process.
 class MetricsEndpoint::Server : public QTcpServer {
 public:
     explicit Server(const prometheus::Registry& registry) : m_registry(registry) {
@@ -158,7 +158,7 @@ void findListenAddresses(const QString& name, QObject* context,
     if (name.compare(QLatin1String("localhost"), Qt::CaseInsensitive) == 0)
         return then({QHostAddress(QHostAddress::LocalHost), QHostAddress(QHostAddress::LocalHostIPv6)});
     if (name.trimmed().isEmpty()) return then({});
-    // A null address would mean "every address of this machine".
+    // An empty name would give a null address, which means "every address of this machine".
     QHostAddress literal;
     if (literal.setAddress(name)) return then(usable({literal}));
     QHostInfo::lookupHost(
@@ -198,7 +198,7 @@ void MetricsEndpoint::add(const QString& source, const pipeline::Measurement& m,
     for (std::size_t id = 0; id < m.classShares.size(); ++id) {
         prometheus::Labels label = by;
         label["class"] = nameOf(id, labels);
-        values[{&m_families->share, label}] += m.classShares[id];  // classes can have the same name
+        values[{&m_families->share, label}] += m.classShares[id];  // classes may share a name
     }
     const auto add = [&](auto& family, const std::map<int, int>& objects, prometheus::Labels label) {
         for (const auto& [id, count] : objects) {

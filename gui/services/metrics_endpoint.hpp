@@ -1,4 +1,4 @@
-// Metrics for Prometheus, on loopback unless the settings name another address.
+// A page of metrics for Prometheus, on loopback unless the settings name another address.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@ class QHostAddress;
 
 namespace mpm::gui {
 
-/// Finds the addresses that `name` stands for: an IP address, "localhost", or a host that the system knows.
-/// Calls `then` with them, at once or later in the thread of `context`; without any if the name is unknown.
-/// Only 0.0.0.0 and ::, written out, stand for every address of the machine.
+/// Finds the addresses of `name`: an IP address, "localhost", or a host that the system knows. Calls `then`
+/// with them, immediately or later in the thread of `context`; with an empty list if the name is unknown.
+/// Every address of the machine is used only for the names 0.0.0.0 and ::.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Listens on the first usable address. Throws std::runtime_error if there is none, or the port is taken.
+    /// Listens on the first usable address. Throws std::runtime_error if there is none or the port is taken.
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 
-    /// The port and the address in use. If the settings have port 0, a free port was chosen.
+    /// Return the port and the address in use. If the settings have port 0, the system chose a free port.
     int port() const;
     QHostAddress address() const;
     void add(const QString& source, const pipeline::Measurement& measurement,
@@ -35,7 +35,7 @@ public:
 
 private:
     class Families;
-    std::unique_ptr<Families> m_families;  // first: the server reads them
+    std::unique_ptr<Families> m_families;  // must be before the server, which reads them
     class Server;
     std::unique_ptr<Server> m_server;
 };

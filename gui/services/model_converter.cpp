@@ -12,11 +12,11 @@ namespace mpm::gui {
 namespace {
 
 std::string& converterProgram() {
-    static std::string program = "/proc/self/exe";  // this program, even if a newer file has replaced it
+    static std::string program = "/proc/self/exe";  // this program, even if a newer file replaced it
     return program;
 }
 
-/// Reports a missing protection once: it is the same for every model.
+/// Reports a missing protection only once, because it is the same for every model.
 void reportMissing(const std::vector<std::string>& missing) {
     static std::atomic<bool> reported{false};
     if (missing.empty() || reported.exchange(true)) return;

@@ -1,4 +1,4 @@
-// Converts a raw ONNX export in the background, in a process of its own: the file is not trusted.
+// A thread that converts an ONNX export, in a separate process because the file is not trusted.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,23 @@ class ModelConverter : public Worker {
     Q_OBJECT
 public:
     ModelConverter();
-    /// Ends a conversion in progress.
+    /// Ends a conversion that is in progress.
     ~ModelConverter() override { finish(); }
 
-    /// Writes FOLDER/NAME-mpm.onnx. Returns at once; only the last request counts.
+    /// Converts to FOLDER/NAME-mpm.onnx. Returns immediately. A later request replaces a waiting request.
     void convert(const QString& file, const QString& folder);
-    /// Ends the conversion in progress at once, and drops a waiting conversion.
+    /// Ends a conversion in progress immediately, and drops a waiting conversion.
     void cancel();
 
-    /// Call it before the first conversion.
+    /// Must be called before the first conversion.
     void setLimits(const models::ContainedLimits& limits) { m_limits = limits; }
-    /// Sets the program of every converter made from now on. Tests name the monitor: they cannot convert.
+    /// Sets the program for all later converters. Tests name the monitor, because a test cannot convert.
     static void setProgram(const QString& program);
 
 signals:
     void started(const QString& file);
     void converted(const QString& file, const QString& made);
-    /// `message`: one plain line.
+    /// `message`: a line of plain text.
     void rejected(const QString& file, const QString& message);
     void cancelled(const QString& file);
 

@@ -1,4 +1,4 @@
-// Describes a model file in the background: a large file takes seconds.
+// A thread that describes a model file, which takes seconds if the file is large.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ public:
     ModelInspector() : Worker("inspector") {}
     ~ModelInspector() override { finish(); }
 
-    /// Describes a model. Returns at once; only the last request counts.
+    /// Describes a model. Returns immediately. A later request replaces a waiting request.
     void inspect(const QString& path) { want({path, false}); }
-    /// Finds out whether a file that cannot be used is an export that can be converted. Returns at once.
+    /// Finds out whether an unusable file is an export that can be converted. Returns immediately.
     void judge(const QString& path) { want({path, true}); }
 
 signals:
-    /// `report`: plain lines, or the reason why there are none.
+    /// `report`: lines of plain text, or the reason why there is no report.
     void inspected(const QString& path, const QString& report);
-    /// `problem`: a plain line; empty if the file can be converted.
+    /// `problem`: why the file cannot be converted, as plain text; empty if it can.
     void judged(const QString& path, const QString& problem);
 
 protected:

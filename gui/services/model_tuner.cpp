@@ -26,7 +26,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kLongestSearch = 1800;  // seconds; mpm tune itself measures for two minutes
+constexpr double kLongestSearch = 1800;  // seconds; the measurements of mpm tune take two minutes
 constexpr std::size_t kMostOutput = 65'536;
 
 QString& tuneProgram() {
@@ -34,7 +34,7 @@ QString& tuneProgram() {
     return program;
 }
 
-/// The path of `mpm`: installed in the same folder as this program, or in a build tree.
+/// Returns the path of `mpm`: in the folder of this program or, in a build tree, in ../cli.
 std::string programPath() {
     if (!tuneProgram().isEmpty()) return tuneProgram().toStdString();
     const QString here = QCoreApplication::applicationDirPath();
@@ -43,7 +43,7 @@ std::string programPath() {
     return (inTree ? built : beside).toStdString();
 }
 
-/// Removes the addresses of sources, which only the window needs.
+/// Returns the environment without the addresses of sources, which the child process does not need.
 std::vector<std::string> childEnvironment() {
     QProcessEnvironment settings = QProcessEnvironment::systemEnvironment();
     for (const QString& name : variablesOfSources())
@@ -54,7 +54,7 @@ std::vector<std::string> childEnvironment() {
     return all;
 }
 
-/// Writes an image without loss: the network sees the pixels that the window saw.
+/// Writes an image without loss, so that the network sees the pixels that the window showed.
 void writeImage(const QImage& image, const std::string& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
@@ -74,7 +74,7 @@ TunedMethod methodFrom(const QJsonObject& row) {
     return method;
 }
 
-/// The results in the file of `--json`; nothing is unbeaten if there is no such file.
+/// Reads the results from the file of `--json`. Without this file, `found` has no results.
 void readResults(const QString& file, TuneFound& found) {
     QFile results(file);
     if (!results.open(QIODevice::ReadOnly)) return;
@@ -90,7 +90,7 @@ void readResults(const QString& file, TuneFound& found) {
               [](const TunedMethod& a, const TunedMethod& b) { return a.speed > b.speed; });
 }
 
-/// The error that the program printed last: "mpm: MESSAGE".
+/// Returns the last error that the program printed as "mpm: MESSAGE".
 QString errorIn(const std::string& output) {
     const QString start = QStringLiteral("mpm: ");
     QString message;
@@ -199,7 +199,7 @@ void ModelTuner::search(const QString& model, const std::vector<QImage>& images,
         end = child.wait(kLongestSearch, kMostOutput);
         if (end.how == ChildEnd::How::Exited) readResults(QString::fromStdString(json), found);
     }
-    report(std::move(found), end);  // the images are deleted now
+    report(std::move(found), end);  // after the images are deleted
 }
 
 void ModelTuner::report(TuneFound found, const ChildEnd& end) {

@@ -1,4 +1,5 @@
-// Finds the best speed of a model in the background: `mpm tune` on images of the window, in a child process.
+// A thread that searches for the fastest method of a model with enough agreement: it runs `mpm tune` in a
+// child process, on frames that the monitor collected.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,11 @@
 
 namespace mpm::gui {
 
-/// A candidate that no other beats in both speed and agreement.
+/// A candidate: no other is better in both speed and agreement.
 struct TunedMethod {
-    QString method;  ///< with its parameters
+    QString method;  ///< the method, with its parameters
     std::vector<int> blocks;
-    double speed = 0;  ///< times as fast as all tokens
+    double speed = 0;  ///< how many times as fast as all tokens
     double agreement = 0, worstTenth = 0;
 };
 
@@ -25,31 +26,31 @@ struct TuneFound {
     int images = 0;
     std::vector<TunedMethod> unbeaten;  ///< fastest first
     std::optional<TunedMethod> chosen;
-    bool complete = true;  ///< false: the time ended before all images were measured
-    QString remark;        ///< why none is chosen: a plain line
+    bool complete = true;  ///< false if the time ended before all images were measured
+    QString remark;        ///< why none was chosen, as a line of plain text
 };
 
 class ModelTuner : public Worker {
     Q_OBJECT
 public:
     ModelTuner();
-    /// Ends a search in progress.
+    /// Ends a search that is in progress.
     ~ModelTuner() override { finish(); }
 
-    /// Returns at once, as do all functions below; only the last request counts. The images are in a private
-    /// folder within `folder` until the search ends.
+    /// Searches. This and all functions below return immediately; a later request replaces a waiting request.
+    /// Until the search ends, the images are in a private folder within `folder`.
     void tune(const QString& model, const std::vector<QImage>& images, const QString& folder);
-    /// Writes FOLDER/NAME-tuned.onnx: the model with this method and these blocks.
+    /// Writes the model with this method and these blocks to FOLDER/NAME-tuned.onnx.
     void write(const QString& model, const TunedMethod& method, const QString& folder);
-    /// Ends the present search at once and drops a waiting search.
+    /// Ends the present search immediately, and drops a waiting request.
     void cancel();
 
-    /// Sets the program `mpm` of every tuner made from now on; by default `mpm` next to this program.
+    /// Sets the program `mpm` for all later tuners; by default `mpm` next to this program.
     static void setProgram(const QString& program);
 
 signals:
     void found(const mpm::gui::TuneFound& found);
-    /// `message`: one plain line.
+    /// `message`: a line of plain text.
     void failed(const QString& message);
     void cancelled();
     void written(const QString& made);

@@ -27,7 +27,7 @@ QByteArray compact(const QJsonObject& json) {
     return QJsonDocument(json).toJson(QJsonDocument::Compact);
 }
 
-/// Four decimals: a share or a time in milliseconds needs no more.
+/// Rounds to four decimals, enough for a share or a time in milliseconds.
 double rounded(double value) {
     return std::round(value * 1e4) / 1e4;
 }
@@ -37,7 +37,7 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
-/// Adds to the value so far: classes can have the same name.
+/// Adds to the value so far, because classes can have the same name.
 void add(QJsonObject& json, const QString& name, double value) {
     json[name] = rounded(json[name].toDouble() + value);
 }
@@ -49,7 +49,7 @@ QJsonObject countsOf(const std::map<int, int>& counts, const std::vector<std::st
     return json;
 }
 
-/// Escapes a key for '...' in a template.
+/// Escapes a key that is written between '...' in a template.
 QString quoted(QString key) {
     return key.replace(QLatin1Char('\\'), QStringLiteral("\\\\"))
         .replace(QLatin1Char('\''), QStringLiteral("\\'"));
@@ -83,7 +83,7 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
     return json;
 }
 
-/// The template for Home Assistant. The result "None" means that the value is not known.
+/// Returns the template for Home Assistant, which gives "None" for a value that is not known.
 QString templateOf(const pipeline::ReadingField& field) {
     const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
     QString text = QStringLiteral("value_json.") + QLatin1String(field.name);
@@ -92,8 +92,8 @@ QString templateOf(const pipeline::ReadingField& field) {
     return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
-/// `source`: topic of the source's state; the value is old while the source is down. Empty: the value stays
-/// true.
+/// `source`: topic of the source's state, because the value is out of date while the source is down. Empty if
+/// the value is valid also then.
 void addAvailability(QJsonObject& json, const QString& program, const QString& source) {
     QJsonArray all{QJsonObject{{QStringLiteral("topic"), program}}};
     if (!source.isEmpty())
@@ -104,7 +104,7 @@ void addAvailability(QJsonObject& json, const QString& program, const QString& s
     json[QStringLiteral("availability_mode")] = QStringLiteral("all");
 }
 
-/// Runs once in a process, and is never undone: other publishers may still run.
+/// Runs once in a process. It is never undone, because other publishers may still run.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
@@ -130,7 +130,7 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     });
     mosquitto_publish_callback_set(
         client, [](mosquitto*, void* self, int) { ++static_cast<MqttPublisher*>(self)->m_acknowledged; });
-    // The broker publishes this message when the program is gone.
+    // The broker publishes this message when the program has gone.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
@@ -188,14 +188,14 @@ void MqttPublisher::onConnect(int result) {
         for (const auto& [source, state] : m_lastStates) {
             announce(source);
             announceClasses(source, m_classes[source]);
-            m_objects.erase(source);  // announced with the next measurement
+            m_objects.erase(source);  // the next measurement announces them
             send(topicOf(source) + QStringLiteral("/source"), state, true);
         }
         emit connectedChanged(true, {});
     });
 }
 
-/// Reports a failure once, not at every attempt.
+/// Reports a failure once, not at each attempt.
 void MqttPublisher::reportDisconnected(const QString& message) {
     if (!m_told.isEmpty()) return;
     m_told = message;
@@ -224,7 +224,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
         const std::lock_guard<std::mutex> lock(m_mutex);
         if (m_link) m_link->countMessage();
     }
-    int number = 0;  // given to messages that wait until the broker has them, with or without a connection
+    int number = 0;  // of a message that waits for the broker, with or without a connection
     mosquitto_publish(m_client.get(), &number, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
     if (number != 0) ++m_published;
@@ -232,14 +232,14 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
                             const std::vector<std::string>& labels) {
-    if (!m_connected) return;  // once the broker is back, this measurement would be old
+    if (!m_connected) return;  // this measurement would be old when the broker is back
     // A detector has no shares.
     const std::vector<std::string> segmented =
         measurement.classShares.empty() ? std::vector<std::string>() : labels;
     if (m_classes[source] != segmented) announceClasses(source, segmented);
     announceObjects(source, measurement, labels);
     Sent& sent = m_sent[source];
-    const bool waits = m_acknowledged < sent.number;  // a slow broker must not get a queue of old ones
+    const bool waits = m_acknowledged < sent.number;  // old measurements must not queue for a slow broker
     if (waits || (sent.since.isValid() && sent.since.elapsed() < kEvery)) return;
     sent.since.start();
     send(topicOf(source) + QStringLiteral("/state"), compact(stateOf(measurement, labels)), true);
@@ -250,7 +250,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
     const QByteArray payload = compact(
         {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), title}});
     if (titleOf(source) != title) {
-        // The broker forgets the values under the former name.
+        // Makes the broker forget the values under the former name.
         if (m_lastStates.erase(source) > 0)
             for (const char* part : {"/state", "/source"})
                 send(topicOf(source) + QLatin1String(part), {}, true);
@@ -269,7 +269,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
 void MqttPublisher::close(const QString& source) {
     if (m_lastStates.find(source) == m_lastStates.end()) return;
     publishState(source, titleOf(source), false, QStringLiteral("closed"));
-    send(topicOf(source) + QStringLiteral("/state"), {}, true);  // the broker forgets its last measurement
+    send(topicOf(source) + QStringLiteral("/state"), {}, true);  // the broker forgets the measurement
     m_lastStates.erase(source);
     m_classes.erase(source);
     m_objects.erase(source);
@@ -320,7 +320,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     send(configTopic(source, kind, id), compact(json), true);
 }
 
-/// Announces a sensor for the share of each class. Sensors of another model are removed.
+/// Announces a sensor for the share of each class, and removes sensors of another model.
 void MqttPublisher::announceClasses(const QString& source, std::vector<std::string> labels) {
     const std::vector<std::string> before = std::exchange(m_classes[source], labels);
     if (m_settings.discovery.isEmpty()) return;
@@ -334,11 +334,11 @@ void MqttPublisher::announceClasses(const QString& source, std::vector<std::stri
     }
 }
 
-/// Announces for each followed class how many objects there are, and whether there are any, in the image and
-/// in each region. Sensors that do not apply any more are removed.
+/// For the image and each region, announces how many objects of each followed class there are, and whether
+/// there are any. Removes sensors that no longer apply.
 void MqttPublisher::announceObjects(const QString& source, const pipeline::Measurement& m,
                                     const std::vector<std::string>& labels) {
-    std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, place of its count
+    std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, and path of the count
     for (const auto& [id, count] : m.objectCounts) {
         const QString key = classKey(static_cast<std::size_t>(id), labels);
         const QString word = QStringLiteral("objects_%1").arg(id);

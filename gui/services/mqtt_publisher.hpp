@@ -1,4 +1,4 @@
-// Publishes measurements to an MQTT broker, and their description to Home Assistant.
+// Publishing of measurements to an MQTT broker, and of their description to Home Assistant.
 #pragma once
 
 #include <atomic>
@@ -16,28 +16,28 @@ struct mosquitto;
 
 namespace mpm::gui {
 
-/// Connects and reconnects for ever in a thread of its own; every call here returns at once. (The library's
-/// own thread sleeps through a whole keep-alive if the first attempt fails.)
+/// A thread that connects and reconnects until it is stopped; every call returns immediately. (If the first
+/// attempt fails, the library's own thread would sleep for a whole keep-alive.)
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
-    /// `profile` distinguishes two monitors at one broker.
+    /// `profile`: distinguishes two monitors at the same broker.
     MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile);
     ~MqttPublisher() override;
 
     bool connected() const { return m_connected; }
-    /// Sends at most one measurement a second for each source, after the broker has received the measurement
-    /// before, and drops the others. `labels`: names of the classes.
+    /// For each source, sends at most one measurement a second, and only after the broker received the
+    /// previous measurement; drops the others. `labels`: names of the classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
     /// `title`: the name of the source for the user. If the title changes, so do the topics, and Home
-    /// Assistant gets the new topics.
+    /// Assistant receives the new topics.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
-    /// Sends the last state of the source, "closed", and removes its measurement from the broker.
+    /// Sends "closed" as the last state of the source, and removes its measurement from the broker.
     void close(const QString& source);
     void publishAlert(const AlertNotice& notice);
 
-    /// PREFIX/PROFILE/SOURCE, the last two with letters, digits and '_' only.
+    /// Returns PREFIX/PROFILE/SOURCE; PROFILE and SOURCE contain only letters, digits and '_'.
     QString topicOf(const QString& source) const;
 
 signals:
@@ -72,13 +72,13 @@ private:
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // used by the thread only
     QString m_told;
-    std::int64_t m_published = 0;  // messages; the broker acknowledges them in their order
+    std::int64_t m_published = 0;  // number of messages; the broker acknowledges in the same order
     std::atomic<std::int64_t> m_acknowledged{0};
     struct Sent {
         QElapsedTimer since;
-        std::int64_t number = 0;  // of m_published
+        std::int64_t number = 0;  // value of m_published after the message
     };
-    std::map<QString, Sent> m_sent;                         // by source: the last measurement
+    std::map<QString, Sent> m_sent;                         // by source: the last measurement sent
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
     std::map<QString, std::vector<std::string>> m_classes;  // by source; announced again after a reconnection
     std::map<QString, QString> m_titles;                    // by source

@@ -12,8 +12,8 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr qint64 kAlertVideo = 15'000;  // the usual length of the video of an alert
-constexpr qint64 kNameSteps = 1'500;  // names have seconds only, and an alert is noted before its file begins
+constexpr qint64 kAlertVideo = 15'000;  // usual length of an alert's video
+constexpr qint64 kNameSteps = 1'500;  // names have only seconds, and an alert is noted before its file begins
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);

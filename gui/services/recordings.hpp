@@ -1,4 +1,4 @@
-// Recorded videos in a folder, and the recording that shows a moment.
+// The recorded videos in a folder, and the search for the video that shows a moment.
 #pragma once
 
 #include <vector>
@@ -9,28 +9,28 @@
 
 namespace mpm::gui {
 
-/// Times are milliseconds since 1970.
+/// Times are in milliseconds since 1970.
 struct Recording {
     QString file;
-    QString source;           ///< topicWord() of its address, as in file names
-    qint64 from = 0, to = 0;  ///< begin, from the file's name, and last write
+    QString source;           ///< topicWord() of the source's address, as in the file name
+    qint64 from = 0, to = 0;  ///< the begin, from the file's name, and the last write
     qint64 bytes = 0;
 };
 
-/// Newest first. A file with another kind of name counts by its time of change.
+/// Returns the recordings, newest first. If a file's name has no time, the time of its last change is used.
 std::vector<Recording> recordingsIn(const QString& folder);
 
-/// The recording that shows `time` of a source; empty: there is none.
+/// Returns the recording that shows `time` of a source; empty if there is none.
 QString recordingOf(const std::vector<Recording>& recordings, const QString& source, qint64 time);
 
-/// The parts of an alert's event, "RULE: WHAT: VALUE". A rule of `known` is preferred, since names may
-/// contain a colon.
+/// The parts of an alert's event, "RULE: WHAT: VALUE". Because a rule's name may contain a colon, names in
+/// `known` are tried first.
 struct AlertText {
     QString rule, what, value;
 };
 AlertText alertText(const QString& text, const QStringList& known);
 
-/// The rule that began a recording; empty: the user began it, or its event is gone.
+/// Returns the rule that began a recording; empty if the user began it or its event was deleted.
 QString ruleOf(const Recording& recording, const std::vector<pipeline::StoredEvent>& events,
                const QStringList& known);
 

@@ -10,14 +10,14 @@ namespace mpm::gui {
 namespace {
 
 const QString kService = QStringLiteral("mpm-monitor");
-QStringList g_variables;  // used by the thread of the window only
+QStringList g_variables;  // used only by the thread of the window
 
 }  // namespace
 
 void Secrets::keep(const QString& key, const QString& secret,
                    std::function<void(const QString& problem)> then) {
     auto* job = new QKeychain::WritePasswordJob(kService, this);
-    job->setInsecureFallback(false);  // never a file
+    job->setInsecureFallback(false);  // never stores in a file
     job->setKey(key);
     job->setTextData(secret);
     connect(job, &QKeychain::Job::finished, this, [then = std::move(then)](QKeychain::Job* done) {

@@ -1,4 +1,4 @@
-// Passwords, in the keychain of the desktop only (Secret Service or KWallet).
+// Passwords, which are only in the desktop's keychain (Secret Service or KWallet).
 #pragma once
 
 #include <functional>
@@ -15,17 +15,18 @@ namespace mpm::gui {
 class Secrets : public QObject {
     Q_OBJECT
 public:
-    /// `profile`: addresses are kept for it.
+    /// `profile`: part of the keys of addresses.
     explicit Secrets(const QString& profile = {}) : m_profile(profile) {}
 
-    /// Both functions return at once and answer later, in this thread. `problem` is empty if all went well;
-    /// it never contains the secret.
+    /// Both functions return immediately; the answer comes later, in this thread. `problem`: empty on
+    /// success; never contains the secret.
     void keep(const QString& key, const QString& secret, std::function<void(const QString& problem)> then);
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// The same for the address of a source, as PROFILE/NAME: sources of two profiles may have the same name.
-    /// An entry NAME, of a user or an earlier version, is found if there is no other.
+    /// Do the same for the address of a source. The key is PROFILE/NAME, because two profiles may have
+    /// sources of the same name. If there is no such entry, the key NAME of a user or an earlier version is
+    /// tried.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);
     void findAddress(const QString& name,
@@ -39,21 +40,21 @@ private:
     const QString m_profile;
 };
 
-/// The address that env:NAME stands for, or any other address as it is. Throws pipeline::SourceError if there
-/// is no such variable. For secret:NAME use Secrets::find(): this function does not wait.
+/// Returns the address in the variable NAME for env:NAME, and any other address unchanged. Throws
+/// pipeline::SourceError if there is no such variable. Does not wait, so for secret:NAME use Secrets::find().
 pipeline::Address addressOf(const QString& source);
 
-/// The variables that hold addresses. Child processes must not inherit them.
+/// Returns the variables that contain addresses. Child processes must not inherit them.
 const QStringList& variablesOfSources();
 
-/// The settings' name for a source whose address is in the keychain: "secret:" and its name there.
+/// Returns how the settings name a source whose address is in the keychain: "secret:" and the key.
 QString storedAs(const QString& name);
 
-/// The name, masked: a user may have typed an address after "secret:".
+/// Returns the key with any password masked, because a user may have typed an address after "secret:".
 QString shownKey(const QString& key);
 
-/// The keychain's name for the address of a source in the settings; absent: the settings hold the address
-/// itself. Earlier versions wrote *** for the password.
+/// Returns the key in the keychain for a source in the settings; absent if the settings contain the address.
+/// A source with *** for the password, as earlier versions wrote it, is itself the key.
 std::optional<QString> keychainName(const QString& source);
 
 }  // namespace mpm::gui

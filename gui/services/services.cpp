@@ -46,7 +46,7 @@ void Services::apply(const WatchSettings& settings) {
     m_thumbnails.setSettings(settings.thumbnails);
     m_cutOuts.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
-    // A new page has no series of a former name.
+    // After a name changed, makes a new page, so that no series of the former name remains.
     if (renamed || !(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
 
@@ -62,7 +62,7 @@ void Services::applyMqtt(const MqttSettings& settings) {
     const QString key = mqttKey(settings);
     m_secrets.find(
         key, [this, key, settings](const std::optional<QString>& password, const QString& problem) {
-            if (!(m_settings.mqtt == settings)) return;  // changed while the keychain asked
+            if (!(m_settings.mqtt == settings)) return;  // changed before the keychain answered
             if (password) return startMqtt(*password);
             const QString words = tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem);
             setMqttStatus(words);
@@ -149,7 +149,7 @@ void Services::detach(Engine& engine) {
     sourceClosed(gone.source);
 }
 
-/// The broker gets the state "closed", and the page of metrics drops the values of the source.
+/// Sends the broker the state "closed", and drops the source's values from the page of metrics.
 void Services::sourceClosed(const QString& source) {
     if (source.isEmpty()) return;
     if (m_mqtt) m_mqtt->close(source);
@@ -219,7 +219,7 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
 }
 
 QString Services::imageOf(const QString& source, qint64 time) const {
-    constexpr qint64 kReach = 1'500;  // from an alert to its event, in stores of version 0.1.0
+    constexpr qint64 kReach = 1'500;  // longest time from an alert to its event, in stores of version 0.1.0
     if (!m_settings.keepsImages) return {};
     const QString object = m_cutOuts.nearest(source, time, kReach);
     return object.isEmpty() ? m_thumbnails.nearest(source, time, Thumbnails::kEvery) : object;

@@ -1,4 +1,4 @@
-// Alerts, publishing and videos of every attached engine, with a window or without.
+// Alerts, publishing and videos for every attached engine, with a window or without.
 #pragma once
 
 #include <map>
@@ -16,46 +16,47 @@ namespace mpm::gui {
 class Services : public QObject {
     Q_OBJECT
 public:
-    /// `videos`: folder of recordings if the settings name none. Small images are kept next to it.
+    /// `videos`: folder of recordings if the settings name none. Small images are stored next to it.
     Services(const QString& profile, const QString& videos);
 
-    /// Applies the settings at once; parts without a change continue undisturbed.
+    /// Applies the settings immediately. Parts whose settings did not change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
-    /// Another program keeps the small images.
+    /// Stores no small images, because another program does.
     void setReadOnly() { m_readOnly = true; }
     /// Serves the engine until it is destroyed or detached.
     void attach(Engine& engine);
     void detach(Engine& engine);
-    /// A source was opened in an attached engine: its own regions and masks apply from now on.
+    /// Must be called after a source was opened in an attached engine, to apply the source's regions and
+    /// masks.
     void sourceOpened(Engine& engine);
-    /// The request with the regions and privacy settings of the engine's source.
+    /// Returns the request with the regions and privacy settings of the engine's source.
     Request requestFor(const Engine& engine, Request request) const;
 
-    /// Records one engine for the user. False: images are not kept, so there is no video.
+    /// Records an engine for the user. Returns false if images are not kept, so that there is no video.
     bool startRecording(Engine& engine);
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
 
-    /// The name of the broker's password in the keychain.
+    /// Returns the key of the broker's password in the keychain.
     static QString mqttKey(const MqttSettings& settings);
     /// Connects again, with the present password.
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
-    /// The image of an event: the object that it is about, or the frame. Empty: none is kept.
+    /// Returns the file of an event's image: its object, or else the frame. Empty if none is stored.
     QString imageOf(const QString& source, qint64 time) const;
-    /// The folder that the settings name, or else the program's.
+    /// Returns the folder that the settings name, or else the program's folder.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
     const MqttPublisher* mqtt() const { return m_mqtt.get(); }
-    /// The state of the connection to the broker, in words; empty: MQTT is off.
+    /// Returns the state of the connection to the broker as text; empty if MQTT is off.
     const QString& mqttStatus() const { return m_mqttStatus; }
 
 signals:
     void alerted(const mpm::gui::AlertNotice& notice);
-    /// A message for the user; `trouble`: it stays visible until the next message.
+    /// `text`: for the user. `trouble`: the text remains visible until the next message.
     void messagePosted(const QString& text, bool trouble);
     void recordingChanged();
     void mqttStatusChanged(const QString& status, bool connected);

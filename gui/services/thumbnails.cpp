@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostImagesWaiting = 30;  // a slow disk costs images, not memory
+constexpr std::size_t kMostImagesWaiting = 30;  // if more wait (slow disk), images are dropped
 constexpr int kQuality = 80;
 
 }  // namespace
@@ -125,15 +125,15 @@ void Thumbnails::write(const Task& task) {
     try {
         makePrivateFolders(QFileInfo(file).absolutePath().toStdString());
     } catch (const std::exception&) {
-        return;  // the store reports a disk that is full
+        return;  // the store reports a full disk
     }
     if (!writeWhole(file, bytes.data())) return;
     const std::lock_guard<std::mutex> lock(m_mutex);
-    qint64& kept = m_sources[task.name].bytes[task.time];  // 0, or of the file that this one replaced
+    qint64& kept = m_sources[task.name].bytes[task.time];  // 0, or the size of the file that was replaced
     m_bytes += bytes.size() - std::exchange(kept, bytes.size());
 }
 
-/// Removes the oldest images first, of any source.
+/// Removes the oldest images of all sources until the limits are met.
 void Thumbnails::prune() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_limited) return;

@@ -1,4 +1,4 @@
-// Small images over weeks: an image each minute and for each event, so that the timeline can show a moment.
+// Small images over weeks, one each minute and one for each event, so that the timeline can show a moment.
 #pragma once
 
 #include <deque>
@@ -13,24 +13,25 @@
 
 namespace mpm::gui {
 
-/// Writes in a thread of its own; every call returns at once. Files: FOLDER/SOURCE/MILLISECONDS.jpg.
+/// A thread that writes the images; every call returns immediately. Files: FOLDER/SOURCE/MILLISECONDS.jpg.
 class Thumbnails : public Worker {
     Q_OBJECT
 public:
     explicit Thumbnails(const QString& folder);
     ~Thumbnails() override { finish(); }
 
-    /// Times are milliseconds since 1970.
+    /// Times are in milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);
-    /// Keeps the image if the last image is a minute old, or after noteEvent(). Masks must be black in it
-    /// already.
+    /// Stores the image if the last image is a minute old, or after noteEvent(). The caller must already have
+    /// blackened the masks in `image`.
     void add(const QString& source, const QImage& image, qint64 time);
-    /// The next image of the source is kept.
+    /// Makes add() store the next image of the source.
     void noteEvent(const QString& source);
-    /// The file of the image nearest to `time`, at most `reach` milliseconds away; empty: there is none.
+    /// Returns the file of the image nearest to `time`, at most `reach` milliseconds away; empty if there is
+    /// none.
     QString nearest(const QString& source, qint64 time, qint64 reach) const;
 
-    /// The time of the image before (-1) or after (1) `time`; absent: there is none.
+    /// Returns the time of the image before (-1) or after (1) `time`; absent if there is none.
     std::optional<qint64> beside(const QString& source, qint64 time, int direction) const;
 
     static constexpr int kLongSide = 320;
@@ -46,7 +47,7 @@ private:
         qint64 time;
     };
     struct Kept {
-        std::map<qint64, qint64> bytes;  // by time
+        std::map<qint64, qint64> bytes;  // size of each file, by time
         std::optional<qint64> last;
         bool eventDue = false;
     };
@@ -57,10 +58,10 @@ private:
     QString fileOf(const QString& name, qint64 time) const;
 
     const QString m_folder;
-    ThumbnailSettings m_settings;  // guarded by m_mutex, as are all below
-    bool m_limited = false;        // the user's settings are known: nothing is removed before
+    ThumbnailSettings m_settings;  // this and all below: guarded by m_mutex
+    bool m_limited = false;        // the user's limits are known; nothing is removed before
     std::deque<Task> m_tasks;
-    std::map<QString, Kept> m_sources;  // by name of the folder
+    std::map<QString, Kept> m_sources;  // by the folder's name
     qint64 m_bytes = 0;
     DeletionClock m_deletionClock{std::nullopt};
 };

@@ -17,14 +17,14 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // between two images in the file
-constexpr std::size_t kMostWaiting = 200;  // a slow disk costs frames, not memory
+constexpr std::size_t kMostWaiting = 200;  // if more wait (slow disk), frames are dropped
 constexpr int kStrip = 22;                 // pixels under the image, for the text
 
 cv::Mat annotated(const QImage& image, const QString& text) {
     const QImage bgr = image.convertToFormat(QImage::Format_BGR888);
     const cv::Mat seen(bgr.height(), bgr.width(), CV_8UC3, const_cast<uchar*>(bgr.constBits()),
                        static_cast<std::size_t>(bgr.bytesPerLine()));
-    // Even sides: most encoders need them.
+    // The sides are even, because most encoders need this.
     cv::Mat frame((seen.rows + kStrip + 1) / 2 * 2, (seen.cols + 1) / 2 * 2, CV_8UC3, cv::Scalar::all(20));
     seen.copyTo(frame(cv::Rect(0, 0, seen.cols, seen.rows)));
     pipeline::TextStyle style;
@@ -34,7 +34,7 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     return frame;
 }
 
-/// Makes large images smaller at once: seconds of them would fill the memory.
+/// Makes large images smaller before they are stored, because seconds of them would fill the memory.
 QImage fitted(const QImage& image) {
     if (image.width() <= VideoRecorder::kWidest) return image;
     const QImage from = image.convertToFormat(QImage::Format_RGB32);
@@ -47,7 +47,7 @@ QImage fitted(const QImage& image) {
     return to;
 }
 
-/// One file being written; frames are repeated so that it plays at the speed of the scene.
+/// A file that is being written. Frames are repeated, so that the file plays at the speed of the scene.
 class Film {
 public:
     Film(QString file, std::chrono::milliseconds longestStill)
@@ -58,20 +58,20 @@ public:
     void write(const cv::Mat& frame, std::chrono::steady_clock::time_point time) {
         if (!m_writer.isOpened()) open(frame.size(), time);
         cv::Mat fitted = frame;
-        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, the same video
+        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, in the same video
         for (const int due = std::max(m_frames + 1, dueAt(time)); m_frames < due; ++m_frames)
             m_writer.write(fitted);
         m_last = fitted;
     }
 
-    /// The last frame stays until `time`: dropped frames do not shorten the file.
+    /// Repeats the last frame until `time`, so that dropped frames do not shorten the file.
     void end(std::chrono::steady_clock::time_point time) {
         for (const int due = m_frames > 0 ? dueAt(time) : 0; m_frames < due; ++m_frames)
             m_writer.write(m_last);
     }
 
 private:
-    /// Frames that the file should have by then.
+    /// Returns how many frames the file should have at `time`.
     int dueAt(std::chrono::steady_clock::time_point time) {
         const auto still = time - m_begun - m_frames * kApart;
         if (still > m_longestStill) m_begun += still - m_longestStill;
@@ -82,8 +82,8 @@ private:
         m_size = size;
         m_begun = time;
         makeFile();
-        // Browsers play H.264. If the encoder is not installed, MPEG-4 is always there. VP9 does not keep
-        // pace.
+        // Browsers play H.264. If its encoder is not installed, MPEG-4 is used, which is always there. VP9 is
+        // too slow.
         const auto opens = [&](const char* code) {
             const int codec = cv::VideoWriter::fourcc(code[0], code[1], code[2], code[3]);
             return m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size);
@@ -94,7 +94,7 @@ private:
                     .toStdString());
     }
 
-    /// Makes an empty, private file, so that the encoder does not write into a file of somebody else.
+    /// Makes an empty private file, so that the encoder does not write into another user's file.
     void makeFile() {
         makePrivateFolders(QFileInfo(m_file).absolutePath().toStdString());
         const QString wanted = m_file;
@@ -140,7 +140,7 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
     stopIfDue(now);
-    // The file has no room for more images, and large images take much memory.
+    // Drops images beyond the file's rate, which also saves memory.
     if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
     const Still still{fitted(image), text, now};
     if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still, {}});
@@ -167,7 +167,7 @@ void VideoRecorder::begin(const QString& file, std::optional<Clock::time_point> 
 void VideoRecorder::startRecording(const QString& file) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     if (m_recording) {
-        m_until.reset();  // a recording around an alert continues until it is stopped
+        m_until.reset();  // a recording around an alert now continues until it is stopped
         return;
     }
     begin(file, std::nullopt);
@@ -186,7 +186,7 @@ bool VideoRecorder::recordsByHand() const {
     return m_recording && !m_until;
 }
 
-/// The next recording begins a new file, unless it has begun already.
+/// Ends recording after a failure, unless a new recording waits in the queue.
 void VideoRecorder::noteFailure() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     for (const Task& task : m_tasks)
@@ -222,7 +222,7 @@ void VideoRecorder::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         const auto due = [this] { return stopping() || !m_tasks.empty(); };
-        // Ends a recording in time even if the source gives no more frames.
+        // Ends a recording in time, even if the source gives no more frames.
         for (auto until = m_until; m_recording && until && !m_changed.wait_until(lock, *until, due);
              until = m_until)
             stopIfDue(Clock::now());

@@ -1,4 +1,4 @@
-// Annotated video: started by the user, or around alerts with the seconds before them.
+// Annotated videos, started by the user, or by alerts with the seconds before them.
 #pragma once
 
 #include <deque>
@@ -9,27 +9,27 @@
 
 namespace mpm::gui {
 
-/// Writes in a thread of its own; every call returns at once.
+/// A thread that writes the videos; every call returns immediately.
 class VideoRecorder : public Worker {
     Q_OBJECT
 public:
-    /// `longestStill`: an image is repeated for so long at most, so an outage of the source is shortened.
+    /// `longestStill`: how long an image is repeated at most, which shortens an outage of the source.
     explicit VideoRecorder(std::chrono::milliseconds longestStill = kBefore + kAfter)
         : Worker("video"), m_longestStill(longestStill) {}
-    /// Completes the file being written.
+    /// Completes the file that is being written.
     ~VideoRecorder() override;
 
-    /// Adds a drawn frame with the text under it; it is kept for some seconds, for a recording around an
-    /// alert.
+    /// Adds a drawn frame with the text below it, and keeps the frame for some seconds in case an alert
+    /// starts a recording.
     void add(const QImage& image, const QString& text);
-    /// Records until stopRecording(). `file` ends in .mp4.
+    /// Records until stopRecording(). `file`: must end in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
-    /// False too if the recording failed.
+    /// Whether the user's recording is in progress; false also after it failed.
     bool recordsByHand() const;
-    /// Waits until the file is complete, and emits finished() before it returns. Ends recording for good.
+    /// Ends recording: waits until the file is complete, and emits finished() before it returns.
     void close();
-    /// Records from some seconds before now to some after now; a recording in progress is only prolonged.
+    /// Records from some seconds before now to some seconds after; prolongs a recording that is in progress.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
     void forget();
@@ -53,12 +53,12 @@ private:
         QString text;
         Clock::time_point time;
     };
-    /// Work for the thread, in order.
+    /// Work for the thread, in this order.
     struct Task {
         enum Kind { Start, Write, Stop } kind;
         QString file;
         Still still;
-        Clock::time_point end{};  ///< of Stop: the file is as long as the recording
+        Clock::time_point end{};  ///< of Stop: the time until which the last frame is repeated
     };
     void begin(const QString& file, std::optional<Clock::time_point> until);
     void addTask(Task task);
@@ -67,10 +67,10 @@ private:
     void noteFailure();
 
     const std::chrono::milliseconds m_longestStill;
-    std::deque<Still> m_kept;  // guarded by m_mutex, as are all below
+    std::deque<Still> m_kept;  // this and all below: guarded by m_mutex
     std::deque<Task> m_tasks;
     bool m_recording = false;
-    std::optional<Clock::time_point> m_until;  // absent while recording: until it is stopped
+    std::optional<Clock::time_point> m_until;  // end of the recording; absent: until it is stopped
 };
 
 }  // namespace mpm::gui

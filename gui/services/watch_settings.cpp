@@ -44,7 +44,7 @@ pipeline::Polygon polygonFrom(const QJsonValue& json, const std::string& what) {
                              ": expected corners as [x, y], parts of the image's width and height, 0 to 1");
         polygon.emplace_back(pair[0].toDouble(), pair[1].toDouble());
     }
-    // A mask that covers nothing would hide nothing.
+    // A mask without an area would hide nothing.
     if (polygon.size() < 3) throw WatchError(what + ": expected at least three corners");
     return polygon;
 }
@@ -133,7 +133,7 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     json.read("record", rule.record);
     json.read("command", rule.command);
     for (std::string* name : {&rule.name, &rule.region, &rule.label, &rule.source})
-        *name = safeName(*name);  // shown, stored and sent as it is
+        *name = safeName(*name);  // the texts are shown, stored and sent unchanged
     json.finish();
     return rule;
 }
@@ -202,7 +202,7 @@ ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
     return thumbnails;
 }
 
-/// Rules may have the name of a source; they keep its address, so that the name can be changed.
+/// Rules may name a source. They store its address instead, so that the name can be changed.
 void checkNames(WatchSettings& settings) {
     for (const auto& [source, watch] : settings.sources) {
         if (!settings.isNameFree(watch.name, source))
@@ -257,7 +257,7 @@ QString WatchSettings::titleOf(const QString& source) const {
 }
 
 std::string SourceWatch::freeName(const std::string& wanted, const pipeline::Region* own) const {
-    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // "" is the image
+    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // "" means the image
     std::string free = name;
     const auto taken = [&](const pipeline::Region& one) { return &one != own && one.name == free; };
     for (int number = 2; std::any_of(regions.begin(), regions.end(), taken); ++number)
@@ -279,7 +279,7 @@ bool WatchSettings::isNameFree(const QString& name, const QString& source, const
 
 namespace {
 
-/// May be empty.
+/// Returns letters and digits in lower case, joined by '_'; may be empty.
 QString plainWord(const QString& text) {
     QString word;
     for (const QChar c : text) {
@@ -310,7 +310,7 @@ QString distinctWord(const QString& text) {
 }
 
 QString topicWord(const QString& source, const QString& title) {
-    QString plain = title.normalized(QString::NormalizationForm_KD);  // separates letters and accents
+    QString plain = title.normalized(QString::NormalizationForm_KD);  // separates accents from letters
     plain.removeIf([](QChar c) { return c.unicode() >= 128; });
     const bool any = std::any_of(plain.begin(), plain.end(), [](QChar c) { return c.isLetterOrNumber(); });
     return title == source || !any ? topicWord(source) : topicWord(plain);
@@ -380,7 +380,7 @@ void writeWatchSettings(const QString& path, const WatchSettings& settings) {
     try {
         makePrivateFolders(QFileInfo(path).absolutePath().toStdString());
         writeAtomically(path.toStdString(), watchText(settings).toStdString());
-        tightenOwn(path.toStdString());  // if an earlier version wrote it
+        tightenOwn(path.toStdString());  // an earlier version may have written the file
     } catch (const cv::Exception& error) {
         throw WatchError(printable(error.err, 1000));
     }

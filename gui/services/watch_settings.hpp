@@ -1,5 +1,5 @@
-// Regions, masks, alerts, MQTT, metrics and further sources of a profile: a JSON file next to its settings,
-// the same with a window and without.
+// Regions, masks, alerts, MQTT, metrics and further sources of a profile, with a window or without: a JSON
+// file next to the profile's settings.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@ struct MqttSettings {
     QString user;  ///< its password is in the keychain
     bool tls = false;
     QString prefix = QStringLiteral("mpm");
-    QString discovery = QStringLiteral("homeassistant");  ///< Home Assistant's prefix; empty: not announced
+    QString discovery = QStringLiteral("homeassistant");  ///< prefix of Home Assistant; empty: not announced
 
     bool operator==(const MqttSettings& other) const;
 };
 
 struct MetricsSettings {
     bool on = false;
-    QString address = QStringLiteral("127.0.0.1");  ///< any other address lets other machines connect
+    QString address = QStringLiteral("127.0.0.1");  ///< with any other address, other machines can connect
     int port = 9464;
 
     bool operator==(const MetricsSettings& other) const;
@@ -35,55 +35,55 @@ struct MetricsSettings {
 /// Small images for the timeline.
 struct ThumbnailSettings {
     bool on = true;
-    int megabytes = 500, days = 30;  ///< beyond either limit, the oldest images go
+    int megabytes = 500, days = 30;  ///< the oldest images are removed beyond either limit
 };
 
-/// The settings of a source. Their key is its address without passwords.
+/// The settings of a source. The key is the source's address without passwords.
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
-    QString name;              ///< "Front door"; empty: the address is shown
-    QStringList objects = {};  ///< classes that are followed; "*": all objects
+    QString name;              ///< such as "Front door"; empty: the address is shown
+    QStringList objects = {};  ///< classes to follow; "*": all objects
 
-    /// Returns `wanted`, with a number if another region than `own` has this name: measurements know regions
-    /// by their names.
+    /// Returns `wanted`, with a number if another region than `own` has this name, because measurements
+    /// identify regions by name.
     std::string freeName(const std::string& wanted, const pipeline::Region* own = nullptr) const;
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
 };
 
 struct WatchSettings {
     std::map<QString, SourceWatch> sources;
-    QStringList further;  ///< sources in addition to the profile's own
+    QStringList further;  ///< sources besides the source of the profile
     std::vector<pipeline::AlertRule> alerts;
     MqttSettings mqtt;
     MetricsSettings metrics;
     ThumbnailSettings thumbnails;
-    bool keepsImages = true;  ///< false: images are measured and discarded
+    bool keepsImages = true;  ///< false: images are discarded after they are measured
     QString videos;           ///< folder of recordings; empty: next to the measurements
 
     const SourceWatch& of(const QString& source) const;
-    /// The name of a source for the user: a name given by the user, or the address.
+    /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether no other source has this name or topic. `open`: sources that may have no name.
+    /// Whether no other source has this name or topic. `open`: further sources, which may have no name.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
-    /// Classes that are followed at a source, and classes that a rule is about.
+    /// Returns the classes to follow at a source: those that the user chose, and those of rules.
     std::vector<std::string> objectsOf(const QString& source) const;
 };
 
-/// Letters and digits of `text`, in lower case, with one '_' for each run of other characters. A text that is
-/// not all ASCII gets its distinctWord().
+/// Returns the letters and digits of `text` in lower case, with one '_' for each run of other characters. If
+/// `text` is not ASCII, returns distinctWord().
 QString topicWord(const QString& text);
-/// The word with a hash of the whole text: two different texts have different words.
+/// Returns the word with a hash of the whole text, so that different texts have different words.
 QString distinctWord(const QString& text);
-/// The word of a source with a name: of the name without accents, or of the address if nothing of the name
-/// remains.
+/// Returns the word of a source with a name: of the name without accents, or of the address if the name has
+/// no letters and digits.
 QString topicWord(const QString& source, const QString& title);
 
-/// The defaults if there is no file. Throws WatchError if the file is not valid.
+/// Returns the defaults if there is no file. Throws WatchError if the file is not valid.
 WatchSettings readWatchSettings(const QString& path);
-/// Reads the content of a file. The message of WatchError does not name the file.
+/// Parses the content of a file. The message of WatchError does not name the file.
 WatchSettings parseWatchSettings(const QByteArray& text);
-/// The content of a file. Parsing and writing it again gives the same text.
+/// Returns the content of a file. Parsing it and writing it again gives the same text.
 QByteArray watchText(const WatchSettings& settings);
 void writeWatchSettings(const QString& path, const WatchSettings& settings);
 

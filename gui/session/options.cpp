@@ -42,7 +42,7 @@ void addOptions(QCommandLineParser& parser, const QStringList& views) {
     parser.addOption({{QStringLiteral("v"), QStringLiteral("version")}, Options::tr("the version")});
 }
 
-/// The first error in the text options; empty: none.
+/// Returns the first error in the text options; empty if there is none.
 QString checkTexts(const Options& options, const QStringList& views) {
     const QStringList themes{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark")};
     if (!isProfileName(options.profile))
@@ -60,7 +60,7 @@ QString checkTexts(const Options& options, const QStringList& views) {
     return {};
 }
 
-/// Reads the numbers. Returns the first error; empty: none.
+/// Reads the numbers. Returns the first error; empty if there is none.
 QString readNumbers(const QCommandLineParser& parser, Options& options) {
     const QString after = parser.value(QStringLiteral("after")),
                   window = parser.value(QStringLiteral("window")),

@@ -18,24 +18,24 @@ struct Options {
 public:
     std::optional<QString> source, model;  ///< absent: as in the profile
     QString profile = QStringLiteral("default");
-    QString screenshot;  ///< file to write the window to; empty: none
-    double after = 3;    ///< seconds until the screenshot, or without a window until the end
+    QString screenshot;  ///< file for an image of the window; empty: none
+    double after = 3;    ///< seconds until the screenshot; without a window, until the end
     bool afterGiven = false;
     bool headless = false;
     QString view;                                  ///< a view's key; empty: as in the profile
     QString theme;                                 ///< system, light, dark; empty: as in the profile
     QSize size;                                    ///< of the window; empty: as in the profile
     std::optional<street::NightParameters> night;  ///< simulated; absent: as in the profile
-    int dayCycle = 0;  ///< frames in which a day of the built-in street passes; 0: the usual pace
+    int dayCycle = 0;  ///< number of frames in a day of the built-in street; 0: the usual number
 };
 
 struct ParsedOptions {
     Options options;
-    int exit = -1;    ///< 0 or 2: exit with this status
-    QString message;  ///< help, version, or an error: a line
+    int exit = -1;    ///< if not negative, exit with this status
+    QString message;  ///< help, version, or a line with an error
 };
 
-/// `arguments`: the program's name first. `views`: the keys that --view accepts.
+/// `arguments`: begin with the program's name. `views`: the keys that --view accepts.
 ParsedOptions parseOptions(const QStringList& arguments, const QStringList& views);
 
 }  // namespace mpm::gui

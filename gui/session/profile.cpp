@@ -23,7 +23,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Strictly increasing blocks; a file written by hand may have them in any order, and with commas.
+/// Returns strictly increasing blocks. A file edited by hand may have them in any order, and with commas.
 std::vector<int> scheduleFrom(const QStringList& parts) {
     std::set<int> blocks;
     for (const QString& part : parts.join(QLatin1Char(' ')).split(QLatin1Char(' '))) {
@@ -34,12 +34,12 @@ std::vector<int> scheduleFrom(const QStringList& parts) {
     return {blocks.begin(), blocks.end()};
 }
 
-/// The file may hold any number.
+/// Limits a number, because the file may contain any number.
 double within(double least, double most, double read, double otherwise) {
     return std::isfinite(read) ? std::clamp(read, least, most) : otherwise;
 }
 
-/// The limits of --night; without photons there is no image.
+/// Applies the limits of --night. Without photons there would be no image.
 street::NightParameters valid(const street::NightParameters& read) {
     const street::NightParameters otherwise;
     return {within(0, 1, read.luminance, otherwise.luminance),
@@ -47,7 +47,7 @@ street::NightParameters valid(const street::NightParameters& read) {
             within(0, 1, read.deviation, otherwise.deviation)};
 }
 
-/// Files of earlier versions may be readable by other users.
+/// Removes other users' permissions, which files of earlier versions may have.
 QString tightened(const QString& path) {
     tightenOwn(QFileInfo(path).absolutePath().toStdString());
     tightenOwn(path.toStdString());
@@ -67,7 +67,7 @@ QString storePathOf(const QString& name) {
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24);
 const QString kClassNames = QStringLiteral("class_names/");
 
-/// Turns the name of any model into a valid key of the file.
+/// Returns a key that is valid in the file, for any name of a model.
 QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
@@ -86,7 +86,7 @@ void forEachNumber(Rule& rule, const Visit& visit) {
     visit("elevation", rule.elevation);
 }
 
-/// Visits the values that the file holds unchanged, with their keys.
+/// Visits the values that are stored unchanged, with their keys.
 template <typename State, typename Visit>
 void forEachValue(State& state, const Visit& visit) {
     visit("model", state.model);
@@ -116,7 +116,7 @@ void forEachValue(State& state, const Visit& visit) {
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
-    // The narrowest type here holds 1e9.
+    // All types here can represent 1e9.
     const auto number = [&s](const char* key, double otherwise) {
         const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
         return within(-1e9, 1e9, read, otherwise);
@@ -163,7 +163,7 @@ QVariantMap valuesOf(const ProfileState& state) {
 
 constexpr std::uint64_t kMostBytes = 16 << 20;
 
-/// Compares text: numbers are read back as text.
+/// Compares values as text, because numbers are read back as text.
 bool isSame(const QVariant& one, const QVariant& other) {
     const QString text = one.toString();
     return text == other.toString() && (!text.isEmpty() || one.toStringList() == other.toStringList());
@@ -176,8 +176,9 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
-/// If memory runs out in the middle of `sync`, QSettings leaves the lock file behind. Its destructor writes
-/// once more and would wait for that lock forever, so the lock file is removed before the destructor runs.
+/// If memory runs out during `sync`, QSettings does not remove the lock file. The destructor of QSettings
+/// writes once more and would wait for this lock forever, so the lock file is removed before the destructor
+/// runs.
 class LockRemover {
 public:
     explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}
@@ -245,8 +246,8 @@ ProfileState Profile::load() const {
     return state;
 }
 
-/// QSettings reports success even on a full disk. So it writes a draft, which is read back before it replaces
-/// the file.
+/// Writes a draft first, and reads the draft back before it replaces the file, because QSettings reports
+/// success even on a full disk.
 bool Profile::save(const ProfileState& state) {
     const QVariantMap values = valuesOf(state);
     if (values == m_saved) return true;

@@ -1,4 +1,4 @@
-// The settings of the monitor, kept under a name.
+// The settings of the monitor under a name.
 #pragma once
 
 #include <map>
@@ -18,21 +18,21 @@ struct ProfileState {
     QString model = QStringLiteral("default");
     Request request;
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
-    int comparedHours = 24 * 7;                  ///< span of the comparison, day against night; 0: everything
+    int comparedHours = 24 * 7;                  ///< span for comparing day and night; 0: everything
     double opacity = 0.55;
     bool outlines = true;
     bool confidence = false;  ///< colours of classes fade if the network is not sure
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool guideDismissed = false;
-    bool safePalette = false;  ///< colours of classes for colour-blind people
+    bool safePalette = false;  ///< class colours for colour-blind people
     QString view = QStringLiteral("overview");
     QString theme = QStringLiteral("system");  ///< or light, dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
     QStringList lanes = {QStringLiteral("luminance"), QStringLiteral("latency")};  ///< of the timeline
     std::map<QString, QStringList>
-        classNames;             ///< by model, then class id: names given by the user; empty: the model's name
+        classNames;             ///< the user's names, by model and class id; empty: the model's name
     QStringList recentModels;   ///< newest first
     QStringList recentSources;  ///< newest first, as settings name them: without passwords
 };
@@ -42,8 +42,8 @@ public:
     explicit Profile(const QString& name);
 
     ProfileState load() const;
-    /// Writes the file if the state has changed since the last call. A source with a password is never
-    /// written. False: the file cannot be written, and is unchanged.
+    /// Writes the file if the state has changed since the last call. Never writes a source with a password.
+    /// Returns false if the file cannot be written; it is then unchanged.
     bool save(const ProfileState& state);
 
     QString name() const { return m_name; }
@@ -55,21 +55,21 @@ public:
 
 private:
     QString m_name;
-    QVariantMap m_saved;  // as last written
+    QVariantMap m_saved;  // the values that were last written
     std::unique_ptr<QSettings> m_settings;
 };
 
-/// The context of the translations, in a header because lupdate finds no other.
+/// The context of the translations, in a header because lupdate would not find it elsewhere.
 struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };
 
-/// A profile's name is also a file name.
+/// Whether the name can be a profile's name, which is also a file name.
 bool isProfileName(const QString& name);
-/// Names of the profiles that have any file, sorted.
+/// Returns the sorted names of the profiles that have any file.
 QStringList profileNames();
-/// Deletes settings, rules, measurements and small images; recordings stay. Returns the reason if that fails;
-/// empty: everything is deleted.
+/// Deletes settings, rules, measurements and small images, but not recordings. Returns why that failed; empty
+/// if everything is deleted.
 QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

@@ -22,18 +22,18 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// Qt removes the lock of a killed program, whose process does not exist any more.
+/// Locks the profile. QLockFile itself removes the lock of a killed program if no process has its number.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());
     } catch (const cv::Exception&) {
-        return;  // the store reports it
+        return;  // the store reports the error
     }
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
-    m_lock->setStaleLockTime(0);  // a program that runs for weeks keeps its lock
+    m_lock->setStaleLockTime(0);  // the lock of a program that runs for weeks stays valid
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // After a kill in a container, this process may have the number of the killed process. A file that
-    // another process still holds cannot be removed.
+    // After a kill in a container, this process may have the number of the killed process. The file cannot be
+    // removed while another process still has the lock.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
@@ -59,7 +59,7 @@ void Session::readWatch() {
         applyWatch(readWatchSettings(m_profile.watchPath()));
     } catch (const WatchError&) {
         m_watchDamaged = true;
-        WatchSettings hidden;  // the masks are unknown
+        WatchSettings hidden;  // hides images, because the masks are unknown
         hidden.keepsImages = false;
         hidden.thumbnails.days = 36'500;  // the limits of stored images are unknown too
         hidden.thumbnails.megabytes = 100'000'000;
@@ -72,7 +72,7 @@ void Session::readWatch() {
 void Session::setWatch(const WatchSettings& settings) {
     applyWatch(settings);
     emit watchChanged();
-    if (m_watchDamaged) return;         // to be repaired by hand, not overwritten
+    if (m_watchDamaged) return;         // the user must repair the file; it is not overwritten
     if (!m_readOnly.isEmpty()) return;  // another program writes the profile
     try {
         writeWatchSettings(m_profile.watchPath(), settings);
@@ -81,7 +81,7 @@ void Session::setWatch(const WatchSettings& settings) {
     }
 }
 
-/// Earlier versions wrote further sources with their passwords.
+/// Moves passwords of further sources, which earlier versions wrote, to the keychain.
 void Session::moveSecrets() {
     if (!m_readOnly.isEmpty()) return;
     for (const QString& source : QStringList(m_services.settings().further))
@@ -90,7 +90,7 @@ void Session::moveSecrets() {
 
 void Session::keepFurther(const QString& source) {
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of a recorder may look the same: each keeps a separate entry.
+    // Cameras of a recorder may look the same, so each has a separate entry.
     const QString name = freeName(shown, [this](const QString& taken) {
         return m_sources.isStored(storedAs(taken)) || m_movedSecrets.contains(taken);
     });
@@ -108,7 +108,7 @@ void Session::keepFurther(const QString& source) {
     });
 }
 
-/// Renames a source in the watch file. The profile's own source has no password there.
+/// Renames a source in the watch file, which contains no password of the profile's own source.
 void Session::rename(const QString& former, const QString& stored) {
     WatchSettings watch = m_services.settings();
     const qsizetype index = watch.further.indexOf(former);
@@ -150,7 +150,7 @@ void Session::openSource(Engine& engine, const QString& source, const std::optio
         else
             rename(former, stored);
     };
-    // The settings name an entry of the keychain only once the entry exists.
+    // The settings name an entry of the keychain only after the entry was made.
     if (needsKeychain(source))
         keepSecret(engine, source, remember);
     else if (stored == source)
@@ -213,7 +213,7 @@ void Session::keepSecret(const Engine& engine, const QString& source, std::funct
 
 void Session::closeSource(int index) {
     if (m_sources.count() < 2 || index < 0 || index >= m_sources.count()) return;
-    // The profile's own source is always the first. If it is closed, the second source takes its place.
+    // The profile's own source is always the first. If it is closed, the second source replaces it.
     if (index == 0) m_state.source = m_sources.storedName(m_sources.at(1));
     WatchSettings watch = m_services.settings();
     watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));

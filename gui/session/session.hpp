@@ -16,7 +16,8 @@ public:
     explicit Session(const Options& options);
     ~Session() override { m_services.disconnect(this); }
 
-    /// Why the profile is only read; empty: it is written. One program at a time writes a profile.
+    /// Returns why the profile is only read; empty if it is written. Only one program at a time writes a
+    /// profile.
     const QString& readOnlyReason() const { return m_readOnly; }
     const Options& options() const { return m_options; }
     const Profile& profile() const { return m_profile; }
@@ -25,28 +26,29 @@ public:
     Services& services() { return m_services; }
     Sources& sources() { return m_sources; }
 
-    /// Reads the profile's watch file and applies it. Throws WatchError if the file is damaged: its masks are
-    /// unknown, and the session never overwrites the file.
+    /// Reads the profile's watch file and applies it. Throws WatchError if the file is damaged. The masks are
+    /// then unknown, and the session never overwrites the file.
     void readWatch();
     bool watchDamaged() const { return m_watchDamaged; }
-    /// Applies the settings at once and writes them to the profile.
+    /// Applies the settings immediately and writes them to the profile.
     void setWatch(const WatchSettings& settings);
     /// Loads the model and opens the sources that the command line or the profile name.
     void start();
-    /// Writes the profile if something changed. A failure is reported once, until writing works again.
+    /// Writes the profile if it changed. Reports a failure only once until writing succeeds again.
     void save();
 
-    /// Open a source for the user: it returns at the next start. `engine`: any of the session's engines.
-    /// `name`: for nameSource() once the source is open; absent: the source keeps its name.
+    /// Open a source for the user, which the next start will open too. `engine`: any engine of the session.
+    /// `name`: given to nameSource() once the source is open; if absent, the source keeps its name.
     void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
     Engine& addSource(const QString& source, const std::optional<QString>& name = {});
     /// Does nothing if only one source is left.
     void closeSource(int index);
-    /// Sets the name for tabs, events, alerts and publishing; empty: the address. A name that is not free is
-    /// rejected.
+    /// Sets the name for tabs, events, alerts and publishing. Empty: the address. Rejects a name that is not
+    /// free.
     void nameSource(const Engine& engine, const QString& name);
     bool isNameFree(const QString& name, const QString& source) const;
-    /// The source's key in the watch settings. `stored`: the source as the profile's settings name it.
+    /// Returns the source's key in the watch settings. `stored`: the source as the profile's settings name
+    /// it.
     static QString keyOf(const QString& stored);
 
 signals:
@@ -55,7 +57,8 @@ signals:
 
 private:
     void lockProfile();
-    /// Alerts and publishing are left to the program that writes the profile.
+    /// Applies the settings, but no alerts and publishing if another program writes the profile and does
+    /// both.
     void applyWatch(WatchSettings settings);
     void noteRecent(const QString& stored);
     void rename(const QString& former, const QString& stored);
@@ -71,9 +74,9 @@ private:
     SharedNetwork m_network;
     Services m_services;
     bool m_watchDamaged = false, m_saveFailed = false;
-    QStringList m_movedSecrets;                // names given to passwords of the watch file
-    std::map<const Engine*, QString> m_names;  // for sources that are being opened
-    Sources m_sources;                         // last: the workers end before the parts that they use
+    QStringList m_movedSecrets;                // names of the entries for passwords of the watch file
+    std::map<const Engine*, QString> m_names;  // names for sources that are being opened
+    Sources m_sources;                         // must be last: the workers end before the parts that they use
 };
 
 }  // namespace mpm::gui

@@ -11,7 +11,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Without user, password and token, which may change while the camera stays.
+/// Returns the address without user, password and token, which may change for the same camera.
 QUrl cameraOf(const pipeline::Address& address) {
     QUrl url = QUrl(QString::fromStdString(address.reveal())).adjusted(QUrl::RemoveUserInfo);
     QUrlQuery query(url);
@@ -65,7 +65,8 @@ void Sources::open(Engine& engine, const QString& source) {
     const int opening = ++m_openings[&engine];
     const std::optional<QString> key = keychainName(source);
     if (!key) return start(engine, source, keychainName(storedName(engine)).value_or(QString()));
-    // The source is never tried without its password: some cameras lock a client out after failed attempts.
+    // Never tries the source without its password, because some cameras lock a client out after failed
+    // attempts.
     const QPointer<Engine> target(&engine);
     m_services.secrets().findAddress(*key, [this, target, key, opening](const std::optional<QString>& whole,
                                                                         const QString& problem) {
@@ -78,7 +79,7 @@ void Sources::open(Engine& engine, const QString& source) {
     });
 }
 
-/// `key`: name in the keychain; empty if the address is not kept there.
+/// `key`: key of the address in the keychain; empty if the address is not there.
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);
@@ -109,8 +110,8 @@ bool Sources::isStored(const QString& stored) const {
     return m_state.source == stored || m_services.settings().further.contains(stored);
 }
 
-/// By another camera. If the name's address was not opened in this session, only the keychain has it: then
-/// the engine whose source has the name in the settings keeps the name.
+/// Whether another camera has the name. If no source of this name was opened in this session, only the
+/// keychain has the address; the name then belongs to the engine whose source has it in the settings.
 bool Sources::isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const {
     if (othersHave(name, address, m_engines, engine)) return true;
     const auto known = m_addresses.find(name);

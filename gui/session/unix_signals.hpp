@@ -5,7 +5,7 @@
 
 namespace mpm::gui {
 
-/// Only a single object may exist at a time.
+/// Only one object may exist at a time.
 class UnixSignals : public QObject {
     Q_OBJECT
 public:
@@ -16,7 +16,7 @@ signals:
     void endWanted();
 };
 
-/// Like sd_notify, for a service of Type=notify; does nothing elsewhere.
+/// Notifies systemd as sd_notify does, in a service of Type=notify; otherwise does nothing.
 void notifySystemd(const char* state);
 
 }  // namespace mpm::gui

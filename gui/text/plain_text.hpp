@@ -1,5 +1,5 @@
-// Text that Qt must not read as HTML: an image tag in a label would load a file. All text from outside is
-// shown through these functions; tests/gui/check_plain_text.sh checks it.
+// Text that Qt must not read as HTML, because an image tag in a label would load a file. All text from
+// outside is shown through these functions, as tests/gui/check_plain_text.sh checks.
 #pragma once
 
 #include <QString>
@@ -7,7 +7,7 @@
 
 namespace mpm::gui {
 
-/// Text for a tool tip, which Qt shows as HTML if it looks like HTML.
+/// Returns text for a tool tip, which Qt shows as HTML if it looks like HTML.
 inline QString plainToolTip(const QString& text) {
     return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
 }

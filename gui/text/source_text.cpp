@@ -11,7 +11,7 @@ namespace {
 
 using Kind = pipeline::SourceProblem::Kind;
 
-/// The translated sentence; empty for a message of a library.
+/// Returns the translated sentence; empty for a message of a library.
 QString textOf(Kind kind) {
     const std::pair<Kind, QString> texts[] = {
         {Kind::NoSuchSource,
@@ -74,7 +74,7 @@ QString sourceProblemText(const pipeline::SourceProblem& problem) {
     QStringList arguments;
     for (const std::string& argument : problem.arguments)
         arguments << QString::fromStdString(argument);
-    // Inserts all arguments at once: an argument may itself contain %2.
+    // Inserts all arguments in one call, because an argument may contain %2.
     if (arguments.size() == 1) text = text.arg(arguments[0]);
     if (arguments.size() == 2) text = text.arg(arguments[0], arguments[1]);
     return problem.source.empty() ? text

@@ -1,4 +1,4 @@
-// Why a source cannot be used, in the language of the window.
+// The reasons why a source cannot be used, in the language of the window.
 #pragma once
 
 #include <QCoreApplication>
@@ -9,19 +9,19 @@
 
 namespace mpm::gui {
 
-/// The context of the translations, in a header because lupdate finds no other.
+/// The context of the translations, in a header because lupdate would not find it elsewhere.
 struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };
 
-/// "SOURCE: sentence"; empty if there is no problem.
+/// Returns "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
 
-/// Removes the secrets of the address, which drivers and libraries quote in their messages.
+/// Removes the passwords of the address, which drivers and libraries quote in their messages.
 pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::SourceProblem problem,
                                     std::size_t limit);
 
-/// The name of a source as the window shows it: the built-in street has no address.
+/// Returns the name of a source as the window shows it, such as "Built-in street" for "demo".
 QString shownTitle(const QString& title);
 
 }  // namespace mpm::gui

@@ -5,7 +5,7 @@
 #include <QLocale>
 #include <QTranslator>
 
-/// Q_INIT_RESOURCE must be outside every namespace. Resources of a static library must be initialised.
+/// Initialises the resources of this static library. Q_INIT_RESOURCE must be outside every namespace.
 static void initTranslations() {
     Q_INIT_RESOURCE(mpm_translations);
 }

@@ -1,4 +1,4 @@
-// The text of the window in the language of the desktop, if there is a translation.
+// Translations of the window's text into the desktop's language, if there are any.
 #pragma once
 
 class QCoreApplication;
@@ -6,7 +6,7 @@ class QLocale;
 
 namespace mpm::gui {
 
-/// Installs our translations, and Qt's if the system has them. English needs none. Call it once.
+/// Installs our translations, and Qt's if the system has them; English needs none. Must be called only once.
 void installTranslations(QCoreApplication& application, const QLocale& locale);
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// Regions on an image.
+// ImageView: regions on an image.
 #include <algorithm>
 
 #include <QPainter>
@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// The text of a narrow region extends beyond the region, but not beyond the view.
+/// Returns the area for a text, which may be wider than a narrow region, but not extend beyond the view.
 QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
     const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
     if (region.width() >= wanted) return region;

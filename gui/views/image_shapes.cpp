@@ -1,4 +1,4 @@
-// Drawing a shape on an image, and moving the corners of shapes.
+// ImageView: drawing a shape on an image, and moving the corners of shapes.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kReach = 10;  // distance from a corner or an edge, in points
+constexpr double kReach = 10;  // longest distance of a click from a corner or an edge, in points
 const QColor kDrawn(120, 220, 255);
 
 cv::Point2d inside(const QPointF& at) {
@@ -58,7 +58,7 @@ void ImageView::endShapes(bool keep) {
         emit shapesChanging(false);
     }
     if (changed && keep) changed->done(changed->shapes);
-    // The first click of a double click has set the corner already.
+    // If a double click ended the shape, its first click already added the last corner.
     if (drawn && keep && m_shape.size() >= 3) drawn(m_shape);
 }
 
@@ -132,7 +132,7 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// Chooses the next corner or the previous corner, across shapes.
+/// Chooses the next or the previous corner, also of the next or the previous shape.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;

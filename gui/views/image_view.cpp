@@ -72,7 +72,7 @@ QRectF ImageView::imageRect() const {
     const QSizeF size = m_image.isNull() ? QSizeF(4, 3) : QSizeF(m_image.size());
     const double scale = std::min(width() / size.width(), height() / size.height()) * m_viewport->zoom();
     const QSizeF shown = size * scale;
-    // An image smaller than the view in a direction is centred in it.
+    // If the image is smaller than the view in a direction, it is centred in this direction.
     const auto place = [&](double whole, double view, double centre) {
         return whole <= view ? (view - whole) / 2 : std::clamp(view / 2 - centre * whole, view - whole, 0.0);
     };
@@ -108,14 +108,14 @@ void ImageView::paintEvent(QPaintEvent*) {
         paintCursor(painter, whole);
     }
     if (!m_cover.empty()) paintCover(painter, QRectF(rect()));
-    // An image of a few pixels has no room for text; the view has.
+    // If the image is too small for text, the text is painted on the view.
     paintTexts(painter, m_image.isNull() || visible.width() < 160 ? QRectF(rect()) : visible);
     paintFocusFrame(painter, *this);
     emit painted();
 }
 
 void ImageView::paintImage(QPainter& painter, const QRectF& whole) {
-    // Beyond four times its size a smoothed image is blurred; single pixels show more.
+    // An image at four times its size or more would look blurred if smoothed; single pixels show more.
     painter.setRenderHint(QPainter::SmoothPixmapTransform, whole.width() < 4.0 * m_image.width());
     painter.drawImage(whole, m_image);
 }
@@ -144,7 +144,7 @@ void ImageView::paintTexts(QPainter& painter, const QRectF& visible) {
 }
 
 void ImageView::paintCover(QPainter& painter, const QRectF& visible) {
-    // Over an image the cover is dark in both themes: a stale image must not look live.
+    // Over an image the cover is dark in both themes, so that a stale image does not look live.
     const Theme& theme = m_image.isNull() ? Theme::of(this) : Theme::darkOne();
     if (!m_image.isNull()) painter.fillRect(visible, QColor(20, 24, 30, 215));
     painter.setFont(scaled(bold(font()), 1.25));
@@ -156,7 +156,7 @@ void ImageView::paintCover(QPainter& painter, const QRectF& visible) {
     painter.setFont(font());
     painter.setPen(theme.text);
     QTextOption wrap(Qt::AlignHCenter | Qt::AlignTop);
-    wrap.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);  // paths may be longer than a line
+    wrap.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);  // because paths may be longer than a line
     painter.drawText(QRectF(area.left(), middle + 6, area.width(), area.bottom() - middle - 6),
                      m_cover.detail, wrap);
 }

@@ -1,5 +1,5 @@
-// The base of most views: an image with short texts, zoomed and moved together with the images of other
-// views.
+// The base of most views: an image with short texts, which is zoomed and moved together with the images of
+// other views.
 #pragma once
 
 #include <functional>
@@ -28,22 +28,23 @@ public:
     void setFooter(const QString& footer);
     const QString& footer() const { return m_footer; }
     void setCover(const Cover& cover);
-    /// The headline of the cover; empty: none.
+    /// Returns the headline of the cover; empty if there is no cover.
     const QString& cover() const { return m_cover.headline; }
     /// Outlines regions on the image, with the readings of each region if they are known.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
-    /// Lets the user click the corners of a shape; `then` gets the complete shape, unless the user cancels.
+    /// Lets the user click the corners of a shape. `then` receives the complete shape, unless the user
+    /// cancels.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
-    /// Shows the corners of shapes: the user moves, adds and removes them by mouse or keys. `then` gets the
+    /// Lets the user move, add and remove corners of shapes by mouse or keys. `then` receives the changed
     /// shapes at the end, unless the user cancels.
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
-    /// Ends drawing or changing; `keep`: passes on the result.
+    /// Ends drawing or changing. `keep`: passes on the result.
     void endShapes(bool keep);
-    /// The text while there is no image.
+    /// Sets the text that is shown while there is no image.
     void setEmptyText(const QString& text);
 
     QWidget* widget() override { return this; }
@@ -53,7 +54,7 @@ public:
     QSize minimumSizeHint() const override { return {120, 90}; }
 
 signals:
-    void activated();  ///< double click: to be shown large, or small again
+    void activated();  ///< by a double click: show it large, or small again
     void painted();
     void shapesChanging(bool changing);
 
@@ -68,13 +69,13 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
     bool focusNextPrevChild(bool next) override;
 
-    /// The rectangle of the whole image, partly outside the widget when zoomed.
+    /// Returns the rectangle of the whole image, which is partly outside the widget when zoomed.
     QRectF imageRect() const;
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Covers an image that comes from the network. In the overview a single view gives the reason
-    /// (`explains`); the others are only covered if they show an image.
+    /// Covers an image that comes from the network. In the overview, only the view with `explains` shows the
+    /// reason; other views are covered only if they show an image.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
@@ -93,7 +94,7 @@ private:
     void stepCorner(int step);
     void tellCorner();
     void paintCursor(QPainter& painter, const QRectF& rect);
-    /// The footer, shortened to a width.
+    /// Returns the footer, shortened to a width.
     virtual QString footerFor(double) const { return m_footer; }
     void paintTexts(QPainter& painter, const QRectF& visible);
     void paintCover(QPainter& painter, const QRectF& visible);
@@ -106,7 +107,7 @@ private:
     std::optional<QPointF> m_dragFrom;
     std::vector<pipeline::Region> m_regions;
     std::vector<pipeline::RegionReading> m_readings;
-    pipeline::Polygon m_shape;  // being drawn
+    pipeline::Polygon m_shape;  // shape that the user draws
     std::function<void(const pipeline::Polygon&)> m_shapeDone;
     struct Corner {
         std::size_t shape, corner;
@@ -117,23 +118,23 @@ private:
         Corner chosen{0, 0};
         bool drags = false;
     };
-    /// The corner with the least away(corner, next corner) within reach.
+    /// Returns the corner with the least value of away(corner, next corner), if this is within reach.
     template <typename Away>
     std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;
-    /// The corner at the end of the nearest edge.
+    /// Returns the corner at the end of the nearest edge.
     std::optional<Corner> edgeAt(const QPointF& position) const;
     std::optional<Changing> m_changing;
 };
 
-/// The corners of a shape on the screen, if the image fills `image`.
+/// Returns the corners of a shape on the screen, if the image fills `image`.
 QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
-/// The cell of a grid at a point (0..1).
+/// Returns the cell of a grid at a point (0 to 1).
 inline cv::Point cellAt(QPointF at, cv::Size grid) {
     return {std::min(int(at.x() * grid.width), grid.width - 1),
             std::min(int(at.y() * grid.height), grid.height - 1)};
 }
-/// Draws a light line over a dark line: visible on any image.
+/// Draws a light line over a dark line, which is visible on any image.
 void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour);
 
 }  // namespace mpm::gui

@@ -15,11 +15,11 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostNames = 60;  // of objects: more would cover the image
+constexpr std::size_t kMostNames = 60;  // of objects; more names would cover the image
 constexpr std::chrono::seconds kLongestWait{2};
-constexpr double kLeastForNames = 320;  // width of the image, in points: below it, names would overlap
+constexpr double kLeastForNames = 320;  // width of the image in points; below it, names would overlap
 
-/// Masked parts are hatched, as in the other views.
+/// Returns the image with its masked parts hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {
     if (frame.masks.empty() || frame.pixels.empty()) return frame.image;
     cv::Mat shown = frame.pixels.clone();
@@ -47,8 +47,8 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     });
 }
 
-/// Boxes and image are of the same analysed frame: on a newer image boxes would be beside the moving objects.
-/// The image does not wait for a network that needs seconds.
+/// If boxes are shown, waits for the next analysed frame, because on a newer image the boxes would be beside
+/// moving objects. Does not wait for a network that needs seconds.
 void LiveView::setFrame(const LiveFrame& frame) {
     if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
     showFrame(frame);

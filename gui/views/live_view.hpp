@@ -16,17 +16,17 @@ public:
     void setObjects(const AnalysisPtr& analysis) override;
     void setCovers(const Covers& covers) override;
     void clear() override;
-    /// Shows an image of the past until showNow(): frames do not replace it. `source`: its name, if it is not
-    /// the source in front.
+    /// Shows an image of the past, which frames do not replace until showNow(). `source`: name of the source,
+    /// if it is not the source in front.
     void showPast(const QImage& image, qint64 time, const QString& source = {});
     void showNow();
-    /// The time of the image of the past; absent: the present is shown.
+    /// Returns the time of the image of the past; absent if the present is shown.
     std::optional<qint64> past() const { return m_past; }
-    /// Milliseconds from capture to paint, of the last frame shown.
+    /// Returns the milliseconds from capture to paint of the last frame shown.
     double displayMs() const { return m_displayMs; }
 
 signals:
-    /// The user asks for the previous image (-1) or the next image (1).
+    /// The user wants the previous image (-1) or the next image (1).
     void pastStepped(int direction);
 
 protected:
@@ -41,7 +41,7 @@ private:
     QToolButton* m_now;  // ends a look at the past, or a change of shapes
     std::optional<qint64> m_past;
     Cover m_cover;
-    pipeline::FollowedObjectsPtr m_objects;  // of the newest frame that was analysed
+    pipeline::FollowedObjectsPtr m_objects;  // of the newest analysed frame
     ModelFactsPtr m_model;
     cv::Size m_size;
     Steady::time_point m_captured;

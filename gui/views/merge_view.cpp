@@ -46,7 +46,7 @@ std::vector<int> MergeView::clusterAt(QPointF at) const {
     return members;
 }
 
-/// The class at a point; empty for a model without classes.
+/// Returns the class at a point; empty for a model without classes.
 QString MergeView::classAt(QPointF at) const {
     const pipeline::Segmentation& found = m_analysis->merged;
     if (found.labels.empty()) return {};
@@ -77,7 +77,8 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
             height};
 }
 
-/// Patches are painted here, not into the image: they stay sharp at any zoom and on any screen.
+/// Paints the patches on the widget, not into the image, so that they are sharp at any zoom and on any
+/// screen.
 void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;
@@ -95,8 +96,8 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     painter.restore();
 }
 
-/// Paints a line between two clusters; in mean colours also between two single patches, to show that they did
-/// not merge. Lines are dark on light patches, light on dark patches.
+/// Paints a line between two clusters. In mean colours, also paints a line between two single patches, to
+/// show that they did not merge. Lines are dark on light patches and light on dark patches.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
@@ -116,14 +117,14 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
             add(patch, patch + grid.width, {cell.bottomLeft(), cell.bottomRight()});
     }
     const double cell = whole.width() / grid.width, width = !mean && cell > 14 ? 2 : 1;
-    const double faint = std::min(1.0, cell / 14);  // a dense net hides small patches
+    const double faint = std::min(1.0, cell / 14);  // dense dark lines would hide small patches
     painter.setPen(QPen(QColor(10, 14, 20, mean ? int(110 * faint) : 200), width));
     painter.drawLines(dark.data(), static_cast<int>(dark.size()));
     painter.setPen(QPen(QColor(255, 255, 255, int(60 * faint)), width));
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 
-/// Hides patches under a mask, though the network merges them like any others.
+/// Hides patches under a mask, although the network merges them like others.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
         const QPolygonF polygon = onScreen(mask, whole);
@@ -143,7 +144,7 @@ void MergeView::paintMarks(QPainter& painter, const QRectF& whole) {
     QPainterPath path;
     for (int patch : members)
         path.addRect(patchRect(patch, whole));
-    path = path.simplified();  // a single outline around neighbours
+    path = path.simplified();  // joins neighbours, so that they have a single outline
     painter.setBrush(QColor(255, 255, 255, 60));
     painter.setPen(QPen(QColor(0, 0, 0, 200), 4));
     painter.drawPath(path);

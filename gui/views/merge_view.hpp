@@ -1,4 +1,4 @@
-// The patches that were merged. Pointing at a patch shows the whole cluster and the class.
+// A view of the patches that were merged. Pointing at a patch shows its whole cluster and its class.
 #pragma once
 
 #include <vector>
@@ -19,9 +19,9 @@ public:
     void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
     void clear() override;
 
-    /// Class and cluster of the patch under a point (0..1); empty outside.
+    /// Returns class and cluster of the patch under a point (0 to 1); empty outside the image.
     QString describe(QPointF at) const;
-    /// Patches of the cluster under a point, by index.
+    /// Returns the indices of the patches in the cluster under a point.
     std::vector<int> clusterAt(QPointF at) const;
 
 protected:
@@ -36,7 +36,7 @@ private:
     QRectF patchRect(int patch, const QRectF& whole) const;
 
     AnalysisPtr m_analysis;
-    cv::Mat m_map;  // CV_32S 1xN of the stage shown
+    cv::Mat m_map;  // CV_32S 1xN: the merge map of the stage shown
     std::vector<int> m_sizes;
     pipeline::Palette m_colours;  // by cluster
     pipeline::MergeMapStyle m_style;

@@ -1,4 +1,4 @@
-// The same frame by day and as a camera would see it at night, with sliders for how dark it is.
+// A frame by day and as a camera would see it at night, with sliders for the darkness.
 #pragma once
 
 #include <QComboBox>
@@ -39,7 +39,7 @@ private:
     ImageView *m_day, *m_night;
     TileArea* m_tiles;
     QComboBox* m_shows;
-    double m_givenPhotons = 0;  // as given: the slider has no step for every number
+    double m_givenPhotons = 0;  // the exact number, because the slider has steps
     QSlider *m_luminance, *m_photons, *m_deviation;
     QLabel *m_luminanceText, *m_photonsText, *m_deviationText, *m_summary;
 };

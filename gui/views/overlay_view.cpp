@@ -17,7 +17,7 @@ void OverlayView::setModelNote(const QString& note) {
     setNote(note);
 }
 
-/// Drops the readings: the view of the frame itself shows them.
+/// Drops the readings, because the view of the frame shows them.
 void OverlayView::setRegions(const std::vector<pipeline::Region>& regions,
                              const std::vector<pipeline::RegionReading>&) {
     ImageView::setRegions(regions, {});

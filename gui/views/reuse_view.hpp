@@ -1,4 +1,4 @@
-// Reuse over time: which tokens were computed again, and why.
+// A view of reuse: the tokens that were computed again, and why.
 #pragma once
 
 #include "gui/views/image_view.hpp"
@@ -14,7 +14,7 @@ public:
     void setCovers(const Covers& covers) override { coverAnalysis(covers, true); }
     void clear() override;
 
-    /// Why the token under a point (0..1) was computed or kept, and the token's age.
+    /// Returns why the token under a point (0 to 1) was computed or kept, and the token's age.
     QString describe(QPointF at) const;
 
 protected:

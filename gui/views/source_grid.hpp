@@ -1,4 +1,4 @@
-// A tile for each source, with the newest overlay.
+// A grid with a tile for each source, which shows the source's newest overlay.
 #pragma once
 
 #include <utility>
@@ -16,15 +16,15 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// The viewport of the other views is not used: the tiles zoom together, but not with other views.
+    /// Does not use the viewport of the other views: the tiles zoom together, but not with other views.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);
     void remove(const Engine* engine);
-    /// Null if the engine has no tile.
+    /// Returns null if the engine has no tile.
     ImageView* tileOf(const Engine* engine) const;
     void setTile(const Engine* engine, const RenderedFrame& drawn);
-    /// `cover`: replaces the cover that the report asks for.
+    /// `cover`: if not empty, replaces the cover for the state in the report.
     void setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover);
 
     QWidget* widget() override { return this; }

@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// With reuse all tokens are kept, but only tokens that changed are computed.
+/// Returns how many tokens were computed. Reuse keeps all tokens, but computes only tokens that changed.
 int computedTokens(const Analysis& analysis) {
     const ReuseReport& reuse = analysis.merged.tokens.reuse;
     const bool merges = reuse.state == ReuseState::Off || reuse.state == ReuseState::Suspended;
@@ -58,13 +58,13 @@ void SplitView::setOther(const std::vector<int>& schedule) {
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
-    if (comparison.with != m_other) return;  // of a schedule chosen before
+    if (comparison.with != m_other) return;  // of the schedule chosen before
     m_of = conditionsOf(merged);
-    if (m_now && !(m_of == *m_now)) return;  // of frames before a change
+    if (m_now && !(m_of == *m_now)) return;  // of frames before the change
     m_times.add(comparison);
     const SavedTime& times = m_other.empty() ? saved : m_times;
     m_whole = drawn.whole;
-    // Times are medians of the last few frames, as in the header.
+    // The times are medians of the last few frames, as in the header.
     m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), times.wholeMs());
     m_right = sideTexts(computedTokens(merged), times.mergedMs());
     setImage(drawn.merged);
@@ -72,7 +72,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setFooter(m_feet.first());
 }
 
-/// The texts below, from long to short.
+/// Returns the texts for the lower edge, from the longest to the shortest.
 QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
     const QString ms = readableMs(std::abs(saved.savedMs()));
     const bool gain = saved.savedMs() >= 0;
@@ -98,7 +98,7 @@ QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved
             tr("%1 %").arg(agree)};
 }
 
-/// The texts of one side, from long to short.
+/// Returns the texts for one side, from the longest to the shortest.
 QStringList SplitView::sideTexts(int tokens, double ms) {
     const QString time = readableMs(ms);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),
@@ -149,7 +149,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
     const QRectF row(visible.left(), middle.y() - 40, visible.width(), 26);
     const QRectF left(row.left(), row.top(), x - row.left() - 6, row.height());
     const QRectF right(x + 6, row.top(), row.right() - x - 6, row.height());
-    // Both sides use the same form, even if one text is a digit shorter.
+    // Uses the long text on both sides or on neither, so that the sides look alike.
     const bool both = !m_left.isEmpty() && !fitting({m_left[0]}, left.width()).isEmpty() &&
                       !fitting({m_right[0]}, right.width()).isEmpty();
     paintPlate(painter, left, Qt::AlignRight | Qt::AlignVCenter,
@@ -158,7 +158,7 @@ void SplitView::paintMarks(QPainter& painter, const QRectF&) {
                both ? m_right[0] : fitting(m_right.mid(1), right.width()));
 }
 
-/// The longest text that fits; none if there is no room.
+/// Returns the longest text that fits; empty if none fits.
 QString SplitView::fitting(const QStringList& words, double width) const {
     const QFontMetricsF metrics(scaled(font(), 0.88));
     for (const QString& candidate : words)

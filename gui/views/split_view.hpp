@@ -1,4 +1,4 @@
-// All tokens on the left of a slider, merged tokens on the right, on the same frame.
+// A frame with all tokens on the left of a slider, and with merged tokens on the right.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"
@@ -17,7 +17,7 @@ public:
     void setRegions(const std::vector<pipeline::Region>&,
                     const std::vector<pipeline::RegionReading>&) override {}
     void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
-    /// The schedule on the left; empty: all tokens.
+    /// Sets the schedule on the left; empty: all tokens.
     void setOther(const std::vector<int>& schedule);
     void clear() override;
     double position() const { return m_position; }  ///< of the slider, 0..1 of the view
@@ -35,7 +35,7 @@ protected:
 private:
     enum class Shows { AllTokens, Merged, Reuse };  // on the right
 
-    /// The range of the slider: the part of the view that the image covers.
+    /// Returns the range of the slider: the part of the view that the image covers.
     QRectF track() const { return imageRect().intersected(QRectF(rect())); }
     QString fitting(const QStringList& words, double width) const;
     QString title() const;
@@ -45,7 +45,7 @@ private:
     bool onSlider(double x) const { return std::abs(x - sliderX()) < 12; }
 
     QImage m_whole;
-    QStringList m_left, m_right;  // the same text, from long to short
+    QStringList m_left, m_right;  // variants of a text, from the longest to the shortest
     QStringList m_feet;
     double m_position = 0.5;
     bool m_sliding = false;
@@ -53,7 +53,7 @@ private:
     std::vector<int> m_other;  // the schedule on the left
     Conditions m_of;           // of the comparison shown
     std::optional<Conditions> m_now;
-    SavedTime m_times;  // against the other schedule
+    SavedTime m_times;  // times compared with the other schedule
 };
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// A way to look at the source in front. The row in the table of views (view_table.hpp) names the data that
+// The interface of a view of the source in front. A row of the table in view_table.hpp names the data that
 // the view needs.
 #pragma once
 
@@ -12,21 +12,21 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// Text over an image that is not live. An empty headline: no cover.
+/// Text over an image that is not live. If the headline is empty, there is no cover.
 struct Cover {
     QString headline, detail;
     bool empty() const { return headline.isEmpty(); }
 };
 
-/// Why images are not current: the source does not deliver, or the network does not analyse.
+/// The reasons why images are not current: the source delivers none, or the network does not analyse.
 struct Covers {
     Cover source, analysis;
-    bool overview = false;  ///< several views are shown: the reason is given once
+    bool overview = false;  ///< whether several views are shown, so that the reason is given only once
 
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
 
-/// Widgets implement it in addition to QWidget. Every function has a default that ignores the data.
+/// Widgets implement View in addition to QWidget. Every function by default ignores the data.
 class View {
 public:
     View() = default;
@@ -36,15 +36,15 @@ public:
 
     virtual QWidget* widget() = 0;
     virtual void setFrame(const LiveFrame&) {}
-    /// `style` is the present style; the frame may have been drawn in an earlier style.
+    /// `style`: the present style; the frame may have been drawn in an earlier style.
     virtual void setRendered(const RenderedFrame&, const RenderStyle&) {}
     virtual void setComparison(const RenderedComparison&, const SavedTime&) {}
     virtual void setNight(const RenderedNight&) {}
-    /// Text on every image that random weights made; empty for a trained model.
+    /// Sets the text on every image made with random weights; empty for a trained model.
     virtual void setModelNote(const QString&) {}
     virtual void setRegions(const std::vector<pipeline::Region>&,
                             const std::vector<pipeline::RegionReading>&) {}
-    /// Gives an analysis with the objects that are followed, if any.
+    /// The analysis contains the objects that are followed, if any.
     virtual void setObjects(const AnalysisPtr&) {}
     virtual void setCovers(const Covers&) {}
     virtual void clear() {}

@@ -1,5 +1,4 @@
-// The views of the table with the buttons that choose a view, the controls, and covers for images that are
-// not live.
+// The views of the table, buttons that choose a view, the controls, and covers for images that are not live.
 #pragma once
 
 #include <vector>
@@ -26,7 +25,8 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// The largest width of buttons, controls and views: buttons and controls may be in two rows.
+    /// The largest of the widths of buttons, controls and views, because buttons and controls may be in two
+    /// rows.
     QSize minimumSizeHint() const override;
 
     /// `index`: a row of the table of views. An unknown key changes nothing.
@@ -35,9 +35,9 @@ public:
     int shown() const { return m_shown; }
     const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
     QWidget* shownWidget() const { return m_stack->currentWidget(); }
-    /// The part of shownWidget() that images cover.
+    /// Returns the part of shownWidget() that images cover.
     QRect shownImages() const;
-    /// The view of this type; null if the table has none.
+    /// Returns the view of this type; null if the table has none.
     template <typename T>
     T* find() const {
         for (View* view : m_views)
@@ -45,7 +45,7 @@ public:
         return nullptr;
     }
 
-    /// If `on`, the overview shows the map of computed tokens. The button offers the other choice.
+    /// If `on`, the overview shows the map of computed tokens. The button offers the opposite.
     void setReuse(bool on);
     void setFrame(const LiveFrame& frame);
     void setRendered(const RenderedFrame& drawn);
@@ -53,22 +53,23 @@ public:
     void setNight(const RenderedNight& drawn);
     void setModel(const ModelFacts& facts);
     void setSource(const SourceReport& report, bool paused);
-    /// Why there is no analysis; empty: there is.
+    /// Sets the reason why there is no analysis; empty if there is one.
     void setAnalysisCover(const Cover& cover);
     void clear();
     void setObjects(const AnalysisPtr& analysis);
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings);
-    /// Images are hidden because the user chose so, or because the masks are not known.
+    /// Whether images are hidden, and why: the user chose this, or the masks are not known.
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
 
-    /// Hides buttons and controls, and shows a corner with the state of the source and the last alert.
+    /// If `only`, hides buttons and controls, and shows a corner with the state of the source and the last
+    /// alert.
     void setImagesOnly(bool only);
     void setCorner(const QString& state, bool trouble);
     void setCornerAlert(const QString& alert);
 
-    /// The grid of all sources: a tile for each.
+    /// For the grid of all sources, which has a tile for each.
     void addTile(const Engine* engine);
     void removeTile(const Engine* engine);
     void setTile(const Engine* engine, const RenderedFrame& drawn);
@@ -76,9 +77,9 @@ public:
 
     ViewControls& controls() { return *m_controls; }
     Viewport* viewport() { return &m_viewport; }
-    /// Sets the parts of `style` that the controls decide.
+    /// Sets the parts of `style` that the controls determine.
     void fill(RenderStyle& style) const;
-    /// Milliseconds from capture to paint, of the last frame shown.
+    /// Returns the milliseconds from capture to paint of the last frame shown.
     double displayMs() const;
 
 signals:
@@ -86,7 +87,7 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// The pointer is over an image (probabilities are needed), or left it.
+    /// The pointer came over an image, so that probabilities are needed, or left the image.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 
@@ -102,9 +103,9 @@ private:
     void applyCovers();
 
     Viewport m_viewport;
-    std::vector<View*> m_views;  // by row of the table; null for the overview
+    std::vector<View*> m_views;  // a view for each row of the table; null for the overview
     int m_shown = 0;
-    bool m_reuses = false, m_beside = false;  // reuse is on, or runs beside merging
+    bool m_reuses = false, m_beside = false;  // whether reuse is on, and whether it runs beside merging
     QToolButton* m_reuse = nullptr;
     QWidget* m_bar;
     QLabel* m_corner;

@@ -1,4 +1,4 @@
-// The controls over the views: stage and colours of the merge map, opacity, outlines.
+// The controls above the views: stage and colours of the merge map, opacity, outlines.
 #pragma once
 
 #include <vector>
@@ -26,17 +26,17 @@ public:
     using MapColours = pipeline::MergeMapStyle::Colours;
     MapColours mapColours() const { return static_cast<MapColours>(m_colours->currentIndex()); }
     void setMapColours(MapColours colours) { m_colours->setCurrentIndex(static_cast<int>(colours)); }
-    /// The stage of the merge map: the index of a merge, kLastStage or kUnmerged.
+    /// Returns the stage of the merge map: the index of a merge, kLastStage or kUnmerged.
     int stage() const;
-    /// Moves by `steps` merges, back if negative.
+    /// Moves the stage by `steps` merges, which may be negative.
     void stepStage(int steps) { m_stages->setValue(m_stages->value() + steps); }
     void setStageVisible(bool visible);
-    /// The schedule on the left of the split view; empty: all tokens.
+    /// Returns the schedule on the left of the split view; empty: all tokens.
     std::vector<int> other() const;
     void setOther(int index) { m_other->setCurrentIndex(index); }
     void setOtherEnabled(bool enabled) { m_other->setEnabled(enabled); }
     void setOtherVisible(bool visible) { m_other->setVisible(visible); }
-    /// Sets the schedule that ran: the slider has an entry for each merge.
+    /// Sets the schedule that ran. The slider has a step for each merge.
     void setSchedule(const std::vector<int>& blocks);
 
 signals:
@@ -46,7 +46,7 @@ signals:
 private:
     void showStage();
     QLabel* m_stageLabel;
-    QSlider* m_stages;  // number of merges shown; 0: none
+    QSlider* m_stages;  // value: number of merges shown
     QLabel* m_stageText;
     QComboBox* m_colours;
     QComboBox* m_other;

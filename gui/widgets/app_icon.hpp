@@ -1,11 +1,11 @@
-// The program's icon, painted: no image plug-in is needed, and it is sharp at every size.
+// The program's icon, which is painted: this needs no image plug-in, and is sharp at every size.
 #pragma once
 
 #include <QIcon>
 
 namespace mpm::gui {
 
-/// The same as assets/icons/mpm-monitor.svg, which the desktop shows.
+/// Returns the image of assets/icons/mpm-monitor.svg, which the desktop shows.
 QIcon appIcon();
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// A line of text that ends in an ellipsis if there is no room for all of it.
+// A line of text that ends in an ellipsis if there is no room for the whole text.
 #pragma once
 
 #include <QLabel>
@@ -8,7 +8,7 @@ namespace mpm::gui {
 class ElidedLabel : public QLabel {
     Q_OBJECT
 public:
-    /// Uses the available room, and requires none.
+    /// Uses the available room, but requires none.
     explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr);
 
 protected:

@@ -1,4 +1,4 @@
-// Words in the middle of a list or table while it has no rows.
+// A text in the middle of a list or table that has no rows.
 #pragma once
 
 #include <QLabel>
@@ -10,7 +10,7 @@ namespace mpm::gui {
 class EmptyHint : public QLabel {
     Q_OBJECT
 public:
-    /// Belongs to the view, which must have a model.
+    /// The hint belongs to the view, which must have a model.
     EmptyHint(const QString& text, QAbstractItemView* view);
 
 protected:

@@ -42,7 +42,7 @@ void LevelBar::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     const QRectF track(8, 0, width() - 16, kTrack);
-    // Levels are small: the square root gives low levels more room.
+    // Most levels are small, and the square root gives small levels more room.
     const auto at = [&](double level) { return track.left() + std::sqrt(level) * track.width(); };
     painter.fillRect(track, theme.plot);
     painter.fillRect(QRectF(QPointF(track.left(), track.top()), QPointF(at(m_night), track.bottom())),

@@ -1,4 +1,4 @@
-// A level between 0 and 1, with the two thresholds that separate night from day.
+// A bar for a level between 0 and 1, with the two thresholds that separate night from day.
 #pragma once
 
 #include <QWidget>
@@ -20,7 +20,7 @@ protected:
 
 private:
     double m_night = 0, m_day = 0;
-    double m_level = -1;  // not known yet
+    double m_level = -1;  // negative: not known yet
 };
 
 }  // namespace mpm::gui

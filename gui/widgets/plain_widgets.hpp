@@ -1,4 +1,4 @@
-// Labels, tool tips and message boxes that show any text as it is. Nothing else in the window makes them.
+// Labels, tool tips and message boxes that show any text unchanged. The window makes them only here.
 #pragma once
 
 #include <QLabel>
@@ -28,13 +28,13 @@ inline QToolButton* smallButton(const QString& text, const QString& tip = {}) {
     return button;
 }
 
-/// The box deletes itself when it is closed. `more`: text below, in smaller letters.
+/// The box deletes itself when it is closed. `more`: text below in smaller letters.
 inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
                              const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);
     box->setTextFormat(Qt::PlainText);
     box->setText(text);
-    box->setInformativeText(plainToolTip(more));  // this text has no property for its format
+    box->setInformativeText(plainToolTip(more));  // Qt has no property for the format of this text
     box->setAttribute(Qt::WA_DeleteOnClose);
     return box;
 }

@@ -1,4 +1,4 @@
-// Short texts and the focus frame, painted over images and charts.
+// Painting of short texts and of the focus frame over images and charts.
 #pragma once
 
 #include <QPainter>
@@ -6,13 +6,13 @@
 
 namespace mpm::gui {
 
-/// Paints text on a dark plate, readable on any image. `at`: its corner of `area`. Returns the plate.
+/// Paints text on a dark plate, readable on any image. `at`: the corner of `area`. Returns the plate.
 QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const QString& text,
                   bool bold = false);
-/// Paints a plate at the top, next to the position `x`, on the side with more room.
+/// Paints a plate at the top, beside the position `x`, on the side with more room.
 void paintPlateBeside(QPainter& painter, const QRectF& area, double x, const QString& text);
 
-/// Paints a frame around the whole widget, if the keyboard gave it the focus.
+/// Paints a frame around the whole widget if it has the focus and the user moved the focus by keyboard.
 void paintFocusFrame(QPainter& painter, const QWidget& widget);
 
 }  // namespace mpm::gui

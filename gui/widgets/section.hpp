@@ -1,4 +1,4 @@
-// A part of the side panel that can be folded away.
+// A part of the side panel that the user can fold.
 #pragma once
 
 #include <QFrame>

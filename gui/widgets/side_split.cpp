@@ -45,8 +45,8 @@ void SideSplit::arrange() {
     const bool panel = !m_bare && (m_narrow ? m_instead : m_wanted);
     const bool content = m_bare || !m_narrow || !m_instead;
     const bool changed = panel != panelShown();
-    // setVisible() causes another layout request even if nothing changes: without this test the loop would
-    // never end.
+    // setVisible() causes another layout request even if nothing changes, so without this test the requests
+    // would never end.
     if (content == m_content->isHidden()) m_content->setVisible(content);
     if (!changed) return;
     m_panel->setVisible(panel);

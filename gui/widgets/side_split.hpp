@@ -1,4 +1,4 @@
-// The side panel next to the images, or one of the two if a screen has no room for both.
+// The side panel next to the images, or only one of the two if the screen has no room for both.
 #pragma once
 
 #include <QSplitter>
@@ -10,18 +10,19 @@ class SideSplit : public QSplitter {
 public:
     SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
 
-    /// The user's choice, for the settings. On a narrow screen it applies once the window is wide again.
+    /// The user's choice, for the settings. On a narrow screen, it applies when the window is wide again.
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }
-    /// Shows or hides for the user. On a narrow screen the panel replaces the images until it is hidden
-    /// again.
+    /// Shows or hides the panel for the user. On a narrow screen, the panel replaces the images until it is
+    /// hidden again.
     void showPanel(bool shown);
 
     /// If `bare`, shows the content alone.
     void setBare(bool bare);
 
-    /// The size of the content alone: the panel must not keep the window from getting smaller.
+    /// Returns the size of the content alone, so that the panel does not keep the window from getting
+    /// smaller.
     QSize minimumSizeHint() const override { return m_content->minimumSizeHint(); }
 
 signals:

@@ -54,7 +54,7 @@ QPalette paletteOf(const Theme& t) {
     return p;
 }
 
-/// @name is replaced by the theme's colour of that name.
+/// Returns the style sheet; replaces each @name by the theme's colour of this name.
 QString sheetOf(const Theme& t) {
     QString sheet = QStringLiteral(R"(
 QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
@@ -112,8 +112,8 @@ QHeaderView::section { background: transparent; color: @muted; border: none; pad
     return sheet;
 }
 
-/// Without an icon theme Qt has a red cross for buttons, and black arrows, which are invisible on a dark
-/// ground. Here buttons have words only, and arrows have the colour of the text.
+/// A style without icons on buttons, and with arrows in the colour of the text. Without an icon theme, Qt
+/// would show red crosses on buttons, and black arrows that are invisible on a dark background.
 class PlainStyle : public QProxyStyle {
 public:
     PlainStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -161,8 +161,8 @@ const Theme& Theme::darkOne() {
 
 const Theme& Theme::of(const QWidget* widget) {
     Q_UNUSED(widget)
-    // The program's palette, not the widget's: a style sheet with a transparent background turns a widget's
-    // own window colour into black.
+    // Uses the program's palette, because a style sheet with a transparent background makes the widget's own
+    // window colour black.
     return QApplication::palette().color(QPalette::Window).lightness() < 128 ? darkOne() : light();
 }
 
@@ -178,7 +178,7 @@ void applyAppearance(QApplication& application, Appearance appearance) {
 void setMark(QWidget& widget, const char* mark, bool on) {
     if (widget.property(mark).toBool() == on) return;
     widget.setProperty(mark, on);
-    widget.style()->unpolish(&widget);  // a style sheet looks at properties only then
+    widget.style()->unpolish(&widget);  // otherwise a style sheet does not use the changed property
     widget.style()->polish(&widget);
 }
 

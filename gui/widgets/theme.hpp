@@ -1,5 +1,5 @@
-// Colours of the window, light and dark. Colour is never the only signal: each colour has a word or a shape
-// with it.
+// The colours of the window, light and dark. A colour is never the only signal: a word or a shape always has
+// the same meaning.
 #pragma once
 
 #include <array>
@@ -23,17 +23,17 @@ struct Theme {
 
     static const Theme& light();
     static const Theme& darkOne();
-    /// The program's theme, the same for every widget.
+    /// Returns the program's theme, which is the same for every widget.
     static const Theme& of(const QWidget* widget);
 };
 
 enum class Appearance { System, Light, Dark };
 
-/// Style, palette and style sheet of the whole program.
+/// Sets style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
-/// Marked text keeps its meaning in both themes. "trouble": an error; "stale": not current.
+/// Marks a widget in both themes. `mark`: "trouble" for an error, "stale" for data that are not current.
 void setMark(QWidget& widget, const char* mark, bool on);
-/// A font of another size or weight, everything else as it was.
+/// Return the font with another size or weight.
 QFont scaled(QFont font, double factor);
 QFont bold(QFont font);
 QString appearanceName(Appearance appearance);

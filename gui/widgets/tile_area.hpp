@@ -1,4 +1,4 @@
-// Arranges images so that they cover as much of the space as possible.
+// A widget that arranges images so that they cover as much of its area as possible.
 #pragma once
 
 #include <map>
@@ -13,17 +13,17 @@ class TileArea : public QWidget {
 public:
     /// `lead`: the tile that may be larger than the others; -1: the first.
     void setTiles(const std::vector<QWidget*>& tiles, int lead = -1);
-    /// Sets width over height of the images, of all tiles or of one tile.
+    /// Set the ratio of width to height, for all tiles or for one tile.
     void setAspect(double aspect);
     void setAspectOf(const QWidget* tile, double aspect);
 
-    /// The smallest rectangle with all images.
+    /// Returns the smallest rectangle that contains all images.
     QRect covered() const;
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Places of `count` images of `aspect`, the lead first: equal images in a grid, or a large image with
-    /// the others next to it if that covers clearly more.
+    /// Returns the places of `count` images of `aspect`, the lead first: equal images in a grid, or a large
+    /// image with the others beside it if this covers clearly more.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:

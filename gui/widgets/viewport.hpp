@@ -1,4 +1,4 @@
-// State shared by linked views: zoom, centre and position of the pointer.
+// The state of linked views: zoom, centre and position of the pointer.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ public:
     QPointF centre() const { return m_centre; }  ///< of the visible part, 0..1 across and down
     std::optional<QPointF> cursor() const { return m_cursor; }
 
-    /// Zooms by `factor` so that `anchor` (0..1) stays where it is.
+    /// Zooms by `factor`, while the point `anchor` (0 to 1) remains in its place.
     void zoomAt(double factor, QPointF anchor);
     void moveBy(QPointF distance) { place(m_zoom, m_centre + distance); }
     void reset() { place(1, {0.5, 0.5}); }

@@ -20,7 +20,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// "mpm-timeline-20260131-235959.svg"
+/// Returns a file name such as "mpm-timeline-20260131-235959.svg".
 QString fileName(const char* content, const char* ending) {
     const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
     return QStringLiteral("mpm-%1-%2.%3").arg(QLatin1String(content), time, QLatin1String(ending));
@@ -100,7 +100,7 @@ void addSources(MainWindow& window, QMenu* menu) {
               [open] { open(QStringLiteral("demo")); });
 }
 
-/// The menu is filled when it opens: models come and go.
+/// The menu is filled each time it opens, because the recent models change.
 void addRecentModels(MainWindow& window, QMenu* menu) {
     QMenu* recent = menu->addMenu(Actions::tr("&Recent models"));
     const auto fill = [&window, recent] {
@@ -118,7 +118,7 @@ void addRecentModels(MainWindow& window, QMenu* menu) {
     fill();
 }
 
-/// The first source of a profile by its name, and how many more there are.
+/// Returns the name of a profile's first source, and how many further sources there are.
 QString sourcesOf(const QString& name) {
     const Profile profile(name);
     const QString source = Session::keyOf(profile.load().source);

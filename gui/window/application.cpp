@@ -12,16 +12,16 @@ namespace mpm::gui {
 
 namespace {
 
-QStringList g_held;  // global: a message handler is a plain function
+QStringList g_held;  // must be global, because a message handler is a plain function
 
-/// Holds back Qt's warnings: if Qt aborts, a shorter line replaces them; otherwise they are passed on.
+/// Stores Qt's warnings, which are printed later. If Qt aborts, a shorter line replaces them.
 void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type != QtFatalMsg) {
         g_held << text;
         return;
     }
     std::fputs("mpm-monitor: no display can be opened; --headless measures without one\n", stderr);
-    std::_Exit(1);  // nothing has begun that would need an orderly end
+    std::_Exit(1);  // nothing yet needs an orderly end
 }
 
 }  // namespace
@@ -43,12 +43,12 @@ ProfileWindow::~ProfileWindow() = default;
 
 void ProfileWindow::open(const Options& options) {
     m_window = std::make_unique<MainWindow>(options);
-    // Queued: the signal comes from a dialog of the window.
+    // Queued, because the signal comes from a dialog of the window.
     connect(m_window.get(), &MainWindow::profileWanted, this, &ProfileWindow::switchTo, Qt::QueuedConnection);
     m_window->show();
 }
 
-/// Closes a window before the next opens: both may need the same camera.
+/// Closes a window before the next opens, because both may need the same camera.
 void ProfileWindow::switchTo(const QString& profile) {
     Options options;
     options.profile = profile;

@@ -1,4 +1,4 @@
-// The application of a program with a window, on a machine that may have no display.
+// The application of a program with a window; the machine may have no display.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 
 namespace mpm::gui {
 
-/// Makes the application. Without a display it prints a line to stderr and ends the program with status 1; Qt
-/// would abort, with a page about plugins and a core dump.
+/// Makes the application. Without a display, prints a line to stderr and ends the program with status 1,
+/// because Qt would abort with a page about plugins and a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
 class MainWindow;
 struct Options;
 
-/// The window of the program. Another profile gets a new window, which replaces the old window.
+/// The window of the program. For another profile, a new window replaces it.
 class ProfileWindow : public QObject {
 public:
     explicit ProfileWindow(const Options& options);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kHead = 44, kMargin = 12;  // of an exported sheet, in points of the screen
 
-/// A widget, or a part of it, with words above.
+/// A widget, or a part of a widget, with text above it.
 struct Sheet {
     QWidget& widget;
     QRect part;
@@ -28,7 +28,7 @@ struct Sheet {
     QSize size() const { return part.size() + QSize(2 * kMargin, kHead + kMargin); }
 };
 
-/// A sheet in the window's colours: title, source and date above the widget.
+/// Draws a sheet in the window's colours: title, source and date above the widget.
 void drawSheet(QPainter& painter, const Sheet& sheet) {
     QWidget& widget = sheet.widget;
     const Theme& theme = Theme::of(&widget);
@@ -48,18 +48,18 @@ void drawSheet(QPainter& painter, const Sheet& sheet) {
 bool drawSvg(const Sheet& sheet, QIODevice& to) {
     QSvgGenerator svg;
     svg.setOutputDevice(&to);
-    svg.setTitle(sheet.title.toHtmlEscaped());  // Qt does not escape title and description
+    svg.setTitle(sheet.title.toHtmlEscaped());  // because Qt does not escape title and description
     svg.setDescription(sheet.below.toHtmlEscaped());
     svg.setSize(sheet.size());
     svg.setViewBox(QRect({0, 0}, sheet.size()));
-    svg.setResolution(sheet.widget.logicalDpiX());  // fonts have the same points as on the screen
+    svg.setResolution(sheet.widget.logicalDpiX());  // gives fonts the same points as on the screen
     QPainter painter;
     if (!painter.begin(&svg)) return false;
     drawSheet(painter, sheet);
     return painter.end();
 }
 
-/// Draws a widget into an image twice its size, or into an SVG: lines and text stay sharp.
+/// Draws a widget to an SVG, with sharp lines and text, or to an image of twice its size.
 bool drawTo(const Sheet& sheet, const QString& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
@@ -83,7 +83,7 @@ QString dateText(qint64 ms) {
 
 }  // namespace
 
-/// The source, the model and a time.
+/// Returns the source, the model and a time as text.
 QString Exports::origin(const QString& time) const {
     const QString model = m_parts.models->statistics.setup().model.empty()
                               ? tr("no model")

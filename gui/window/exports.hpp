@@ -1,4 +1,4 @@
-// Writes the image shown, the timeline and measurements to files.
+// Export of the image shown, the timeline and measurements to files.
 #pragma once
 
 #include "gui/window/parts.hpp"
@@ -12,10 +12,10 @@ class Exports : public QObject {
 public:
     Exports(const Parts& parts, const FrontSource* front) : m_parts(parts), m_front(front) {}
 
-    /// The ending of `file` chooses the format: PNG or SVG for images, JSON or CSV for measurements.
+    /// The ending of `file` determines the format: PNG or SVG for images, JSON or CSV for measurements.
     void image(const QString& file);
     void timeline(const QString& file);
-    /// Exports the measurements of the time span that the timeline shows.
+    /// Exports the measurements in the span that the timeline shows.
     void shownMeasurements(const QString& file);
     void allMeasurements(const QString& file);
 

@@ -168,7 +168,7 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     Models& models = *m_parts.models;
     Session& session = *m_parts.session;
     ++m_analysed;
-    // Of the model before: the panels have the classes of the next one already.
+    // Ignores results of the previous model, because the panels have the classes of the next model already.
     if (analysis->model->path != session.network().facts()->path) return;
     models.schedule.setTokens(analysis->merged.tokens.tokens);
     models.legend.setShares(analysis->shares);
@@ -191,14 +191,14 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     const pipeline::Setup before = models.statistics.setup();
     if (!(measurement.setup == before)) compareAgain(measurement.setup);
     if (measurement.setup.model != before.model) emit modelMeasured();
-    if (analysis->repeat) return;  // not a new measurement
+    if (analysis->repeat) return;  // a repeat is not a new measurement
     models.statistics.add(measurement);
     m_parts.header->setDayNight(models.statistics.statistics());
     models.timeline.add(measurement);
     m_parts.playback->add(measurement);
 }
 
-/// Compares day and night over the chosen span of the store; readings that come meanwhile are added.
+/// Compares day and night over the chosen span of the store. Readings that arrive meanwhile are added.
 void FrontSource::compareAgain(const pipeline::Setup& setup) {
     m_parts.models->statistics.begin(setup);
     m_sinceComparison.restart();
@@ -250,7 +250,7 @@ void FrontSource::updateRates() {
     m_parts.header->setStale(m_report.current() && !m_engine->paused() ? m_parts.models->saved.stale()
                                                                        : true);
     if (m_sinceComparison.isValid() && m_sinceComparison.hasExpired(kCompareAgain))
-        compareAgain(m_parts.models->statistics.setup());  // readings have grown older than the span
+        compareAgain(m_parts.models->statistics.setup());  // some readings are now older than the span
 }
 
 }  // namespace mpm::gui

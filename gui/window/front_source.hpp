@@ -1,4 +1,4 @@
-// The source in front: the signals of the engine go to the models and widgets of the window.
+// The source in front: passes the signals of its engine to the models and widgets of the window.
 #pragma once
 
 #include <memory>
@@ -18,28 +18,28 @@ public:
     Engine& engine() const { return *m_engine; }
     bool is(const Engine& engine) const { return &engine == m_engine; }
     void select(Engine& engine);
-    /// Opens another source in the engine in front. `name`: for Session::openSource().
+    /// Opens another source in the engine in front. `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Another source was opened in the engine in front. If the keychain was asked, the source before was
-    /// measured until now.
+    /// Must be called after another source was opened in the engine in front. While the keychain was asked,
+    /// the previous source was still measured.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
-    /// To be called if the regions of the watch settings changed, or the source did.
+    /// Must be called after the source or the regions in the watch settings changed.
     void updateRegions();
-    /// The span over which day and night are compared; 0: everything that is kept.
+    /// Sets the span over which day and night are compared; 0: all stored readings.
     void setComparedHours(int hours);
-    /// To be called once a second.
+    /// The caller must call it once a second.
     void updateRates();
     /// Shows the stored image nearest to a moment.
     void showPast(qint64 time) { showPastOf(m_engine->sourceName(), time); }
-    /// Shows the past of another source, which may not be open any more.
+    /// Shows a past image of another source, which may not be open now.
     void showPastOf(const QString& source, qint64 time);
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
-    /// The first measurement of a source, or of another model.
+    /// The first measurement of a source, or of another model, has come.
     void modelMeasured();
 
 private:

@@ -21,9 +21,9 @@ namespace {
 using pipeline::Quantity;
 using Kind = Quantity::Kind;
 
-constexpr int kDays = 14;  // the store keeps single readings for the same time
+constexpr int kDays = 14;  // as long as the store keeps single readings
 
-/// Keys of lanes in settings, by kind: KIND|CLASS|REGION, without the parts that a kind does not have.
+/// The keys of lanes in settings: KIND|CLASS|REGION, without the parts that a kind does not have.
 struct KeyForm {
     const char* name;
     bool ofClass, ofRegion;
@@ -42,7 +42,7 @@ LaneControl::LaneControl(const Parts& parts, FrontSource* front) : m_parts(parts
     connect(m_parts.sidebar, &Sidebar::laneWanted, this, qOverload<const Quantity&>(&LaneControl::toggle));
     connect(front, &FrontSource::modelMeasured, this, &LaneControl::reload);
     LegendModel* legend = &m_parts.models->legend;
-    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::apply);  // another model
+    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::apply);  // for another model
     connect(legend, &LegendModel::styleChanged, this, &LaneControl::apply);
     connect(legend, &QAbstractItemModel::dataChanged, this, [this](const QModelIndex& first) {
         if (first.column() == LegendModel::Name) followNames();
@@ -62,7 +62,7 @@ QString LaneControl::keyOf(const Quantity& quantity) const {
     return parts.join(QLatin1Char('|'));
 }
 
-/// The quantity of a key; absent: it does not belong to this model or source.
+/// Returns the quantity of a key; absent if this model or source does not have it.
 std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
     QStringList parts = key.split(QLatin1Char('|'));
     const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&parts](const KeyForm& candidate) {
@@ -109,7 +109,7 @@ void LaneControl::apply() {
         const auto quantity = quantityOf(key);
         if (!quantity || quantities.size() >= kMost) continue;
         QString name = QString::fromStdString(quantity->region);
-        QColor colour;  // of tokens: the theme's
+        QColor colour;  // invalid for tokens, which have the theme's colour
         if (quantity->classId >= 0) {
             const QString label = legend.name(quantity->classId);
             name = name.isEmpty() ? label : tr("%1: %2").arg(name, label);
@@ -182,8 +182,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// Loads a day, then the day before, so that new readings are written in between. Single readings: the last
-/// hour.
+/// Loads a day, then the previous day, and so on, so that new readings can be written in between. Loads
+/// single readings of the last hour only.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

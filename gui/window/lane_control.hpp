@@ -1,5 +1,5 @@
-// Lanes of the timeline: chosen in its menu, in the legend and in the table of regions; filled from the store
-// day by day. Settings name classes and regions, so that a lane outlives a change of model or source.
+// The lanes of the timeline. The user chooses them in the menu, the legend or the table of regions; the store
+// fills them day by day. Settings name classes and regions, so a lane outlives a change of model or source.
 #pragma once
 
 #include <QMenu>
@@ -15,9 +15,9 @@ class LaneControl : public QObject {
 public:
     LaneControl(const Parts& parts, FrontSource* front);
 
-    /// Adds a lane, or removes it.
+    /// Adds a lane, or removes it if it is there.
     void toggle(const pipeline::Quantity& quantity) { toggle(keyOf(quantity)); }
-    /// To be called if the classes or regions changed.
+    /// Must be called after the classes or regions changed.
     void apply();
     QMenu* menu() { return &m_menu; }
 

@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Often enough for an overview, and cheap.
+/// Often enough for an overview, and costs little.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
@@ -59,7 +59,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(pa
 }
 
 MainWindow::~MainWindow() {
-    // The engines stop with the session, after the parts that their signals reach.
+    // Disconnects first, because the engines end with the session, after the receivers of their signals.
     m_front.reset();
     m_session.disconnect();
     m_session.network().disconnect();
@@ -173,9 +173,9 @@ void MainWindow::restore() {
     const ProfileState& state = m_session.state();
     showAppearance(appearanceFrom(options.theme.isEmpty() ? state.theme : options.theme));
     resize(1440, 900);
-    // A size of the command line applies even if the window was maximised when it closed.
+    // A size on the command line applies even if the window was maximised when it closed.
     if (!state.geometry.isEmpty() && options.size.isEmpty()) restoreGeometry(state.geometry);
-    // The size may have been kept on a larger screen, and Qt accepts a size that is a little too large.
+    // The stored size may be of a larger screen, and Qt accepts a size that is a little too large.
     resize(size().boundedTo(screen()->availableSize()));
     if (!options.size.isEmpty()) resize(options.size);
     m_sideSplit->restoreState(state.sideSplit);
@@ -198,7 +198,7 @@ void MainWindow::sendRequest() {
     if (m_restoring) return;
     Request& request = m_session.state().request;
     const ViewEntry& view = m_parts.views->entry();
-    m_parts.views->controls().setOtherEnabled(!request.reuse);  // reuse merges on neither side
+    m_parts.views->controls().setOtherEnabled(!request.reuse);  // with reuse, neither side merges
     request.compareWith = view.has(ViewEntry::ChoosesOther) && !request.reuse
                               ? m_parts.views->controls().other()
                               : std::vector<int>();
@@ -208,7 +208,7 @@ void MainWindow::sendRequest() {
     m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
-    // The built-in street shows reuse even before it is turned on.
+    // The built-in street shows the effect of reuse even before reuse is turned on.
     request.reuseBeside =
         m_parts.views->shown() == 0 && !request.reuse && engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);
@@ -243,7 +243,7 @@ void MainWindow::showAppearance(Appearance appearance) {
 
 void MainWindow::setSafePalette(bool safe) {
     m_model->setSafePalette(safe);
-    // Lines separate classes whose colours may look alike.
+    // Outlines separate classes whose colours may look alike.
     if (safe && m_model->loaded()) m_parts.views->controls().setOutlines(true);
 }
 
@@ -298,7 +298,7 @@ void MainWindow::save() {
     state.outlines = m_parts.views->controls().outlines();
     state.mapColours = m_parts.views->controls().mapColours();
     state.guideDismissed = m_parts.guide->dismissed();
-    // The view and the size of the command line apply to this start only, unless the user changed them.
+    // The view and the size on the command line apply to this start only, unless the user changed them.
     const Options& options = m_session.options();
     const QString view = QLatin1String(m_parts.views->entry().key);
     if (view != options.view) state.view = view;
@@ -315,7 +315,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     if (event->mimeData()->hasUrls()) event->acceptProposedAction();
 }
 
-/// A file that ends in .onnx is a model, anything else a source.
+/// Opens a file that ends in .onnx as a model, anything else as a source.
 void MainWindow::dropEvent(QDropEvent* event) {
     const QList<QUrl> urls = event->mimeData()->urls();
     if (urls.isEmpty()) return;
@@ -332,8 +332,8 @@ void MainWindow::changeEvent(QEvent* event) {
     if (event->type() == QEvent::WindowStateChange && m_sideSplit != nullptr) showImagesOnly(isFullScreen());
 }
 
-/// Shows the images only, for the full screen. The strip and the playback bar check the state of the window
-/// themselves.
+/// Shows only the images, for the full screen. The guide strip and the playback bar themselves check whether
+/// the window has the full screen.
 void MainWindow::showImagesOnly(bool only) {
     m_parts.views->setImagesOnly(only);
     m_sideSplit->setBare(only);
@@ -343,7 +343,7 @@ void MainWindow::showImagesOnly(bool only) {
     m_tabs->setVisible(!only && m_tabs->count() > 1);
     m_parts.guide->setDismissed(m_parts.guide->dismissed());
     if (only) m_parts.playback->hide();
-    menuBar()->setMaximumHeight(only ? 0 : QWIDGETSIZE_MAX);  // the shortcuts of a hidden menu do nothing
+    menuBar()->setMaximumHeight(only ? 0 : QWIDGETSIZE_MAX);  // in a hidden menu, shortcuts do nothing
     const int edge = only ? 0 : 4;
     centralWidget()->layout()->setContentsMargins(2 * edge, edge, 2 * edge, edge);
 }

@@ -27,7 +27,7 @@ public:
 
     Session& session() { return m_session; }
     Models& models() { return m_models; }
-    /// The engine of the source in front.
+    /// Returns the engine of the source in front.
     Engine& engine() { return m_front->engine(); }
     FrontSource& front() { return *m_front; }
     SourceTabs& sources() { return *m_tabs; }
@@ -47,22 +47,21 @@ public:
     Appearance appearance() const { return m_appearance; }
     void setAppearance(Appearance appearance);
     void setSafePalette(bool safe);
-    /// Least time between two analysed frames.
+    /// Sets the least time between two analysed frames.
     void setInterval(int milliseconds);
     /// Pauses a video, and shows the next frame or the previous frame.
     void step(int direction);
-    /// If `on`, computes only the tokens that changed: for a fixed camera. The schedule is not used
-    /// meanwhile.
+    /// If `on`, computes only the tokens that changed, as for a fixed camera. The schedule is then not used.
     void setReuse(bool on);
-    /// Colours of classes fade if the network is not sure.
+    /// If `on`, the colours of classes fade in places that the network is not sure of.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
-    /// Shows a message at the lower edge for a while; `trouble`: until the next message.
+    /// Shows a message at the lower edge for a while; with `trouble`, until the next message.
     void showMessage(const QString& text, bool trouble = false);
 
 signals:
     void reuseChanged(bool on);
-    /// Another profile is to replace this window.
+    /// Another profile should replace this window.
     void profileWanted(const QString& name);
 
 protected:
@@ -95,9 +94,9 @@ private:
     SourceTabs* m_tabs = nullptr;
     SideSplit* m_sideSplit = nullptr;
     QSplitter* m_timeSplit = nullptr;
-    QString m_message;  // whole; the lower edge may have room for the beginning only
+    QString m_message;  // the whole message; the lower edge may show only its beginning
     Appearance m_appearance{};
-    std::optional<street::NightParameters> m_night;  // of the command line, until it is changed
+    std::optional<street::NightParameters> m_night;  // from the command line, until the user changes it
     bool m_scores = false, m_restoring = true;
     QTimer m_second;
 };

@@ -30,7 +30,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connect(&m_parts.models->schedule, &ScheduleModel::scheduleChanged, this,
             [this](const std::vector<int>& schedule) {
                 if (!m_facts) return;
-                m_parts.models->statistics.clear();  // counts under two schedules have no common mean
+                m_parts.models->statistics.clear();  // counts with two schedules have no common mean
                 Request& request = m_parts.session->state().request;
                 request.ownSchedule = false;
                 request.schedule = schedule;
@@ -48,7 +48,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connectConverter();
 }
 
-/// The new name appears in the panels, in exports and for Prometheus.
+/// Renames a class in the panels, in exports and for Prometheus.
 void ModelControl::renameClass(int id, const QString& name) {
     if (!m_facts || id >= static_cast<int>(m_facts->ownLabels.size())) return;
     auto& all = m_parts.session->state().classNames;
@@ -60,7 +60,8 @@ void ModelControl::renameClass(int id, const QString& name) {
     m_parts.session->network().setClassNames(all);
 }
 
-/// A rule with the model's own name stays: it also applies to other models.
+/// Renames a class in rules. A rule with the model's own name is not changed, because it also applies to
+/// other models.
 void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
     const auto count = [&](const std::vector<std::string>& names) {
         return std::count(names.begin(), names.end(), before);
@@ -110,7 +111,7 @@ void ModelControl::open(const QString& model) {
 
 void ModelControl::onLoaded(const ModelFactsPtr& facts) {
     const bool first = m_facts == nullptr;
-    m_facts.reset();  // the user did not choose the schedule changes that follow
+    m_facts.reset();  // so that the following changes of the schedule do not count as the user's
     adoptSchedule(*facts);
     m_facts = facts;
     if (!m_wanted.isEmpty()) {
@@ -150,7 +151,7 @@ void ModelControl::adoptSchedule(const ModelFacts& facts) {
     ScheduleModel& schedule = m_parts.models->schedule;
     schedule.setBlocks(facts.blocks);
     if (state.request.ownSchedule) state.request.schedule = facts.schedule;
-    schedule.setSchedule(state.request.schedule);  // chosen blocks that this model lacks stay chosen
+    schedule.setSchedule(state.request.schedule);  // the settings keep blocks that this model does not have
     m_parts.sidebar->schedule()->setOwnSchedule(facts.schedule);
 }
 
@@ -174,7 +175,7 @@ void ModelControl::showModel(const ModelFacts& facts) {
 
 void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    // A library's message about an export does not help the user: the file itself is read.
+    // Reads the file itself, because a library's message about an export does not help the user.
     const bool judged = convertible && QFileInfo(model).isFile() && m_window->isVisible();
     const QString words = judged ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
     if (judged) m_inspector.judge(model);
@@ -189,7 +190,7 @@ void ModelControl::onFailed(const QString& model, const QString& message, bool c
     emit messagePosted(words, true);
 }
 
-/// A raw export is not a model yet; a conversion may make it a model.
+/// Offers to convert an export, because it cannot be used as a model without conversion.
 void ModelControl::offerConversion(const QString& model, const QString& problem) {
     const QString name = safeText(QFileInfo(model).fileName());
     if (!problem.isEmpty()) return emit messagePosted(tr("%1 cannot be used: %2").arg(name, problem), true);

@@ -1,4 +1,4 @@
-// The model: loading it, converting a raw export, and updating panels.
+// The model: loads it, converts an export, and updates the panels.
 #pragma once
 
 #include "gui/services/model_converter.hpp"
@@ -10,32 +10,30 @@ namespace mpm::gui {
 class ModelControl : public QObject {
     Q_OBJECT
 public:
-    /// `window`: the parent of questions.
     ModelControl(const Parts& parts, QWidget* window);
 
-    /// Opens a model for the user: once it runs, it returns at the next start.
+    /// Opens a model for the user. If it can be loaded, the next start will use it too.
     void open(const QString& model);
-    /// Converts a raw export and opens the result.
+    /// Converts an export and opens the result.
     void convert(const QString& file);
-    /// Opens the model in use with another method: the classes keep their names, and the file's schedule is
-    /// used.
+    /// Opens the model in use with another method. Classes keep their names, and the file's schedule is used.
     void openTuned(const QString& made);
-    /// The folder of models that are made here.
+    /// Returns the folder for models that are made here.
     QString folder() const;
-    /// Null before the first model.
+    /// Returns null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
     /// Describes the model in use, as `mpm info` does.
     void describe();
     void cancelConversion() { m_converter.cancel(); }
-    /// Colours for colour-blind people.
+    /// Uses colours for colour-blind people.
     void setSafePalette(bool safe);
     bool loaded() const { return m_facts != nullptr; }
-    /// Updates the hidden classes in `names`; names of classes of other models stay.
+    /// Updates the hidden classes in `names`, but keeps names of classes of other models.
     void noteHiddenClasses(QStringList& names) const;
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
-    /// Another model runs: requests and styles must be sent again.
+    /// Another model runs, so requests and styles must be sent again.
     void changed();
 
 private:
@@ -52,7 +50,7 @@ private:
     const Parts m_parts;
     QWidget* m_window;
     ModelFactsPtr m_facts;
-    QString m_wanted;  // opened by the user, and not loaded yet
+    QString m_wanted;  // the model that the user opened and that is not loaded yet
     ModelConverter m_converter;
     ModelInspector m_inspector;
 };

@@ -1,4 +1,4 @@
-// Shared by the controllers of a window: session, models and widgets. All belong to the window.
+// The session, models and widgets of a window, which owns them; the controllers share them.
 #pragma once
 
 #include "gui/models/models.hpp"

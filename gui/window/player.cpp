@@ -46,7 +46,7 @@ Player::~Player() {
     m_capture.finish();
 }
 
-/// The keys that the tips of the bar name.
+/// Adds the keys that the tool tips of the bar name.
 void Player::addKeys() {
     const auto key = [this](Qt::Key keys, auto action) {
         connect(new QShortcut(keys, this), &QShortcut::activated, this, action);

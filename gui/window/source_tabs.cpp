@@ -36,7 +36,7 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     });
 }
 
-/// A tile of the grid shows the newest overlay of the source, and marks a stale overlay.
+/// Adds a tab, and a tile of the grid, which shows the newest overlay and marks a stale overlay.
 void SourceTabs::addTab(Engine& engine) {
     const QSignalBlocker block(this);
     QTabBar::addTab(QString());

@@ -16,7 +16,7 @@ class SourceTabs : public QTabBar {
 public:
     SourceTabs(const Parts& parts, FrontSource* front);
 
-    /// Opens a source in place of the source in front, or in a new tab. The source returns at the next start.
+    /// Opens a source instead of the source in front, or in a new tab. The next start will open it too.
     void open(const QString& source, const std::optional<QString>& name = {});
     void add(const QString& source, const std::optional<QString>& name = {});
     void close(int index);
@@ -27,7 +27,7 @@ public:
     void nameCurrent() { askForName(currentIndex()); }
 
 signals:
-    /// Another source is in front, or a source was opened or closed.
+    /// Another source came to the front, or a source was opened or closed.
     void sourcesChanged();
 
 private:

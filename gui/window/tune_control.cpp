@@ -13,9 +13,9 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kImagesApart{500};  // between two images
-constexpr std::chrono::seconds kCollectionTime{60};     // the limit for a slow source
-constexpr int kLongestSide = 1920;                      // of an image: sixteen are in memory
+constexpr std::chrono::milliseconds kImagesApart{500};  // least time between two images
+constexpr std::chrono::seconds kCollectionTime{60};     // limit for a slow source
+constexpr int kLongestSide = 1920;                      // of an image; up to sixteen are in memory
 
 }  // namespace
 
@@ -46,7 +46,7 @@ TuneControl::TuneControl(const Parts& parts, FrontSource* front, ModelControl* m
     });
 }
 
-/// The reason why the best speed cannot be found; empty: it can.
+/// Returns why no search is possible now; empty if one is.
 QString TuneControl::whyNot() const {
     const ModelFactsPtr& facts = m_model->facts();
     if (!facts) return tr("No model");
@@ -70,7 +70,7 @@ void TuneControl::begin() {
     m_parts.conversion->begin(ConversionBar::Task::Collection, m_model->facts()->path);
 }
 
-/// Skips frames of a source that was opened meanwhile.
+/// Takes an image, unless it is of a source that was opened meanwhile.
 void TuneControl::take(const LiveFrame& frame) {
     const bool soon = !m_images.empty() && frame.captured - m_last < kImagesApart;
     if (frame.image.isNull() || soon || frame.generation != m_generation.value_or(frame.generation)) return;
@@ -87,7 +87,7 @@ void TuneControl::measure() {
     disconnect(m_frames);
     m_patience.stop();
     const std::vector<QImage> images = std::exchange(m_images, {});
-    QString problem = whyNot();  // the settings may have changed
+    QString problem = whyNot();  // asked again, because the settings may have changed
     if (problem.isEmpty() && images.size() < pipeline::kFewestTuneImages)
         problem = tr("Finding the best speed needs at least %1 images; %2 came in %3 s")
                       .arg(pipeline::kFewestTuneImages)

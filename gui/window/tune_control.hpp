@@ -1,5 +1,5 @@
-// Finds the best speed of the model in use: collects images of the source in front, measures them in a tuner,
-// and offers the result.
+// The search for the fastest method of the model in use: collects images of the source in front, measures
+// with them in a tuner, and offers the result.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,6 @@ class ModelControl;
 class TuneControl : public QObject {
     Q_OBJECT
 public:
-    /// `window`: the parent of the dialog.
     TuneControl(const Parts& parts, FrontSource* front, ModelControl* model, QWidget* window);
 
     void begin();
@@ -41,7 +40,7 @@ private:
     QMetaObject::Connection m_frames;  // while images are collected
     QTimer m_patience;                 // while images are collected
     std::vector<QImage> m_images;
-    std::optional<int> m_generation;  // of the source of the images
+    std::optional<int> m_generation;  // of the images' source
     Steady::time_point m_last;
     ModelTuner m_tuner;
 };

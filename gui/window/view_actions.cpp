@@ -1,4 +1,4 @@
-// The menu of views: the view, zoom, colours and panels.
+// The View menu: views, zoom, colours and panels.
 #include <QActionGroup>
 #include <QMenuBar>
 

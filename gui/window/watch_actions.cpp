@@ -1,4 +1,4 @@
-// The menu of alerts, regions, masks, publishing and recordings.
+// The Watch menu: alerts, regions, masks, publishing and recordings.
 #include <QDateTime>
 #include <QMenuBar>
 #include <QPointer>
@@ -30,7 +30,7 @@ void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QStr
     });
 }
 
-/// Shows next to a threshold the present value, and how often the rule would have fired.
+/// Shows the present value next to a threshold, and how often the rule would have fired.
 void showPresentValues(MainWindow& window, AlertPage& page) {
     Engine& engine = window.engine();
     QObject::connect(&engine, &Engine::measured, &page,
@@ -94,7 +94,7 @@ QStringList ruleNames(MainWindow& window) {
     return names;
 }
 
-/// Calls `then` with the events of the store, unless `context` is gone by then.
+/// Calls `then` with the events of the store, unless `context` was deleted meanwhile.
 template <typename Then>
 void withEvents(MainWindow& window, QObject* context, Then then) {
     window.engine().recorder().ask([context = QPointer(context), then](const pipeline::Store& store, auto) {
@@ -126,7 +126,7 @@ void showRecordings(MainWindow& window) {
     dialog->show();
 }
 
-/// Opens next to the window, so that images of the past can be looked at.
+/// Opens the dialog next to the window, so that the user can look at images of the past.
 void showEvents(MainWindow& window) {
     Services& services = window.session().services();
     const auto image = [&services](const QString& source, qint64 time) {
@@ -137,7 +137,7 @@ void showEvents(MainWindow& window) {
     };
     auto* dialog = new EventsDialog(image, title, ruleNames(window), &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    auto* again = new QTimer(dialog);  // many events may come at once
+    auto* again = new QTimer(dialog);  // because many events may come together
     again->setSingleShot(true);
     const auto load = [&window, &services, dialog] {
         withEvents(window, dialog, [&services, dialog](const auto& events) {

@@ -1,4 +1,4 @@
-// Regions, masks, alerts and recordings: the actions of the watch menu.
+// The actions of the Watch menu: regions, masks, alerts and recordings.
 #pragma once
 
 #include "gui/window/parts.hpp"
@@ -12,20 +12,20 @@ class WatchControl : public QObject {
 public:
     WatchControl(const Parts& parts, FrontSource* front);
 
-    /// Reads the profile's watch file; if the file cannot be used, images stay hidden.
+    /// Reads the profile's watch file. If the file cannot be used, images remain hidden.
     void start();
     void toggleRecording();
     bool recording() const;
-    /// The next shape drawn on the image becomes a region, or a mask.
+    /// The next shape that the user draws becomes a region, or a mask.
     void drawRegion();
     void drawMask();
     /// Lets the user move the corners of the regions and masks on the image.
     void changeShapes();
     /// Follows all objects of the source in front, or none.
     void followObjects(bool on);
-    /// To be called if another source came to the front, or a source was opened or closed.
+    /// Must be called after another source came to the front, or a source was opened or closed.
     void sourcesChanged();
-    /// Sources that are neither visible nor recorded are not drawn.
+    /// Stops the drawing of sources that are neither visible nor recorded.
     void updateDrawn();
 
 signals:
