@@ -7,7 +7,7 @@
 
 namespace mpm::gst {
 
-/// Adds objects in whole pixels, as this metadata requires.
+/// Adds the objects, with boxes in whole pixels because this metadata requires them.
 static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     for (const FrameObject& one : figures.objects) {
         const cv::Rect2f& box = one.found.box;
@@ -53,7 +53,7 @@ GstBuffer* maskOf(const cv::Mat& labels) {
 
 }  // namespace
 
-/// Adds a mask with the class ids, and the names of its regions.
+/// Adds a mask of class ids, and the names of its regions.
 static void addSegmentation(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     std::vector<guint> regions;
     std::vector<GQuark> names;

@@ -47,14 +47,14 @@ enum Property : guint {
     kObjects,
 };
 
-/// The C++ part of an element: GObject allocates and clears only the C part.
+/// The C++ part of an element; separate, because GObject allocates and clears only the C part.
 struct State {
-    std::mutex guard;  ///< for settings and changed: any thread may set properties
+    std::mutex guard;  ///< for settings and changed, because any thread may set properties
     Settings settings;
     bool changed = false;
-    std::unique_ptr<Engine> engine;    ///< of the streaming thread
+    std::unique_ptr<Engine> engine;    ///< used by the streaming thread only
     FrameFigures figures;              ///< of the last frame
-    std::atomic<bool> flushed{false};  ///< since the last frame
+    std::atomic<bool> flushed{false};  ///< whether the stream was flushed since the last frame
     std::atomic<GstClockTime> latency{0};
 };
 
@@ -83,7 +83,7 @@ static GstStaticPadTemplate s_sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SIN
 static GstStaticPadTemplate s_src = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ BGR, GRAY8 }")));
 
-/// A property with values of one type, which is a member of the settings.
+/// A property whose value is a member of the settings.
 template <class Value>
 struct SettingProperty {
     Property id;
@@ -122,7 +122,7 @@ static const std::vector<SettingProperty<double>>& numberProperties() {
     return all;
 }
 
-/// The setting of a property; null if the property has another type.
+/// Returns the setting of a property; null if the property has another type.
 template <class Value>
 static Value* settingOf(const std::vector<SettingProperty<Value>>& properties, Settings& settings, guint id) {
     for (const SettingProperty<Value>& one : properties)
@@ -171,7 +171,7 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 }
 
-/// Runs `body` and posts errors of the engine as messages of the bus. Returns false after an error.
+/// Runs `body`, and posts errors of the engine as messages on the bus. Returns false after an error.
 template <class Body>
 static bool guarded(MpmSegment* self, const Body& body) {
     try {
@@ -229,7 +229,7 @@ static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direc
     return both;
 }
 
-/// Announces the time of a frame as latency if it differs much from the last announced time.
+/// Announces the time of a frame as the latency if it differs much from the last announced latency.
 static void updateLatency(MpmSegment* self, double milliseconds) {
     const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
     const GstClockTime before = self->state->latency;
@@ -238,8 +238,8 @@ static void updateLatency(MpmSegment* self, double milliseconds) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-/// QoS, alerts and latency need a segment in time. Posts an error once for each segment in another format.
-/// Notes a seek, which flushes the stream.
+/// Checks that a segment is in time, which QoS, alerts and latency need; otherwise posts an error, once for
+/// each segment. Also notes when a seek has flushed the stream.
 static gboolean sinkEvent(GstBaseTransform* transform, GstEvent* event) {
     const GstSegment* segment = nullptr;
     if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_parse_segment(event, &segment);
@@ -282,7 +282,7 @@ static GstFlowReturn transformFrame(GstVideoFilter* filter, GstVideoFrame* in, G
 }
 
 static GstFlowReturn transformBuffer(GstBaseTransform* transform, GstBuffer* in, GstBuffer* out) {
-    if (transform->segment.format != GST_FORMAT_TIME) return GST_FLOW_ERROR;  // see sinkEvent()
+    if (transform->segment.format != GST_FORMAT_TIME) return GST_FLOW_ERROR;  // sinkEvent() posted an error
     const GstFlowReturn flow =
         GST_BASE_TRANSFORM_CLASS(mpm_segment_parent_class)->transform(transform, in, out);
     if (flow != GST_FLOW_OK) return flow;

@@ -51,7 +51,7 @@ void setPrecision(mpm::Encoder& encoder, const std::string& text) {
     encoder.setPrecision(*precision);
 }
 
-/// Runs `set`; an exception of the library becomes an error of the property.
+/// Runs `set`. An exception of the library becomes an error about the property.
 template <class Set>
 void property(const char* name, const Set& set) {
     try {
@@ -96,7 +96,7 @@ void Engine::applyEncoder(const Settings& settings) {
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
 }
 
-/// Sets classes and thresholds of objects; all tracks start again.
+/// Sets the classes and thresholds of objects. All tracks start again.
 void Engine::applyObjects(const Settings& settings) {
     std::vector<std::string> names;
     std::istringstream parts(settings.objects);
@@ -111,7 +111,7 @@ void Engine::applyObjects(const Settings& settings) {
     m_threshold = settings.threshold < 0 ? pipeline::usualThreshold(detects) : settings.threshold;
     const pipeline::TrackRules rules = pipeline::trackRules(m_threshold);
     pipeline::DetectionChoice choice;
-    choice.threshold = rules.low;  // weak boxes continue a track
+    choice.threshold = rules.low;  // weak boxes can continue a track
     m_segmenter.setDetections(choice);
     m_tracker.emplace(rules);
 }
@@ -142,9 +142,9 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    // If buffers have no times, the time since the last buffer counts.
+    // If buffers have no times, uses the time since the last buffer.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
-    if (seconds < m_lastSeconds) restart();  // a seek without a flush
+    if (seconds < m_lastSeconds) restart();  // after a seek without a flush
     m_lastSeconds = seconds;
     m_sinceLast.restart();
     const auto tracks = m_tracker->update(boxes, seconds, image);
@@ -169,7 +169,7 @@ void Engine::drawObjects(const std::vector<FrameObject>& objects, cv::Mat& drawn
     for (size_t i = 0; i < boxes.size(); ++i) {
         if (objects[i].id != 0)
             boxes[i].text.insert(boxes[i].text.rfind(' '), " #" + std::to_string(objects[i].id));
-        if (!m_segmenter.network().detects()) boxes[i].mask.release();  // its class has a colour already
+        if (!m_segmenter.network().detects()) boxes[i].mask.release();  // the class already has a colour
     }
     pipeline::drawBoxes(drawn, boxes, m_settings.opacity).copyTo(drawn);
 }
@@ -211,7 +211,7 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    // The time of the stream, because a file may run faster or slower than a camera.
+    // Uses the time of the stream, because a file may run faster or slower than a camera.
     const std::chrono::duration<double> time(m_lastSeconds);
     using Clock = pipeline::AlertWatch::Clock;
     figures.alerts =

@@ -1,4 +1,4 @@
-// The work of mpmsegment without GStreamer: frames in, drawings and figures out.
+// The work of mpmsegment without GStreamer: receives frames, returns drawings and figures.
 #pragma once
 
 #include <memory>
@@ -20,57 +20,57 @@ enum class Output { Overlay, Labels, Map };
 /// The element's properties.
 struct Settings {
     std::string model = "default";
-    std::string blocks;  ///< "2,5", "none"; empty: the model's schedule
+    std::string blocks;  ///< such as "2,5" or "none"; empty: the model's schedule
     std::string precision = "f32", device = "auto", reuse = "off";
     Output output = Output::Overlay;
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = -1;  ///< for objects' scores; below 0: usualThreshold
-    std::string objects;    ///< classes, "car,person"; empty: all of a detector
+    double threshold = -1;  ///< for objects' scores; negative: usualThreshold()
+    std::string objects;  ///< classes, such as "car,person"; empty: all of a detector, none of a segmentation
     unsigned alertHoldMs = 0;
 };
 
-/// A property that cannot be used. The message begins with the property's name.
+/// Thrown if a property cannot be used. The message begins with the property's name.
 class SettingsError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// An object of a frame. An object without an identity is not tracked, or not yet.
+/// An object in a frame. An object that is not tracked, or not yet, has no identity.
 struct FrameObject {
     Detection found;
     std::string name;
     std::int64_t id = 0;  ///< 0: none
-    double since = 0;     ///< time in the stream when first seen, in seconds
+    double since = 0;     ///< time in the stream, in seconds, at which the object was first seen
 };
 
-/// Figures of a frame.
+/// The figures of a frame.
 struct FrameFigures {
-    std::vector<int> tokens;  ///< image tokens entering each block
+    std::vector<int> tokens;  ///< image tokens that enter each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
     std::vector<std::string> classes;
-    std::vector<double> shares;        ///< of the image, by class
+    std::vector<double> shares;        ///< the share of each class
     cv::Mat labels;                    ///< class ids, CV_8U or CV_16U; empty if the model has no classes
-    std::vector<FrameObject> objects;  ///< of a detector, or regions of the classes that are objects
+    std::vector<FrameObject> objects;  ///< objects of a detector, or regions of the chosen classes
     std::vector<pipeline::Alert> alerts;
 };
 
-/// For a single thread at a time.
+/// Only one thread at a time may use it.
 class Engine {
 public:
     /// Reads the model. Throws pipeline::ModelError or SettingsError.
     explicit Engine(const Settings& settings);
 
-    /// Everything except the model may change between frames. If a setting is invalid, throws SettingsError
-    /// and keeps the earlier settings.
+    /// Applies all settings except the model. May be called between frames. If a setting is invalid, throws
+    /// SettingsError and keeps the earlier settings.
     void apply(const Settings& settings);
 
-    /// Begins identities and the hold of alerts anew. Call it before the first frame after a seek.
+    /// Restarts identities and the hold time of alerts. Must be called before the first frame after a seek.
     void restart();
 
-    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 receives labels, CV_8UC3 the overlay or the
-    /// merge map. `seconds`: time in the stream; NaN if unknown. Throws.
+    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 to receive labels, CV_8UC3 to receive the
+    /// overlay or the merge map. `seconds`: time in the stream; NaN if unknown. Throws after an error.
     FrameFigures process(const cv::Mat& image, double seconds, cv::Mat& out);
 
 private:
@@ -84,10 +84,10 @@ private:
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;
-    std::vector<int> m_schedule;  ///< of the model
+    std::vector<int> m_schedule;  ///< the model's own
     Settings m_settings;
     pipeline::AlertWatch m_alerts;
-    std::vector<int> m_classes;  ///< of objects
+    std::vector<int> m_classes;  ///< classes of the objects
     std::optional<pipeline::ObjectTracker> m_tracker;
     double m_threshold = 0, m_lastSeconds = 0;
     Stopwatch m_sinceLast;

@@ -20,7 +20,7 @@ void setArray(GstStructure* to, const char* name, GType type, const std::vector<
     g_value_unset(&entry);
 }
 
-/// Two arrays instead of a field per class: names of fields are restricted, names of classes are not.
+/// Adds two arrays instead of a field for each class, because names of fields are restricted.
 void setShares(GstStructure* to, const FrameFigures& figures) {
     std::vector<const char*> names;
     std::vector<double> shares;
@@ -42,7 +42,7 @@ void registerMeta() {
 }
 
 void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
-    // Removes the meta of an earlier mpmsegment: readers find the first meta.
+    // Removes the meta of an earlier mpmsegment, because readers find the first meta.
     if (GstCustomMeta* before = gst_buffer_get_custom_meta(buffer, kMetaName))
         gst_buffer_remove_meta(buffer, &before->meta);
     GstCustomMeta* meta = gst_buffer_add_custom_meta(buffer, kMetaName);

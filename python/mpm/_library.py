@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 
 class Error(RuntimeError):
-    """A model, a file or a setting that cannot be used."""
+    """Raised if a model, a file or a setting cannot be used."""
 
 
 class Unsupported(Error, ValueError):
-    """A setting that the model or the machine does not support."""
+    """Raised if the model or the machine does not support a setting."""
 
 
 class Stopped(Exception):
-    """The callback ended a long call."""
+    """Raised after the callback ended a long call."""
 
 
 class Array(ctypes.Structure):
@@ -27,7 +27,7 @@ class Array(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("type", ctypes.c_int), ("dims", ctypes.c_int), ("sizes", ctypes.c_int * 8)]
 
 
-_TYPES = ["float32", "int32", "uint8", "int8", "uint16", "int16", "float64", "int64"]  # by the number in C
+_TYPES = ["float32", "int32", "uint8", "int8", "uint16", "int16", "float64", "int64"]  # in the order of C's numbers
 _NUMBERS = {numpy.dtype(name): number for number, name in enumerate(_TYPES)}
 _MOST = 2**31 - 1
 
@@ -35,7 +35,7 @@ Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
 _HANDLE, _TEXT, _INT, _ARRAYS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(Array)
 _OUT, _INTS, _ERROR = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_void_p)
 
-# Types of the arguments of each function. Functions without an entry in _RETURNS return a status.
+# The types of each function's arguments. Functions without an entry in _RETURNS return a status.
 _TAKES = {
     "mpm_version": [], "mpm_last_error": [], "mpm_operator_type": [_INT], "mpm_free": [_HANDLE],
     "mpm_set_blocks": [_TEXT], "mpm_set_device": [_TEXT], "mpm_set_precision": [_TEXT], "mpm_set_reuse": [_TEXT],
@@ -95,7 +95,7 @@ library = _load()
 
 
 def last_error() -> str:
-    """The reason why an operator last failed in this thread; cv2 reports only the failure."""
+    """Returns why an operator last failed in this thread. cv2 reports only the failure."""
     return str(library.mpm_last_error().decode("utf-8", "replace"))
 
 
@@ -115,7 +115,7 @@ def taken(text: Optional[int]) -> str:
 
 
 def call(function: Callable[..., int], *arguments: Any) -> None:
-    """Calls a function of mpm_model.h. Failures become exceptions."""
+    """Calls a function of mpm_model.h. Raises an exception after a failure."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if status == 0:
@@ -127,7 +127,7 @@ def call(function: Callable[..., int], *arguments: Any) -> None:
 
 
 def reported(function: Callable[..., int], *arguments: Any) -> Any:
-    """Calls a function whose last result is JSON."""
+    """Calls a function that writes JSON as its last result, and returns the parsed JSON."""
     report = ctypes.c_void_p()
     call(function, *arguments, ctypes.byref(report))
     return json.loads(taken(report.value))
@@ -151,7 +151,7 @@ class Handle:
 
 
 class _Memory:
-    """The library's memory for NumPy: an array over it keeps `owner` alive."""
+    """The library's memory for NumPy. An array over this memory keeps `owner` alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -164,21 +164,21 @@ class _Memory:
 
 
 def array_over(array: Array, owner: object) -> NDArray[Any]:
-    """A NumPy array over the library's memory, which belongs to `owner`."""
+    """Returns a NumPy array over the library's memory, which belongs to `owner`."""
     if not array.data:
         return numpy.zeros(tuple(array.sizes[: array.dims]), _TYPES[array.type])
     return numpy.asarray(_Memory(array, owner))
 
 
 def array_of_buffer(address: Optional[int]) -> NDArray[Any]:
-    """A NumPy array that owns the library's buffer."""
+    """Returns a NumPy array that owns the library's buffer."""
     buffer, array = Handle(address, library.mpm_buffer_free), Array()
     library.mpm_buffer_array(address, ctypes.byref(array))
     return array_over(array, buffer)
 
 
 def view_of(array: NDArray[Any], name: str = "array") -> Array:
-    """The array for C. `array` has no gaps, and the caller keeps it alive."""
+    """Returns the array for C. `array` must have no gaps, and the caller must keep it alive."""
     if not 1 <= array.ndim <= 8:
         raise ValueError("%s: expected 1 to 8 dimensions" % name)
     if array.size > _MOST or any(side > _MOST for side in array.shape):
@@ -188,7 +188,7 @@ def view_of(array: NDArray[Any], name: str = "array") -> Array:
 
 
 def checked(value: Any, name: str, types: Tuple[str, ...], dims: int = 0) -> NDArray[Any]:
-    """Checks `value` and returns it as an aligned array without gaps: a copy if it has gaps or another order."""
+    """Checks `value` and returns an aligned array without gaps, as a copy if necessary."""
     expected = "a NumPy array of " + " or ".join(types)
     if not isinstance(value, numpy.ndarray):
         raise TypeError("%s: expected %s, got %s" % (name, expected, type(value)))
@@ -202,5 +202,5 @@ def checked(value: Any, name: str, types: Tuple[str, ...], dims: int = 0) -> NDA
 
 
 def ints(values: List[int]) -> Any:
-    """The numbers for C."""
+    """Returns the numbers for C."""
     return (ctypes.c_int * len(values))(*values)

@@ -1,4 +1,4 @@
-"""Checks arguments and properties; errors name them and the expected value."""
+"""Checks of arguments and properties. Errors name the argument and the expected value."""
 
 import operator
 import os
@@ -14,7 +14,7 @@ def wrong_type(name: str, expected: str, got: object) -> TypeError:
 
 
 def path_of(value: Path, name: str) -> bytes:
-    """Converts text or a pathlib.Path to the system's bytes."""
+    """Converts text or a pathlib.Path to bytes, as the system encodes paths."""
     try:
         path = os.fsencode(value)
     except TypeError:
@@ -25,7 +25,7 @@ def path_of(value: Path, name: str) -> bytes:
 
 
 def share_text(value: Any, name: str) -> str:
-    """A number as JSON; the library checks its range."""
+    """Returns a number as JSON. The library checks the range."""
     try:
         if isinstance(value, (bool, str, bytes)):
             raise TypeError
@@ -41,7 +41,7 @@ def text_of(value: Any, name: str, expected: str = "text") -> str:
 
 
 def whole_numbers(value: Any, name: str, expected: str) -> List[int]:
-    """The whole numbers of a sequence."""
+    """Returns the whole numbers of a sequence."""
     if isinstance(value, (str, bytes)):
         raise wrong_type(name, expected, value)
     try:
@@ -57,7 +57,7 @@ def whole_numbers(value: Any, name: str, expected: str) -> List[int]:
 
 
 def size_of(value: Any) -> Optional[Tuple[int, int]]:
-    """(rows, columns), or None."""
+    """Returns (rows, columns), or None."""
     if value is None:
         return None
     expected = "(rows, columns), above 0"
@@ -70,14 +70,14 @@ def size_of(value: Any) -> Optional[Tuple[int, int]]:
 
 
 def blocks_text(value: Any) -> str:
-    """"2,5" or "none"."""
+    """Returns text such as "2,5" or "none"."""
     if isinstance(value, str):
         return value
     return ",".join(str(block) for block in whole_numbers(value, "blocks", _BLOCKS)) or "none"
 
 
 def blocks_of(value: Any) -> List[int]:
-    """Block numbers from a sequence, or from text as on the command line: "2,5" or "none"."""
+    """Returns block numbers from a sequence, or from text as on the command line: "2,5" or "none"."""
     if not isinstance(value, str):
         return whole_numbers(value, "blocks", _BLOCKS)
     if value == "none":
@@ -89,7 +89,7 @@ def blocks_of(value: Any) -> List[int]:
 
 
 class Initialised:
-    """Raises a clear error if __init__() of an object has not run, as after Model.__new__(Model)."""
+    """A base class: raises a clear error if __init__() was not called, as after Model.__new__(Model)."""
 
     __slots__ = ()
 

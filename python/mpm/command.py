@@ -1,4 +1,4 @@
-"""The command `mpm` of pip's package: the program of the other packages, with videos from the installed cv2."""
+"""The command `mpm` of pip's package: the same program as elsewhere, with videos from the installed cv2."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from ._library import library
 
 
 def main() -> None:
-    """Runs the program with the arguments of this process, and exits with the program's status."""
+    """Runs the program with the arguments of this process. Exits with the program's status."""
     if not hasattr(library, "mpm_command"):
         sys.exit("mpm: this package has no program; it is in the package mpm")
     videos.connect()

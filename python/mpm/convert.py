@@ -1,4 +1,4 @@
-"""mpm.convert and mpm.info."""
+"""The functions mpm.convert and mpm.info."""
 
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -33,7 +33,7 @@ class Conversion(Initialised):
 
     @property
     def error(self) -> float:
-        """Largest difference from the export, relative to the largest value."""
+        """The largest difference from the export's output, relative to the largest value."""
         return float(self._facts["error"])
 
     @property
@@ -58,12 +58,12 @@ class ModelInfo(Initialised):
 
     @property
     def labels(self) -> List[str]:
-        """Class names by id."""
+        """The class names, by id."""
         return list(self._facts["labels"])
 
     @property
     def palette(self) -> List[List[int]]:
-        """RGB colours by class id."""
+        """The RGB colours, by class id."""
         return [list(colour) for colour in self._facts["palette"]]
 
     @property
@@ -74,12 +74,12 @@ class ModelInfo(Initialised):
 
     @property
     def mean(self) -> List[float]:
-        """The mean of RGB, for values from 0 to 1."""
+        """The mean of R, G and B, for values from 0 to 1."""
         return list(self._facts["mean"])
 
     @property
     def std(self) -> List[float]:
-        """The deviation of RGB, for values from 0 to 1."""
+        """The standard deviation of R, G and B, for values from 0 to 1."""
         return list(self._facts["std"])
 
     @property
@@ -113,7 +113,7 @@ def convert(
         "mean": None if mean is None else [float(value) for value in mean],
         "std": None if std is None else [float(value) for value in std],
     }
-    with layers_removed():  # the verification runs the model
+    with layers_removed():  # because the verification runs the model
         return Conversion(reported(library.mpm_convert, path_of(input, "input"), path_of(output, "output"),
                                    json.dumps(options).encode()))
 

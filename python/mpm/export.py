@@ -1,4 +1,4 @@
-"""mpm.from_timm, mpm.from_torch and mpm.from_transformers: make an mpm.Model from a PyTorch model in one call."""
+"""mpm.from_timm, mpm.from_torch and mpm.from_transformers, which make an mpm.Model of a PyTorch model."""
 
 import importlib
 import inspect
@@ -13,16 +13,16 @@ from .model import Model
 
 
 def _write(module: Any, example: Any, path: str) -> None:
-    """Writes an ONNX file."""
+    """Exports the module to an ONNX file."""
     torch = importlib.import_module("torch")
     options: Dict[str, Any] = {"input_names": ["image"], "output_names": ["output"], "opset_version": 17}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        options["dynamo"] = False  # the other exporter needs the package onnxscript
+        options["dynamo"] = False  # because the other exporter needs the package onnxscript
     training = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about Python values that become constants; the conversion is proved
+            warnings.simplefilter("ignore")  # about Python values that become constants; the conversion is verified
             torch.onnx.export(module, (example,), path, **options)
     finally:
         for part, trains in training:
@@ -40,9 +40,9 @@ def from_torch(
 ) -> Model:
     """Exports a vision transformer, converts it and loads it.
 
-    example: an input, such as torch.zeros(1, 3, 224, 224). output: the file for the converted model; without it the
-    model is only in memory. mean and std are the normalisation of the training, RGB, for values from 0 to 1. The options
-    are those of mpm.convert().
+    example: an input, such as torch.zeros(1, 3, 224, 224). output: the file for the converted model; if empty, the model
+    is only in memory. mean, std: the normalisation of the training for R, G and B, for values from 0 to 1. options: as for
+    mpm.convert().
     """
     with tempfile.TemporaryDirectory() as folder:
         export = os.path.join(folder, "export.onnx")
@@ -60,7 +60,7 @@ def _example(size: Tuple[int, int]) -> Any:
 
 
 def from_timm(vit: Any, output: Path = "", **options: Any) -> Model:
-    """from_torch() for a model of timm.create_model(), with the size and the normalisation of its configuration."""
+    """Calls from_torch() for a model of timm.create_model(), with the configured size and normalisation."""
     config = dict(getattr(vit, "pretrained_cfg", None) or {})
     rows, columns = getattr(getattr(vit, "patch_embed", None), "img_size", None) or config["input_size"][1:]
     options.setdefault("mean", config.get("mean"))
@@ -69,7 +69,7 @@ def from_timm(vit: Any, output: Path = "", **options: Any) -> Model:
 
 
 def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
-    """The size of the network's input, (rows, columns)."""
+    """Returns the size of the network's input, (rows, columns)."""
     config = model.config
     size: Any = getattr(config, "image_size", None)
     if size is None:
@@ -87,11 +87,11 @@ def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
 
 
 def from_transformers(model: Any, processor: Any, output: Path = "", **options: Any) -> Model:
-    """from_torch() for a vision model of transformers and its image processor, which supplies size and normalisation."""
+    """Calls from_torch() for a vision model of transformers, with size and normalisation of its image processor."""
     torch: Any = importlib.import_module("torch")
 
     class Output(torch.nn.Module):  # type: ignore
-        """The model with one tensor as its output: the logits, or else the last hidden state."""
+        """The model with a single output tensor: the logits, or else the last hidden state."""
 
         def __init__(self) -> None:
             super().__init__()

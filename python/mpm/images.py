@@ -1,4 +1,4 @@
-"""Inputs that count as images: a file, an array in some order of channels, a PIL image, a tensor."""
+"""The reading of images: from a file, an array in some order of channels, a PIL image or a tensor."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ def is_path(value: Any) -> bool:
 
 
 def several_of(value: Any) -> Optional[List[Any]]:
-    """The images if `value` is a list, a folder or a pattern such as "street/*.jpg"; None if it is a single image."""
+    """Returns the images of a list, a folder or a pattern such as "street/*.jpg"; None for a single image."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if not is_path(value):
@@ -53,7 +53,7 @@ def read(path: Any, name: str = "image") -> Image:
 
 
 def write(path: Any, image: NDArray[Any]) -> None:
-    """Writes a uint8 or uint16 image, grey or BGR, in the format of the path's extension."""
+    """Writes a uint8 or uint16 image, grey or BGR. The path's extension chooses the format."""
     array = checked(image, "image", ("uint8", "uint16"))
     call(library.mpm_image_write, path_of(path, "path"), view_of(array, "image"))
 
@@ -64,10 +64,10 @@ def _is_pil(value: Any) -> bool:
 
 
 def _array_of(value: Any, name: str) -> Optional[NDArray[Any]]:
-    """The array of a tensor; None if `value` has no array."""
+    """Returns the array of a tensor; None if `value` has no array."""
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         kind = int(value.__dlpack_device__()[0])
-        if kind not in (1, 3):  # the processor's memory, plain or pinned
+        if kind not in (1, 3):  # the processor's memory, normal or pinned
             raise ValueError("%s: the tensor is on another device: move it to the CPU first" % name)
         try:
             return numpy.from_dlpack(value.detach() if hasattr(value, "detach") else value)
@@ -79,7 +79,7 @@ def _array_of(value: Any, name: str) -> Optional[NDArray[Any]]:
 
 
 def _channels(image: NDArray[Any], name: str, rgb: bool) -> Image:
-    """Converts grey, grey with an axis, three channels or four channels to BGR without gaps."""
+    """Converts an image with no axis of channels, or with 1, 3 or 4 channels, to BGR without gaps."""
     if image.ndim == 2:
         image = image[:, :, None]
     if image.ndim != 3 or image.shape[2] not in (1, 3, 4) or image.size == 0:
@@ -96,7 +96,7 @@ def _channels(image: NDArray[Any], name: str, rgb: bool) -> Image:
 
 
 def _order(color: Optional[str], default: str) -> bool:
-    """Whether red comes first."""
+    """Whether red is the first channel."""
     chosen = default if color is None else color
     if chosen not in ("rgb", "bgr"):
         raise ValueError("color: expected 'rgb' or 'bgr', got %r" % (color,))
@@ -104,7 +104,7 @@ def _order(color: Optional[str], default: str) -> bool:
 
 
 def load(value: Any, name: str, color: Optional[str] = None) -> Tuple[Image, Optional[str]]:
-    """Returns the image as uint8 BGR without gaps, and the path if `value` is a file."""
+    """Returns the image as uint8 BGR without gaps, and its path if `value` is a file."""
     if is_path(value):
         return read(value, name), os.fspath(value)
     if value is None:

@@ -1,4 +1,4 @@
-"""mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
+"""The functions mpm.bench, mpm.evaluate, mpm.tune and mpm.join."""
 
 import functools
 import importlib
@@ -17,14 +17,14 @@ Progress = Callable[[int, int], object]
 
 
 class _Bar:
-    """A progress bar of tqdm on a terminal, if tqdm is installed."""
+    """A progress bar on a terminal, if tqdm is installed."""
 
     def __init__(self, wanted: bool) -> None:
         self._bar: Any = None
         if not wanted:
             return
         try:
-            self._bar = importlib.import_module("tqdm").tqdm(disable=None, leave=False)  # None: on a terminal only
+            self._bar = importlib.import_module("tqdm").tqdm(disable=None, leave=False)  # None: only on a terminal
         except ImportError:
             pass
 
@@ -39,7 +39,7 @@ class _Bar:
 
 
 def _watched(progress: Optional[Progress], function: Callable[..., int], *arguments: Any) -> Dict[str, Any]:
-    """Calls a long function of the library. Without `progress`, shows a bar."""
+    """Calls a function of the library that takes long. Without `progress`, shows a bar."""
     bar = _Bar(wanted=progress is None)
     try:
         report: Dict[str, Any] = watched(progress or bar.show, functools.partial(reported, function, *arguments))
@@ -65,7 +65,7 @@ def bench(
 ) -> Dict[str, Any]:
     """Measures the speed of methods in interleaved rounds, as `mpm bench` does.
 
-    images: uint8 BGR; None: images of the built-in street. progress(done, total) is called after each round.
+    images: uint8 BGR; None: images of the built-in street. progress: called as progress(done, total) after each round.
     Returns the report of `mpm bench --json`.
     """
     given = [] if images is None else [checked_image(image, "images[%d]" % i) for i, image in enumerate(list(images))]
@@ -94,8 +94,8 @@ def evaluate(
 ) -> Dict[str, Any]:
     """Measures accuracy and cost on a labelled data set, as `mpm eval` does.
 
-    dataset: camvid, ade20k, cityscapes, pascal-context or folder. limit: number of images; 0: all. shard:
-    (part, parts), from 1. counts: a file from which an interrupted call continues, and which join() reads.
+    dataset: camvid, ade20k, cityscapes, pascal-context or folder. limit: number of images; 0: all. shard: (part, parts);
+    the first part is 1. counts: a file with which an interrupted call can continue, and which join() reads.
     Returns the report of `mpm eval --json`.
     """
     precisions = [precision] if isinstance(precision, str) else list(precision)
@@ -107,13 +107,13 @@ def evaluate(
 
 
 def _to_tune_on(images: Any) -> Tuple[str, List[Image]]:
-    """Returns the address of a source, or images."""
+    """Returns the address of a source and no images, or an empty address and images."""
     if type(images) is int:
         return str(images), []
     if image_files.is_path(images):
         return _path_text(images, "images"), []
     several = list(images)
-    most = 4 * 16  # more than needed: some may be of one colour
+    most = 4 * 16  # more than needed, because some may have a single colour
     chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
     return "", [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
 
@@ -129,12 +129,12 @@ def tune(
     write: bool = False,
     progress: Optional[Progress] = None,
 ) -> Dict[str, Any]:
-    """Chooses method and blocks on images like those that the model will see, without labels, as `mpm tune` does.
+    """Chooses a method and its blocks as `mpm tune` does, without labels, on images like those that the model will see.
 
-    images: a list of images as a model takes them, a folder, a video, an address or a camera's number; 16 are used.
-    keep: choose the fastest with at least this agreement with all tokens (0.99 without `faster`). faster: choose the most
-    agreement among candidates that are this many times as fast. write: store the choice in the model's file. Returns the
-    report of `mpm tune --json`; its entry "reached" is true if a candidate reaches the goal.
+    images: a list of images as for a call of a model, a folder, a video, an address or a camera's number; 16 are used.
+    keep: chooses the fastest candidate that agrees with all tokens at least so much; 0.99 by default. faster: instead
+    chooses the highest agreement among candidates that are at least this many times as fast. write: stores the choice in
+    the model's file. Returns the report of `mpm tune --json`. Its entry "reached" is true if a candidate reaches the goal.
     """
     source, given = _to_tune_on(images)
     options = {"source": source, "keep": keep, "faster": faster, "minutes": minutes, "write": bool(write),
@@ -146,7 +146,7 @@ def tune(
 
 
 def join(counts: Sequence[Path]) -> Dict[str, Any]:
-    """Joins the counts files of all shards of one evaluation. Returns the report of the whole evaluation."""
+    """Joins the counts files of all shards of an evaluation. Returns the report of the whole evaluation."""
     paths = json.dumps([_path_text(path, "counts") for path in counts])
     result: Dict[str, Any] = reported(library.mpm_join, paths.encode())
     return result

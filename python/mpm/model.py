@@ -1,4 +1,4 @@
-"""mpm.Model."""
+"""The class mpm.Model."""
 
 import ctypes
 import functools
@@ -35,13 +35,13 @@ def checked_image(value: Any, name: str) -> Image:
 
 
 def views_of(images: Sequence[Image]) -> Any:
-    """The images for C; the caller keeps them alive."""
+    """Returns the images for C. The caller must keep the images alive."""
     return (Array * len(images))(*[view_of(image, "image") for image in images])
 
 
 def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], settings: Dict[str, Any],
               kind: Optional[Type["Model"]] = None) -> "Model":
-    """Restores a pickled model, or one of a subclass, whose own __init__ may need other arguments."""
+    """Restores a pickled model. A subclass's own __init__ is not called, because it may need other arguments."""
     of = kind or Model
     restored = of.__new__(of)
     Model.__init__(restored, model, size, **settings)
@@ -49,12 +49,12 @@ def _restored(model: Union[str, bytes], size: Optional[Tuple[int, int]], setting
 
 
 def _patiently(function: Callable[..., int], *arguments: Any) -> None:
-    """Calls a function of sources, so that Ctrl-C ends it."""
+    """Calls a function that reads a source, so that Ctrl-C ends the call."""
     watched(lambda done, total: None, functools.partial(call, function, *arguments))
 
 
 def _stream_key(value: Any) -> bytes:
-    """The key of a stream; text and numbers are different streams."""
+    """Returns the key of a stream. A text and a number are always different streams."""
     if isinstance(value, str):
         return b"text " + value.encode("utf-8", "surrogatepass").replace(b"\0", b"\\0")
     if isinstance(value, int) and not isinstance(value, bool):
@@ -71,7 +71,7 @@ def _time(seconds: Optional[float]) -> float:
 
 
 def _mean(features: Floats) -> Floats:
-    """The mean over the image, of tokens (rows, values) or of a map (values, rows, columns)."""
+    """Returns the mean over the image of tokens (rows, values) or of a map (values, rows, columns)."""
     if features.ndim == 3:
         features = features.reshape(features.shape[0], -1).T
     mean: Floats = features.astype(numpy.float32).reshape(-1, features.shape[-1]).mean(axis=0)
@@ -79,7 +79,7 @@ def _mean(features: Floats) -> Floats:
 
 
 def _stream_keys(given: Any, several: bool, images: int) -> Any:
-    """The keys of a stream for each image; None for None."""
+    """Returns the key of the stream of each image; None if `given` is None."""
     if given is None:
         return None
     if not several:
@@ -95,7 +95,7 @@ def _stream_keys(given: Any, several: bool, images: int) -> Any:
 
 
 class Model(Initialised):
-    """A converted model. Several threads may call one model; it runs one call at a time."""
+    """A converted model. Several threads may call a model, which runs one call at a time."""
 
     __slots__ = ("_handle", "_content", "_file", "_size", "_trackers", "_chosen", "__weakref__")  # so that a misspelt setting is an error
 
@@ -114,8 +114,9 @@ class Model(Initialised):
         nms: Optional[float] = None,
         objects: Optional[Sequence[str]] = None,
     ) -> None:
-        """model: an ONNX file of mpm.convert(), its content as bytes, or 'default'. size: (rows, columns), if the file
-        leaves them open. threads: for the whole process; 0: one for each processor. The others set the properties."""
+        """model: an ONNX file made by mpm.convert(), the file's content as bytes, or 'default'. size: (rows, columns), if
+        the file leaves them open. threads: for the whole process; 0: one for each processor. Other arguments set the
+        properties of the same name."""
         sides = size_of(size) or (0, 0)
         self._content, self._size = model if isinstance(model, bytes) else None, size
         self._file: Any = None
@@ -140,7 +141,7 @@ class Model(Initialised):
                 setattr(self, name, value)
 
     def close(self) -> None:
-        """Releases the model's memory, after the calls that other threads have begun."""
+        """Releases the model's memory, after calls in other threads have ended."""
         self._handle = None
 
     def __enter__(self) -> "Model":
@@ -155,7 +156,7 @@ class Model(Initialised):
         return _restored, (self._content or facts["path"], self._size, settings, type(self)), getattr(self, "__dict__", None)
 
     def _open(self) -> Handle:
-        """The handle. Calls hold it, so that close() in another thread waits for these calls."""
+        """Returns the handle. A call keeps the handle, so that close() in another thread does not free it meanwhile."""
         handle = self._handle
         if handle is None:
             raise Error("the model is closed")
@@ -168,11 +169,11 @@ class Model(Initialised):
     def __call__(self, image: AnyImage, stream: Optional[Stream] = ..., color: Optional[str] = ...,
                  seconds: Optional[float] = ...) -> Result: ...
     def __call__(self, image: Any, stream: Any = None, color: Optional[str] = None, seconds: Optional[float] = None) -> Any:
-        """Runs the model on one image or several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
+        """Runs the model on an image, or on several: a list, a folder or a pattern such as "street/*.jpg" gives a list.
 
-        An image is a file, an array of uint8 (BGR as in cv2, grey, or with a fourth channel), a PIL image, or a tensor
-        with color="rgb" or "bgr". stream: the camera of the image, as text or a number, for reuse over time and for
-        tracks; for a list of images, a list of streams. seconds: the time of the images; None: now.
+        image: a file, an array of uint8 (BGR as in cv2, grey, or with a fourth channel), a PIL image, or a tensor with
+        color="rgb" or "bgr". stream: text or a number that names the image's camera, for reuse over time and for tracks;
+        for a list of images, a list of streams. seconds: the time of the images; None: now.
         """
         handle, found = self._open(), images.several_of(image)
         given = [image] if found is None else found
@@ -185,7 +186,7 @@ class Model(Initialised):
         for result, (_, path), one in zip(results, loaded, given):
             result._path = path
             if isinstance(one, numpy.ndarray) and one.shape == result._image.shape and color != "rgb":
-                result._image = one  # the overlay is drawn later, over the pixels that the image then has
+                result._image = one  # the overlay is drawn later, over the pixels that the array then has
         return results[0] if found is None else results
 
     def _run(self, handle: Handle, loaded: List[Image], keys: Any, trackers: List[Handle], seconds: float) -> List[Result]:
@@ -200,9 +201,9 @@ class Model(Initialised):
         return [Result(Handle(address, library.mpm_result_free), image) for address, image in zip(addresses, loaded)]
 
     def stream(self, source: Union[Path, int], stream: Optional[Stream] = None) -> Iterator[Result]:
-        """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an image,
-        or "demo", the built-in street, which does not end. stream: as in a call. Objects are tracked from the first frame, also
-        without `stream`. Ctrl-C ends a wait for a frame. Raises an Error if no first frame comes within a minute."""
+        """Runs the model on each frame of a source: a camera's number, a video, an RTSP or HTTP address, a folder, an
+        image, or "demo", the built-in street, which does not end. stream: as in a call; objects are tracked also without
+        `stream`. Ctrl-C ends a wait for a frame. Raises an Error if the first frame does not come within a minute."""
         if not isinstance(source, (str, PurePath, int)) or isinstance(source, bool):
             raise wrong_type("source", "a path, an address or a camera's number", source)
         address = b"%d" % source if isinstance(source, int) else path_of(source, "source")
@@ -216,7 +217,7 @@ class Model(Initialised):
         finally:
             source = Handle(opened.value, library.mpm_source_free)
         keys = _stream_keys(stream, False, 1)
-        followed = b"source %d" % id(source) if keys is None else keys[0]  # sources without a name keep apart
+        followed = b"source %d" % id(source) if keys is None else keys[0]  # a source without a key has its own tracks
         self._trackers.forget(followed)
         try:
             while True:
@@ -228,7 +229,7 @@ class Model(Initialised):
                 if not frame.value:
                     return
                 seconds = library.mpm_source_seconds(source.address)
-                tracker = self._trackers.of(followed)  # of each frame: settings and forget() begin a new one
+                tracker = self._trackers.of(followed)  # each time, because settings and forget() begin a new tracker
                 result, = self._run(self._open(), [array_of_buffer(frame.value)], keys, [tracker], seconds)
                 result._path = taken(name.value)
                 yield result
@@ -237,7 +238,7 @@ class Model(Initialised):
                 self._trackers.forget(followed)
 
     def embed(self, image: Any, color: Optional[str] = None) -> Floats:
-        """A vector for each image: the mean of the image's features. For models without classes."""
+        """Returns a vector for each image, the mean of the image's features. Only for models without classes."""
         facts = self._facts()
         if facts["classes"] or facts["detector"]:
             raise Error("embed: the model gives %s, not features" % ("boxes" if facts["detector"] else "classes"))
@@ -247,7 +248,7 @@ class Model(Initialised):
         return _mean(results.features)
 
     def info(self) -> ModelInfo:
-        """The metadata of the model's file."""
+        """Returns the metadata of the model's file."""
         return read_info(self.path)
 
     def _facts(self) -> Dict[str, Any]:
@@ -275,7 +276,7 @@ class Model(Initialised):
 
     @property
     def method(self) -> str:
-        """The reducer, with parameters if it has any: mpm, none, gentle, 'tome:r=13'. The blocks stay."""
+        """The reducer, with parameters if it has any: mpm, none, gentle, 'tome:r=13'. A change keeps the blocks."""
         return str(self._facts()["method"])
 
     @method.setter
@@ -284,8 +285,8 @@ class Model(Initialised):
 
     @property
     def precision(self) -> str:
-        """f32, tf32, bf16, f16, i8, auto or auto-fast. Until it is set, calls follow configure() and MPM_PRECISION; a
-        result names the precision that was used."""
+        """f32, tf32, bf16, f16, i8, auto or auto-fast. Until this is set, calls use configure() and MPM_PRECISION. A result
+        names the precision that was used."""
         return str(self._facts()["precision"])
 
     @precision.setter
@@ -315,7 +316,7 @@ class Model(Initialised):
 
     @property
     def threshold(self) -> float:
-        """Only objects with larger scores count. 0 to 1; by default 0.5 for boxes of a detector and 0.6 for regions."""
+        """Objects with larger scores are found. 0 to 1; by default 0.5 for boxes of a detector and 0.6 for regions."""
         return float(self._facts()["threshold"])
 
     @threshold.setter
@@ -325,7 +326,7 @@ class Model(Initialised):
 
     @property
     def nms(self) -> float:
-        """For detectors: if boxes of a class overlap by more than this, only the best counts. 1: all boxes count."""
+        """For detectors: if boxes of a class overlap by more than this, only the best box is used. 1: all boxes are used."""
         return float(self._facts()["nms"])
 
     @nms.setter
@@ -334,8 +335,8 @@ class Model(Initialised):
 
     @property
     def objects(self) -> List[str]:
-        """The names of the classes whose objects are tracked in streams. For a detector, an empty list means all. For a
-        model that segments, the connected regions of these classes are objects. A change begins new tracks."""
+        """The names of the classes whose objects are tracked in streams. For a detector, an empty list means all classes.
+        For a model that segments, the connected regions of these classes are the objects. A change begins new tracks."""
         return list(self._facts()["objects"])
 
     @objects.setter
@@ -346,7 +347,7 @@ class Model(Initialised):
         self._trackers.forget()
 
     def forget(self, stream: Optional[Stream] = None) -> None:
-        """Forgets all streams, or this one: with reuse, the next call computes all tokens; tracks start again."""
+        """Forgets a stream, or all streams. With reuse, the next call computes all tokens; tracks start again."""
         key, handle = None if stream is None else _stream_key(stream), self._open()
         self._trackers.forget(key)
         call(library.mpm_model_forget, handle.address, key)

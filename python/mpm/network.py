@@ -1,4 +1,4 @@
-"""mpm.readNet for a cv2 that cannot have our operators: the network runs in this package's own OpenCV."""
+"""The class that mpm.readNet returns if cv2 cannot have our operators. It runs networks in this package's own OpenCV."""
 
 import ctypes
 import json
@@ -11,7 +11,7 @@ from .arrays import Floats, Path
 
 
 class Net(Initialised):
-    """A network with the functions of cv2.dnn.Net that programs use most. For one thread at a time."""
+    """A network with the functions of cv2.dnn.Net that programs use most. Only one thread at a time may use it."""
 
     __slots__ = ("_handle", "_lock")
 
@@ -21,13 +21,13 @@ class Net(Initialised):
         self._handle, self._lock = Handle(handle.value, library.mpm_network_free), threading.Lock()
 
     def setInput(self, blob: Floats, name: str = "") -> None:
-        """Sets an input. blob: float32, as from cv2.dnn.blobFromImage()."""
+        """Sets an input. blob: float32, such as from cv2.dnn.blobFromImage(); or int64 or int32."""
         given = checked(blob, "blob", ("float32", "int64", "int32"))
         with self._lock:
             call(library.mpm_network_set_input, self._handle.address, name.encode(), view_of(given, "blob"))
 
     def getUnconnectedOutLayersNames(self) -> List[str]:
-        """The names of the outputs."""
+        """Returns the names of the outputs."""
         with self._lock:
             names: List[str] = json.loads(taken(library.mpm_network_outputs(self._handle.address)))
         return names
@@ -37,7 +37,7 @@ class Net(Initialised):
     @overload
     def forward(self, outputName: Union[List[str], Tuple[str, ...]]) -> List[Floats]: ...
     def forward(self, outputName: Union[str, List[str], Tuple[str, ...], None] = None) -> Any:
-        """Returns the output with this name, or of the last layer; for a list of names, a list."""
+        """Returns the output with this name, or of the last layer without a name. For a list of names, returns a list."""
         single = outputName is None or isinstance(outputName, str)
         names: Sequence[str] = [outputName or ""] if isinstance(outputName, str) or outputName is None else outputName
         texts = (ctypes.c_char_p * len(names))(*[name.encode() for name in names])

@@ -1,4 +1,4 @@
-"""Single operators, settings of the process, and reports: <mpm/mpm.h> for the layers of register()."""
+"""Operators, settings of the process, and reports of <mpm/mpm.h>, for the layers of register()."""
 
 import ctypes
 import operator
@@ -23,7 +23,7 @@ def _views(arrays: Sequence[NDArray[Any]]) -> Any:
 
 
 class Operator(Initialised):
-    """One of our operators, for one thread at a time."""
+    """One of our operators. Only one thread at a time may use it."""
 
     __slots__ = ("_handle", "_constants", "_kept")
 
@@ -34,7 +34,7 @@ class Operator(Initialised):
         self._handle = Handle(address, library.mpm_operator_free)
         for name, value in dict(attributes).items():
             self._set(name.encode(), value)
-        # The operator reads these numbers later.
+        # The operator reads these arrays later, so they must be kept.
         self._constants = [checked(value, "blobs", ("float32", "int32")) for value in constants]
         for constant in self._constants:
             _check(library.mpm_operator_add_constant(address, view_of(constant, "blobs")))
@@ -66,7 +66,7 @@ class Operator(Initialised):
         return outputs
 
     def shapes(self, inputs: Sequence[Sequence[int]]) -> List[List[int]]:
-        """The shapes of the outputs."""
+        """Returns the shapes of the outputs."""
         views = (Array * len(inputs))()
         for view, sizes in zip(views, inputs):
             if not 1 <= len(sizes) <= 8:
@@ -75,7 +75,7 @@ class Operator(Initialised):
         return [list(output.sizes[: output.dims]) for output in self._outputs(views)]
 
     def run(self, inputs: Sequence[Floats]) -> List[Floats]:
-        """Computes the outputs, float32."""
+        """Computes the outputs as float32."""
         given = [checked(value, "inputs[%d]" % i, ("float32", "int32")) for i, value in enumerate(list(inputs))]
         views = _views(given)
         outputs = self._outputs(views)
@@ -88,19 +88,19 @@ class Operator(Initialised):
         return results
 
     def _memory(self, index: int, shape: Any) -> Floats:
-        """The last forward's array if no other code holds it: new memory costs a page fault for every 4 KiB."""
+        """Returns the array of the last forward if no other code uses it, because new memory costs page faults."""
         import sys
 
         while len(self._kept) <= index:
             self._kept.append(numpy.empty((0,), numpy.float32))
-        # The list and the argument of getrefcount() are two references.
+        # Two references are usual: the list's, and the argument of getrefcount().
         if self._kept[index].shape != shape or sys.getrefcount(self._kept[index]) > 2:
             self._kept[index] = numpy.empty(shape, numpy.float32)
         return self._kept[index]
 
 
 def operators() -> List[str]:
-    """The names of all operators."""
+    """Returns the names of all operators."""
     names: List[str] = []
     while True:
         name = library.mpm_operator_type(len(names))
@@ -117,14 +117,14 @@ def _list(read: Callable[..., int], image: int) -> List[int]:
 
 
 def report() -> List[Dict[str, Any]]:
-    """The last forward of a network of cv2 in this thread: for each image its `tokens` and `map`."""
+    """Returns `tokens` and `map` of each image in the last forward of a network of cv2 in this thread."""
     return [{"tokens": _list(library.mpm_report_tokens, image),
              "map": numpy.array(_list(library.mpm_report_map, image), numpy.int32)}
             for image in range(library.mpm_report_images())]
 
 
 def set_default(setting: str, value: Optional[str]) -> None:
-    """Sets blocks, method, device, precision or reuse for the process; None removes the setting."""
+    """Sets blocks, method, device, precision or reuse for the process. None removes the setting."""
     text = None if value is None else value.encode()
     if getattr(library, "mpm_set_" + setting)(text) < 0:
         raise ValueError(library.mpm_last_error().decode("utf-8", "replace"))

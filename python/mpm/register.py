@@ -1,4 +1,4 @@
-"""Registers our operators in any cv2, and reads networks that contain them."""
+"""The registration of our operators in any cv2, and the reading of networks that contain them."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from .network import Net
 from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
-# Registered classes, by the name that OpenCV looks for. cv2 keeps no reference: without ours it would call freed classes.
+# Registered classes, by the name that OpenCV looks for. Kept, because cv2 keeps none and would call freed classes.
 _layers: Dict[str, type] = {}
 _configured: Dict[str, Optional[str]] = {}  # set by configure()
 _configuring = threading.Lock()
@@ -28,7 +28,7 @@ class _OwnMat(numpy.ndarray[Any, numpy.dtype[Any]]):
 
 
 def _mat_type(cv2: Any) -> Any:
-    """Returns a function that marks an array: without the mark, cv2 takes the last of three axes for channels."""
+    """Returns a function that marks an array. In an unmarked array, cv2 takes the last of three axes for channels."""
     if hasattr(cv2, "Mat"):
         return cv2.Mat
     if hasattr(cv2, "_registerMatType"):  # Debian's python3-opencv has only the extension module
@@ -37,8 +37,8 @@ def _mat_type(cv2: Any) -> Any:
 
 
 def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[Any]]:
-    """Logs an exception of a layer's method and returns no results: after too few results cv2 throws cv2.error. If the
-    exception left the method, it would block the process: cv2 then throws without releasing the interpreter's lock."""
+    """Makes a layer's method log an exception and return no results, after which cv2 throws cv2.error. An exception that
+    left the method would block the process, because cv2 would throw without releasing the interpreter's lock."""
 
     def guarded(*arguments: Any) -> List[Any]:
         try:
@@ -51,11 +51,11 @@ def _without_exceptions(method: Callable[..., List[Any]]) -> Callable[..., List[
 
 
 def _layer_class(operator: str, mat: Any) -> Type[Any]:
-    """A class for cv2.dnn_registerLayer."""
+    """Returns a class for cv2.dnn_registerLayer."""
 
     class Layer:
         def __init__(self, params: Dict[str, Any], blobs: Sequence[Floats]) -> None:
-            # cv2 passes the weights only here; the operator keeps the arrays.
+            # cv2 passes the weights only to this function; the operator keeps the arrays.
             self._operator = Operator(operator, dict(params), [_plain(blob) for blob in blobs])
 
         @_without_exceptions
@@ -71,14 +71,14 @@ def _layer_class(operator: str, mat: Any) -> Type[Any]:
 
 
 def _plain(array: Optional[Floats]) -> Floats:
-    """The array without gaps; cv2 passes None for a matrix without elements."""
+    """Returns the array without gaps. cv2 passes None for a matrix without elements."""
     if array is None:
         return numpy.zeros((0,), numpy.float32)
     return numpy.ascontiguousarray(array)
 
 
 def _cv2() -> Any:
-    """The installed cv2, or None."""
+    """Returns the installed cv2, or None."""
     try:
         import cv2  # type: ignore  # in newer versions of mypy the code has another name
     except ImportError:
@@ -87,12 +87,12 @@ def _cv2() -> Any:
 
 
 def _takes_classes(cv2: Any) -> bool:
-    """Whether cv2 supports layers in Python; 5.x never asks a Python class for the shapes of its outputs."""
+    """Whether cv2 supports layers in Python. 5.x does not: it never asks a class for its outputs' shapes."""
     return cv2 is not None and int(cv2.__version__.split(".")[0]) < 5
 
 
 def _shares_libraries() -> bool:
-    """Whether cv2 and this package share OpenCV's libraries, as Debian's do; pip's cv2 and our wheel contain their own."""
+    """Whether cv2 and this package share OpenCV's libraries, as on Debian. pip's cv2 and our wheel do not."""
     if hasattr(library, "mpm_command"):  # the wheel
         return False
     with open("/proc/self/maps") as maps:
@@ -100,12 +100,12 @@ def _shares_libraries() -> bool:
 
 
 def register(native: bool = False) -> None:
-    """Registers every operator of ours in cv2, so that cv2.dnn.readNetFromONNX() reads converted models.
+    """Registers all our operators in cv2, so that cv2.dnn.readNetFromONNX() can read converted models.
 
-    By default each operator is a Python class over the C interface: this works in every cv2 4.x, whether or not
-    OpenCV's libraries are linked into cv2. native: use the C++ layers instead, for a cv2 that uses the same OpenCV
+    By default, each operator is a Python class over the C interface. This works in every cv2 4.x, whether or not
+    OpenCV's libraries are linked into cv2. native: uses the C++ layers instead, for a cv2 that uses the same OpenCV
     libraries as this package, as Debian's does. Repeated calls are allowed. A program that runs for days should use
-    mpm.Model: cv2 leaks 64 bytes at each call of a Python class.
+    mpm.Model, because cv2 leaks 64 bytes at each call of a Python class.
     """
     cv2 = _cv2()
     if cv2 is None:
@@ -124,7 +124,7 @@ def register(native: bool = False) -> None:
             return
         mat = _mat_type(cv2)
         for operator in operators():
-            # OpenCV 4.x looks for the name with the domain, the engine of 5.x for the name without it.
+            # OpenCV 4.x looks for the name with the domain; the engine of 5.x looks for the name without it.
             _layers["mpm." + operator] = _layers[operator] = _layer_class(operator, mat)
         _add(cv2)
 
@@ -141,9 +141,9 @@ def _remove(cv2: Any) -> None:
 
 @contextmanager
 def layers_removed() -> Iterator[None]:
-    """Removes the classes of register() in every thread, while one of our networks is read.
+    """Removes the classes of register() while this package reads or runs a network, in every thread.
 
-    Debian's cv2 uses the same OpenCV libraries as this package: OpenCV would use these classes, not the C++ layers.
+    Debian's cv2 uses the same OpenCV libraries as this package, so OpenCV would use these classes, not the C++ layers.
     """
     with _guard:
         cv2 = _cv2() if _layers else None
@@ -154,13 +154,13 @@ def layers_removed() -> Iterator[None]:
             finally:
                 _add(cv2)
             return
-    yield  # without the lock: the call may take hours
+    yield  # without the lock, because the call may take hours
 
 
 def readNet(path: Path) -> Any:
-    """Registers the operators and reads an ONNX file as a cv2.dnn.Net, without OpenCV's warnings.
+    """Registers the operators, and reads an ONNX file as a cv2.dnn.Net without OpenCV's warnings.
 
-    Without cv2, or with cv2 5, returns a Net of this package, with setInput(), forward() and
+    Without cv2, or with cv2 5, returns a Net of this package, which has setInput(), forward() and
     getUnconnectedOutLayersNames(). The network's settings come from configure() and the environment.
     """
     cv2 = _cv2()
@@ -170,7 +170,7 @@ def readNet(path: Path) -> Any:
     register()
     call(library.mpm_network_check, path_of(path, "path"))
     with _guard:
-        # 4.14 moved the functions.
+        # OpenCV 4.14 moved the functions.
         log = cv2 if hasattr(cv2, "getLogLevel") else cv2.utils.logging
         before = log.getLogLevel()
         log.setLogLevel(min(before, 2))  # 2: errors only
@@ -190,10 +190,10 @@ def configure(
     precision: Optional[str] = None,
     reuse: Union[bool, str, None] = None,
 ) -> None:
-    """Sets the settings of networks read by cv2, for their next forward; None: from the environment or the file.
+    """Sets the settings of networks that cv2 read, from their next forward on. None: from the environment or the file.
 
     blocks: the blocks before which tokens merge, or "none". method: "mpm", "gentle", ... A Model uses these settings until
-    its own are set. If a value is rejected, all settings stay as they were.
+    its own are set. If a value is rejected, no setting changes.
     """
     if isinstance(reuse, bool):
         reuse = "on" if reuse else "off"

@@ -1,4 +1,4 @@
-"""mpm.Result."""
+"""The class mpm.Result."""
 
 import ctypes
 import importlib
@@ -16,7 +16,7 @@ from .track import Track, track_of
 
 
 class Times(Initialised):
-    """Milliseconds, for the whole batch; only `labels` is for a single image."""
+    """Times in milliseconds, of the whole batch; only `labels` is of a single image."""
 
     __slots__ = ("_times",)
 
@@ -25,17 +25,17 @@ class Times(Initialised):
 
     @property
     def prepare(self) -> float:
-        """Image to network input."""
+        """From the image to the network's input."""
         return self._times["prepare"]
 
     @property
     def network(self) -> float:
-        """Input to output, encoder included."""
+        """From the network's input to its output, with the encoder."""
         return self._times["network"]
 
     @property
     def labels(self) -> float:
-        """Output to labels, of this image."""
+        """From the output to the labels of this image."""
         return self._times["labels"]
 
     @property
@@ -59,7 +59,7 @@ class Times(Initialised):
 
 
 class Result(Initialised):
-    """The result for one image. It stays valid without the model."""
+    """The result for an image. It remains valid after the model is closed."""
 
     __slots__ = ("_handle", "_image", "_drawn", "_facts", "_arrays", "_path")
 
@@ -85,14 +85,14 @@ class Result(Initialised):
 
     @property
     def _detector(self) -> Any:
-        """A detector's description of its objects; None for other models."""
+        """The description of a detector's objects; None for other models."""
         self._fact("tokens")
         return self._facts.get("detector")
 
     @property
     def labels(self) -> Union[Labels, Ids, None]:
-        """Class ids in the image's size, uint8 or uint16; for a detector an int32 id for each object. None if the model
-        has no classes."""
+        """The class id of each pixel of the image, uint8 or uint16; for a detector the class id of each object, int32. None
+        if the model has no classes."""
         labels: Union[Labels, Ids, None] = self._array("labels")
         return labels if labels is None or not self._detector else labels.reshape(-1)
 
@@ -104,8 +104,8 @@ class Result(Initialised):
 
     @property
     def overlay(self) -> Image:
-        """The image with the colours of classes or the boxes of tracks or objects, uint8 BGR; if there are none of these,
-        the merge map. Drawn at the first use, over the pixels that the image then has."""
+        """The image with the colours of classes, or the boxes of tracks or objects, uint8 BGR; if there are none of these,
+        the merge map. Drawn at the first use, over the pixels that the image has at that time."""
         if self._drawn is None:
             drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))
@@ -114,29 +114,29 @@ class Result(Initialised):
 
     @property
     def tokens(self) -> List[int]:
-        """Image tokens that entered each block."""
+        """The number of image tokens that entered each block."""
         return list(self._fact("tokens"))
 
     @property
     def map(self) -> Ids:
-        """int32: final cluster of each image token."""
+        """The final cluster of each image token, int32."""
         map: Ids = self._array("map").reshape(-1)
         return map
 
     @property
     def grid(self) -> Tuple[int, int]:
-        """Image tokens as (rows, columns)."""
+        """The grid of image tokens, (rows, columns)."""
         rows, columns = self._fact("grid")
         return rows, columns
 
     @property
     def recomputed(self) -> float:
-        """Share of the image tokens that were computed: 1 without reuse."""
+        """The share of the image tokens that were computed; 1 without reuse."""
         return float(self._fact("recomputed"))
 
     @property
     def times(self) -> Times:
-        """Milliseconds."""
+        """The times of the call, in milliseconds."""
         return Times(self._fact("times"))
 
     @property
@@ -151,12 +151,12 @@ class Result(Initialised):
 
     @property
     def classes(self) -> List[str]:
-        """Class names by id."""
+        """The class names, by id."""
         return list(self._fact("classes"))
 
     @property
     def path(self) -> Optional[str]:
-        """The image's file or the frame's name; None for an array."""
+        """The image's file, or the frame's name; None for an array."""
         return self._path
 
     @property
@@ -188,7 +188,7 @@ class Result(Initialised):
             for number in range(len(self._detector["names"])):
                 array = Array()
                 library.mpm_result_mask(self._handle.address, number, ctypes.byref(array))
-                masks.append(array_over(array, self._handle).copy())  # objects with the same box share the memory
+                masks.append(array_over(array, self._handle).copy())  # because objects with the same box share memory
             self._arrays["masks"] = masks
         return list(self._arrays["masks"])
 
@@ -200,30 +200,30 @@ class Result(Initialised):
 
     @property
     def tracks(self) -> Optional[List[Track]]:
-        """For a frame of a stream: the tracked objects, by identity, also objects without a box in this frame. None without
-        a stream, or if the model has no objects."""
+        """For a frame of a stream: the tracked objects, sorted by identity, with objects that have no box in this frame. None
+        without a stream, or if the model has no objects."""
         facts = self._track_facts()
         return None if facts is None else [track_of(one) for one in facts]
 
     @property
     def speed(self) -> Dict[str, float]:
-        """Milliseconds of the steps of a call."""
+        """The times of the steps of a call, in milliseconds."""
         times = self._fact("times")
         return {name: times[name] for name in ("prepare", "network", "labels")}
 
     def plot(self) -> Image:
-        """The overlay."""
+        """Returns the overlay."""
         return self.overlay
 
     def save(self, path: Path = "") -> str:
-        """Writes the overlay. Without a path: to NAME.overlay.png in the current folder. Returns the path."""
+        """Writes the overlay, by default to NAME.overlay.png in the current folder. Returns the path."""
         stem = os.path.splitext(os.path.basename(self._path or "result"))[0]
         chosen = os.fspath(path) or stem + ".overlay.png"
         images.write(chosen, self.overlay)
         return chosen
 
     def show(self) -> None:
-        """Opens the overlay in a viewer; needs the package pillow."""
+        """Opens the overlay in a viewer. Needs the package pillow."""
         try:
             pillow = importlib.import_module("PIL.Image")
         except ImportError:
@@ -231,7 +231,7 @@ class Result(Initialised):
         pillow.fromarray(self.overlay[..., ::-1].copy()).show()
 
     def _shares(self) -> Iterator[Tuple[int, str, float]]:
-        """Id, name and share of the classes in the image, the largest share first."""
+        """Yields id, name and share of the classes in the image, the largest share first."""
         if self.labels is None or self._detector:
             return
         counts, names = numpy.bincount(self.labels.ravel()), self.classes
@@ -239,7 +239,7 @@ class Result(Initialised):
             yield int(label), names[label] if label < len(names) else "", counts[label] / self.labels.size
 
     def to_json(self) -> str:
-        """JSON with path, size, shares of the classes or boxes of the objects, tracks, tokens and milliseconds."""
+        """Returns JSON with path, size, shares of classes or boxes of objects, tracks, tokens and milliseconds."""
         found = {"boxes": list(self._objects())} if self._detector else {}
         if self._track_facts() is not None:
             found["tracks"] = self._track_facts()
@@ -250,7 +250,7 @@ class Result(Initialised):
             "precision": self.precision})
 
     def _objects(self) -> Iterator[Dict[str, Any]]:
-        """The objects in the form of `mpm run --save boxes`."""
+        """Yields the objects as `mpm run --save boxes` writes them."""
         boxes, labels, scores, names = self.boxes, self.labels, self.scores, self.names
         if boxes is None or labels is None or scores is None or names is None:
             return
@@ -258,7 +258,7 @@ class Result(Initialised):
             yield {"xyxy": boxes[i].tolist(), "label": int(labels[i]), "name": name, "score": float(scores[i])}
 
     def _whole_masks(self) -> Any:
-        """The objects' masks in the image's size, bool; None without masks."""
+        """Returns the objects' masks in the image's size, bool; None without masks."""
         boxes, masks, (rows, columns) = self.boxes, self.masks, self._image.shape[:2]
         if boxes is None or masks is None:
             return None
@@ -289,7 +289,7 @@ class Result(Initialised):
             data={"class_name": numpy.array([name for _, name, _ in found])})
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
-        """The labels."""
+        """Returns the labels as an array."""
         labels = self.labels
         if labels is None:
             raise TypeError("the result has no labels, as the model has no classes; see features")

@@ -1,4 +1,4 @@
-"""mpm.merge, mpm.restore and mpm.compose."""
+"""The functions mpm.merge, mpm.restore and mpm.compose."""
 
 import ctypes
 from operator import index
@@ -12,7 +12,7 @@ from .arrays import Floats, Ids
 
 
 class Merged(Initialised):
-    """Tokens after one merge, and the map of the merge."""
+    """The tokens after a merge, and the merge map."""
 
     __slots__ = ("_tokens", "_map")
 
@@ -21,12 +21,12 @@ class Merged(Initialised):
 
     @property
     def tokens(self) -> Floats:
-        """float32: mean of each cluster."""
+        """The mean of each cluster, float32."""
         return self._tokens
 
     @property
     def map(self) -> Ids:
-        """int32: cluster of each image token."""
+        """The cluster of each image token, int32."""
         return self._map
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ def _tokens(value: Any) -> Floats:
 
 
 def _special(value: Any, most: int) -> int:
-    """Checks the number of special tokens; C has only 32 bits for it."""
+    """Checks and returns the number of special tokens, which must fit into 32 bits for C."""
     try:
         special = index(value)
     except TypeError:
@@ -52,7 +52,7 @@ def _special(value: Any, most: int) -> int:
 
 
 def merge(tokens: Floats, special: int = 0) -> Merged:
-    """One merge by mutual pairs. tokens: float32, (special + tokens, values)."""
+    """Merges mutual pairs once. tokens: float32, (special + image tokens, values)."""
     given = _tokens(tokens)
     special = _special(special, len(given))
     merged, map = numpy.empty_like(given), numpy.empty(len(given) - special, numpy.int32)
@@ -62,7 +62,7 @@ def merge(tokens: Floats, special: int = 0) -> Merged:
 
 
 def restore(tokens: Floats, map: Ids, special: int = 0) -> Floats:
-    """The inverse of merge(): every token gets its cluster's row."""
+    """Reverses merge(): returns the row of its cluster for each token."""
     given, clusters = _tokens(tokens), checked(map, "map", ("int32",), 1)
     special = _special(special, len(given))
     restored = numpy.empty((special + clusters.size, given.shape[1]), numpy.float32)
@@ -72,7 +72,7 @@ def restore(tokens: Floats, map: Ids, special: int = 0) -> Floats:
 
 
 def compose(first: Ids, second: Ids) -> Ids:
-    """One map for two merges: result[i] = second[first[i]]."""
+    """Joins the maps of two merges: result[i] = second[first[i]]."""
     before, after = checked(first, "first", ("int32",), 1), checked(second, "second", ("int32",), 1)
     composed = numpy.empty_like(before)
     call(library.mpm_compose_maps, before.ctypes.data, before.size, after.ctypes.data, after.size,

@@ -9,10 +9,10 @@ _MOST_STREAMS = 64
 
 
 class Track(NamedTuple):
-    """An object at a frame. Times are seconds of the stream's clock, boxes and points are pixels of the image."""
+    """An object in a frame. Times are in seconds of the stream's clock; boxes and points are in pixels of the image."""
 
     id: int
-    """1 or more; the same in all frames of the stream."""
+    """The identity, 1 or more: the same in all frames of the stream."""
     label: int
     """The class id."""
     name: str
@@ -20,13 +20,13 @@ class Track(NamedTuple):
     box: Tuple[float, float, float, float]
     """Left, top, right and bottom of the object's last box."""
     score: float
-    """The score of this box."""
+    """The score of the last box."""
     state: str
-    """arrived, moves or stays; left, a single time, when the object is gone."""
+    """arrived, moves or stays; or left, only once, after the object has gone."""
     seen: bool
     """Whether the object has a box in this frame."""
     since: float
-    """When the object was first seen."""
+    """The time at which the object was first seen."""
     dwell: float
     """The time from `since` until the object was last seen."""
     path: List[Tuple[float, float]]
@@ -47,7 +47,7 @@ def new_tracker() -> Handle:
 
 
 class Trackers:
-    """The trackers of streams, the last used at the end."""
+    """The trackers of streams, by key; the most recently used is the last."""
 
     __slots__ = ("_guard", "_by_stream")
 

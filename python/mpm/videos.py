@@ -1,4 +1,4 @@
-"""Videos from the installed cv2, for a library without OpenCV's video module, as in pip's package."""
+"""Videos from the installed cv2, for a library without OpenCV's video module, such as in pip's package."""
 
 import ctypes
 import importlib
@@ -17,7 +17,7 @@ _RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_longlong)
 
 
 class _Videos:
-    """The open captures by number, each with its last frame, which the library copies."""
+    """The open captures, by number, and the last frame of each, which the library copies."""
 
     def __init__(self) -> None:
         self.captures: Dict[int, Any] = {}
@@ -60,7 +60,7 @@ class _Videos:
 
 
 def _quiet(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes the video fail instead of raising an exception, which cannot pass the library."""
+    """Makes a method return 0 instead of raising an exception, which could not pass through the library."""
 
     def guarded(*arguments: Any) -> Any:
         try:
@@ -71,11 +71,11 @@ def _quiet(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-_kept: List[Any] = []  # the library calls these until the process ends
+_kept: List[Any] = []  # must be kept, because the library calls these until the process ends
 
 
 def connect() -> None:
-    """Connects cv2's videos to the library. Does nothing if the library has its own."""
+    """Gives cv2's videos to the library. Does nothing if the library has a video module."""
     if _kept or not hasattr(library, "mpm_set_video"):
         return
     videos = _Videos()

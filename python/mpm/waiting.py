@@ -1,4 +1,4 @@
-"""Runs long calls of the library in a separate thread."""
+"""Long calls of the library in a separate thread."""
 
 import queue
 import threading
@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 def _wait_for(thread: threading.Thread) -> None:
-    """Waits despite further Ctrl-C, because the thread reads the caller's arguments until its round ends."""
+    """Waits for the thread even after another Ctrl-C, because it reads the caller's arguments until its round ends."""
     while thread.is_alive():
         try:
             thread.join()
@@ -19,8 +19,9 @@ def _wait_for(thread: threading.Thread) -> None:
 
 
 def watched(watch: Callable[[int, int], object], work: Callable[[Any], Answer]) -> Answer:
-    """Runs `work` in a thread, so that signals and exceptions of `watch(done, total)` end it: ctypes loses exceptions that a
-    callback raises. `work` passes its argument to the library as the callback."""
+    """Runs `work` in a thread and `watch(done, total)` in this thread, so that signals and exceptions of `watch` end the
+    work; ctypes would lose an exception that a callback raises. `work` must pass its argument to the library as the
+    callback."""
     events: "queue.SimpleQueue[Optional[Tuple[int, int]]]" = queue.SimpleQueue()
     stop, outcome, failure = threading.Event(), [], []  # type: ignore[var-annotated]
 
@@ -36,7 +37,8 @@ def watched(watch: Callable[[int, int], object], work: Callable[[Any], Answer]) 
             failure.append(error)
         events.put(None)
 
-    # The loop must not be in the block of `try`: Python 3.14 skips `finally` if a signal arrives at the loop's jump.
+    # The loop is not in the block of `try`, because Python 3.14 skips `finally` if a signal arrives at the loop's
+    # jump.
     def follow() -> None:
         for event in iter(events.get, None):
             watch(*event)

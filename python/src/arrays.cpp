@@ -1,4 +1,4 @@
-// Converts arrays of the C interface to matrices and back; buffers; image files.
+// Conversion between arrays of the C interface and matrices; buffers; image files.
 #include <opencv2/imgcodecs.hpp>
 
 #include "mpm_layer/dnn/opencv.hpp"

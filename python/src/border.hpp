@@ -1,4 +1,4 @@
-// The border of mpm_model.h: exceptions become a status and a message, matrices become arrays.
+// The border of mpm_model.h: exceptions become a status and a message, and matrices become arrays.
 #pragma once
 
 #include <cstring>
@@ -20,21 +20,21 @@ namespace mpm::python {
 
 using Json = nlohmann::json;
 
-/// A value that is never valid: ValueError in Python.
+/// Thrown for a value that is never valid; becomes ValueError in Python.
 class WrongValue : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The callback ended the work.
+/// Thrown after the callback ended the work.
 class Stopped : public std::exception {};
 
-/// A copy of the text for mpm_free(); null only if memory runs out.
+/// Returns a copy of the text, which mpm_free() releases; null only if memory runs out.
 inline char* textOf(const std::string& text) noexcept {
     return strdup(text.c_str());
 }
 
-/// JSON as text; bytes that are not UTF-8 are replaced. A report keeps the order of its keys.
+/// Returns JSON as text, and replaces bytes that are not UTF-8. The keys of a report keep their order.
 template <class AnyJson = Json>
 char* jsonText(const AnyJson& json) {
     return textOf(json.dump(-1, ' ', false, AnyJson::error_handler_t::replace));
@@ -64,16 +64,17 @@ int guarded(char** error, const Body& body) noexcept {
     }
 }
 
-/// A matrix over the array's memory. If `channels`, the last of three axes becomes the channels.
+/// Returns a matrix over the array's memory. If `channels`, the last of three axes becomes the channels.
 cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 
-/// The matrix must be continuous.
+/// `matrix`: must be continuous.
 mpm_array arrayOf(const cv::Mat& matrix);
 
-/// A buffer with the matrix, which no other code may change; a copy if the matrix is not continuous.
+/// Returns a buffer that contains the matrix, or a copy if the matrix is not continuous. Only the buffer may
+/// use the matrix afterwards.
 mpm_buffer* bufferOf(const cv::Mat& matrix);
 
-/// 8-bit BGR images; throws if one has another type or shape.
+/// Returns 8-bit BGR images. Throws if an image has another type or shape.
 std::vector<cv::Mat> imagesOf(const mpm_array* images, int count);
 
 }  // namespace mpm::python

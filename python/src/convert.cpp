@@ -1,4 +1,4 @@
-// mpm.convert and mpm.info.
+// The functions mpm.convert and mpm.info.
 #include <mpm/mpm.hpp>
 
 #include "models/onnx/convert.hpp"

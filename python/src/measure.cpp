@@ -1,4 +1,4 @@
-// mpm.bench, mpm.evaluate, mpm.tune and mpm.join: the work of the verbs.
+// The work of mpm.bench, mpm.evaluate, mpm.tune and mpm.join.
 #include "base/stopwatch.hpp"
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/io/read.hpp"
@@ -23,7 +23,7 @@ Precision precisionOf(const std::string& name) {
     throw WrongValue("precision: '" + name + "' is not known");
 }
 
-/// The sizes that determine the number of operations, read from the model's file.
+/// Reads the sizes that determine the number of operations from the model's file.
 pipeline::ModelCost costOf(const Network& network) {
     return pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
 }
@@ -34,7 +34,7 @@ Network open(const std::string& model, Precision precision) {
     return network;
 }
 
-/// Images of the built-in street, at all hours.
+/// Returns images of the built-in street at all hours.
 std::vector<cv::Mat> streetImages() {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = 16;
@@ -48,7 +48,7 @@ std::vector<cv::Mat> streetImages() {
     return images;
 }
 
-/// Runs `body` with a watcher; throws Stopped if the callback ended the work.
+/// Runs `body` with a watcher. Throws Stopped if the callback ended the work.
 template <class Body>
 void watched(mpm_progress progress, const Body& body) {
     bool stopped = false;
@@ -103,7 +103,7 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
-/// Images of a source, read for at most `seconds`, or the given images.
+/// Returns images of a source, which is read for at most `seconds`, or the given images.
 std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
                           const pipeline::Watcher& watcher) {
     pipeline::ImagePicker picker(pipeline::kTuneImages);

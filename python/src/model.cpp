@@ -1,4 +1,4 @@
-// mpm.Model and mpm.Result.
+// The classes mpm.Model and mpm.Result.
 #include <algorithm>
 #include <new>
 #include <stdexcept>

@@ -1,10 +1,10 @@
-/* The C interface behind the Python package, in addition to <mpm/mpm.h>: models, results, conversions and
+/* The C interface that the Python package uses in addition to <mpm/mpm.h>: models, results, conversions and
  * measurements.
  *
  * Functions that return int return one of the MPM_ statuses below. After a failure `*error` is a message,
- * which mpm_free() releases. Text is UTF-8; a path has the system's bytes. Options and descriptions are JSON:
- * the Python files are the only users, and both sides always have the same version. Every function may be
- * called from any thread. */
+ * which mpm_free() releases. Text is UTF-8; a path is in the system's encoding. Options and descriptions are
+ * JSON, because the Python files are the only users and always have the same version as the library. Every
+ * function may be called from any thread. */
 #ifndef MPM_MODEL_H
 #define MPM_MODEL_H
 
@@ -34,59 +34,59 @@ MPM_C_API void mpm_buffer_free(mpm_buffer* buffer);
 
 typedef struct mpm_model mpm_model;
 typedef struct mpm_result mpm_result;
-/* path: a file, or "default". rows, columns: used if the file leaves the size open; 0: none. */
+/* path: a file, or "default". rows, columns: the size if the file leaves it open; 0: not given. */
 MPM_C_API int mpm_model_open(const char* path, int rows, int columns, mpm_model** model, char** error);
 MPM_C_API void mpm_model_free(mpm_model* model);
-/* {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
+/* facts: {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
  * "threshold", "nms", "objects"} */
 MPM_C_API int mpm_model_describe(mpm_model* model, char** facts, char** error);
-/* setting: "blocks", "method", "precision", "device" or "reuse"; "threshold" and, for a detector, "nms", 0 to
- * 1; "objects": a JSON list with the names of the classes whose objects are tracked; for a detector an empty
- * list means all. */
+/* setting: "blocks", "method", "precision", "device" or "reuse"; "threshold" (0 to 1); for a detector, "nms"
+ * (0 to 1); "objects", a JSON list with the names of the classes whose objects are tracked. For a detector,
+ * an empty list means all classes. */
 MPM_C_API int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error);
-/* stream: NULL for all. */
+/* stream: NULL for all streams. */
 MPM_C_API int mpm_model_forget(mpm_model* model, const char* stream, char** error);
 /* images: MPM_U8, rows x columns x 3, BGR. streams: `count` names, or NULL. Writes `count` results. */
 MPM_C_API int mpm_model_run(mpm_model* model, const mpm_array* images, const char* const* streams, int count,
                             mpm_result** results, char** error);
 
-/* Tracks the objects of a stream, which keep their identity from frame to frame. A tracker keeps the
+/* Follows the objects of a stream, which keep their identity from frame to frame. A tracker always uses the
  * threshold that the model has at the tracker's first frame. */
 typedef struct mpm_tracker mpm_tracker;
 MPM_C_API mpm_tracker* mpm_tracker_new(void); /* NULL only if memory runs out */
 MPM_C_API void mpm_tracker_free(mpm_tracker* tracker);
-/* Like mpm_model_run(). Image i is the next frame of trackers[i], at seconds[i] of the stream's clock. Each
- * tracker occurs once. */
+/* Like mpm_model_run(). Image i is the next frame of trackers[i], at seconds[i] of the stream's clock. All
+ * trackers must be different. */
 MPM_C_API int mpm_model_track(mpm_model* model, const mpm_array* images, const char* const* streams,
                               mpm_tracker* const* trackers, const double* seconds, int count,
                               mpm_result** results, char** error);
-/* A JSON list of tracks in the form of `mpm run --save tracks`, with "path" added. NULL if the result has no
- * tracks. */
+/* Returns a JSON list of tracks as `mpm run --save tracks` writes them, with "path" added. NULL if the result
+ * has no tracks. */
 MPM_C_API char* mpm_result_tracks(const mpm_result* result);
 
 MPM_C_API void mpm_result_free(mpm_result* result);
-/* {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}; for a detector also
- * "detector": {"names": of each object, "masks": whether there are masks} */
+/* Returns {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}. For a
+ * detector also "detector": {"names": of the objects, "masks": whether there are masks}. */
 MPM_C_API char* mpm_result_describe(const mpm_result* result);
 /* name: "labels", "features" or "map"; for a detector "boxes", "scores" and "labels", the best object first.
  * Returns 0 if the result has no such array. The memory belongs to the result. */
 MPM_C_API int mpm_result_array(const mpm_result* result, const char* name, mpm_array* array);
-/* object: 0 for the best. Otherwise like mpm_result_array(). Objects with the same box may share memory. */
+/* Like mpm_result_array(). object: 0 for the best object. Objects with the same box may share memory. */
 MPM_C_API int mpm_result_mask(const mpm_result* result, int object, mpm_array* array);
 /* image: the image that the result was computed from. */
 MPM_C_API int mpm_result_overlay(const mpm_result* result, const mpm_array* image, mpm_buffer** drawn,
                                  char** error);
 
-/* --- Networks for a cv2 that cannot have our operators: they run in this library's OpenCV --- */
+/* --- Networks in this library's OpenCV, for a cv2 that cannot have our operators --- */
 
 /* Fails if the file cannot be read or has a later version. */
 MPM_C_API int mpm_network_check(const char* path, char** error);
 typedef struct mpm_network mpm_network;
 MPM_C_API int mpm_network_open(const char* path, mpm_network** network, char** error);
 MPM_C_API void mpm_network_free(mpm_network* network);
-/* A JSON list of the layers whose outputs are not connected. */
+/* Returns a JSON list of the layers whose outputs are not connected. */
 MPM_C_API char* mpm_network_outputs(const mpm_network* network);
-/* name: "" for the only input. The numbers are copied. */
+/* name: "" for the only input. Copies the numbers. */
 MPM_C_API int mpm_network_set_input(mpm_network* network, const char* name, const mpm_array* input,
                                     char** error);
 /* Runs up to the `count` layers with these names. Writes a buffer for each layer. */
@@ -95,14 +95,14 @@ MPM_C_API int mpm_network_forward(mpm_network* network, const char* const* names
 
 /* --- Tokens --- */
 
-/* tokens: MPM_F32, rows x values. Writes at most the same number of rows to `merged`, and a number for
+/* tokens: MPM_F32, rows x values. Writes at most as many rows to `merged` as `tokens` has, and the cluster of
  * each image token to `map`. */
 MPM_C_API int mpm_merge_tokens(const mpm_array* tokens, int special, float* merged, int* rows, int* map,
                                char** error);
-/* Writes special + length rows. */
+/* Writes `special` + `length` rows to `restored`. */
 MPM_C_API int mpm_restore_tokens(const mpm_array* tokens, const int* map, int length, int special,
                                  float* restored, char** error);
-/* Writes as many numbers as `first` has. */
+/* Writes `length` numbers to `composed`. */
 MPM_C_API int mpm_compose_maps(const int* first, int length, const int* second, int clusters, int* composed,
                                char** error);
 
@@ -113,23 +113,23 @@ MPM_C_API int mpm_image_read(const char* path, mpm_buffer** image, char** error)
 /* image: MPM_U8 or MPM_U16, rows x columns or rows x columns x 3. */
 MPM_C_API int mpm_image_write(const char* path, const mpm_array* image, char** error);
 
-/* --- Sources: as `mpm run` takes them --- */
+/* --- Sources, as for `mpm run` --- */
 
-/* Called between steps, with total = 0 only to ask whether to continue. A nonzero result ends the work. */
+/* Called between steps; total = 0 only asks whether to continue. A nonzero result ends the work. */
 typedef int (*mpm_progress)(long long done, long long total);
 
 typedef struct mpm_source mpm_source;
-/* A source may wait for ever, so `progress` is called a few times per second. */
+/* Calls `progress` a few times a second, because a source may wait for ever. */
 MPM_C_API int mpm_source_open(const char* address, mpm_source** source, mpm_progress progress, char** error);
 MPM_C_API void mpm_source_free(mpm_source* source);
-/* Writes the next frame and its name, or NULL to `image` at the end. If earlier images cannot be read, writes
- * the reasons to `skipped`. */
+/* Writes the next frame and its name; at the end, writes NULL to `image`. If images before this frame could
+ * not be read, writes the reasons to `skipped`. */
 MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** skipped,
                               mpm_progress progress, char** error);
-/* The time of the last frame, in seconds of the source's clock. */
+/* Returns the time of the last frame, in seconds of the source's clock. */
 MPM_C_API double mpm_source_seconds(const mpm_source* source);
 
-/* --- Work with a report in JSON --- */
+/* --- Functions that write a report in JSON --- */
 
 MPM_C_API int mpm_convert(const char* input, const char* output, const char* options, char** report,
                           char** error);
@@ -142,12 +142,12 @@ MPM_C_API int mpm_evaluate(const char* model, const char* options, mpm_progress 
 /* images: as for mpm_bench(), or 0 images and a "source" in the options. */
 MPM_C_API int mpm_tune(const char* model, const mpm_array* images, int count, const char* options,
                        mpm_progress progress, char** report, char** error);
-/* paths: a JSON list. */
+/* paths: a JSON list of counts files. */
 MPM_C_API int mpm_join(const char* paths, char** report, char** error);
 
 /* Registers the C++ layers with the OpenCV libraries that this library is linked to. */
 MPM_C_API int mpm_register_native(char** error);
-/* Sets the largest number of threads for OpenCV's loops; 0: the machine's number. */
+/* Sets the largest number of threads for OpenCV's loops; 0: one for each processor. */
 MPM_C_API void mpm_set_threads(int threads);
 
 #ifdef __cplusplus

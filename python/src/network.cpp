@@ -9,7 +9,7 @@ using namespace mpm::python;
 
 struct mpm_network {
     cv::dnn::Net net;
-    std::map<std::string, cv::Mat> inputs;  ///< the network refers to their memory
+    std::map<std::string, cv::Mat> inputs;  ///< kept, because the network refers to their memory
 };
 
 int mpm_network_check(const char* path, char** error) {
@@ -40,7 +40,7 @@ int mpm_network_forward(mpm_network* network, const char* const* names, int coun
                         char** error) {
     return guarded(error, [&] {
         std::vector<std::string> layers(names, names + count);
-        for (std::string& layer : layers)  // "" is the last output, as for forward() without a name
+        for (std::string& layer : layers)  // "" is the last output, as in forward() without a name
             if (layer.empty()) layer = network->net.getUnconnectedOutLayersNames().back();
         std::vector<cv::Mat> found;
         network->net.forward(found, layers);

@@ -18,8 +18,8 @@ using pipeline::OutputKind;
 
 namespace {
 
-/// Copies image `index` of a batch, without the axis of the batch: the network overwrites its output at the
-/// next forward.
+/// Copies image `index` of a batch, without the axis of the batch. A copy, because the next forward
+/// overwrites the network's output.
 cv::Mat featuresOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> one(output.dims, cv::Range::all());
     one[0] = {index, index + 1};
@@ -128,7 +128,7 @@ std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
                                    const std::vector<std::string>& streams,
                                    const std::vector<Follow>& follow) {
     return with([&](pipeline::Network& network) {
-        constexpr int kPadding = 1 << 19;  // streams of images that fill up a batch
+        constexpr int kPadding = 1 << 19;  // first id of the streams of images that only fill a batch
         std::vector<int> ids;
         for (size_t i = 0; i < images.size(); ++i)
             ids.push_back(streams.empty() ? static_cast<int>(i) : idOf(streams[i]));

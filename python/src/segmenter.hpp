@@ -1,4 +1,4 @@
-// A model and its settings behind mpm.Model: images in, results out, one thread at a time.
+// A model and its settings for mpm.Model: images in, results out, one thread at a time.
 #pragma once
 
 #include <list>
@@ -13,17 +13,17 @@
 
 namespace mpm::python {
 
-/// Milliseconds, for the whole batch; only `labels` is for a single image.
+/// Times in milliseconds, of the whole batch; only `labels` is of a single image.
 struct ResultTimes {
     double prepare = 0, network = 0, labels = 0, encoder = 0, merge = 0, restore = 0;
 };
 
-/// The objects that a detector found, the largest score first.
+/// The objects that a detector found, with the largest score first.
 struct Objects {
     explicit Objects(std::vector<Detection> sorted);
 
     std::vector<Detection> found;
-    cv::Mat boxes;   ///< CV_32F, left, top, right, bottom of each object
+    cv::Mat boxes;   ///< CV_32F, a row of left, top, right and bottom for each object
     cv::Mat scores;  ///< CV_32F, a row for each object
     cv::Mat ids;     ///< CV_32S, a row for each object
     bool masks = false;
@@ -41,7 +41,7 @@ struct Result {
     std::optional<Objects> objects;                              ///< of a detector
     std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< for a stream with tracking
 
-    /// Draws the boxes of tracks or objects and the colours of the classes over the image; if there are none
+    /// Draws the colours of the classes and the boxes of tracks or objects over the image; if there are none
     /// of these, the merge map.
     cv::Mat overlay(const cv::Mat& image) const;
 };
@@ -57,13 +57,12 @@ public:
     /// Throws pipeline::ModelError.
     Segmenter(const std::string& model, cv::Size size);
 
-    /// Image i belongs to streams[i], or to stream i if there are no streams. If the model's batch is fixed,
-    /// the images run in groups of that size. `follow`: empty, or an entry for each image.
+    /// Image i belongs to streams[i], or to stream i if `streams` is empty. If the model's batch is fixed,
+    /// the images run in groups of this size. `follow`: empty, or an entry for each image.
     std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
                             const std::vector<Follow>& follow = {});
 
-    /// With reuse, the next image of this stream is computed completely. Does nothing if the stream had no
-    /// image.
+    /// With reuse, the next image of this stream is computed completely.
     void forget(const std::string& stream);
 
     /// Calls `body` with the network, while no other thread uses the network.
@@ -77,8 +76,8 @@ public:
     int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
-    double threshold = 0, nms = 1;     ///< limits of scores, and of the overlap of boxes
-    std::vector<std::string> objects;  ///< tracked classes; of a detector, empty: all
+    double threshold = 0, nms = 1;     ///< limit of scores, limit of the boxes' overlap
+    std::vector<std::string> objects;  ///< tracked classes; for a detector, empty means all
 
 private:
     std::vector<Result> runBatch(pipeline::Network& network, const std::vector<cv::Mat>& images,
@@ -87,15 +86,15 @@ private:
                     Result& result);
     void addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow, Result& result) const;
     /// `scores`: if not null, receives the probabilities of coarse pixels, enlarged to the image's size;
-    /// empty if unknown.
+    /// empty if they are unknown.
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
                     cv::Mat* scores);
     int idOf(const std::string& stream);
 
     std::mutex m_guard;
-    /// The named streams, the last used first. The encoder keeps the state of the same number of streams.
+    /// The named streams, the most recently used first. The encoder keeps the state of as many streams.
     std::list<std::pair<std::string, int>> m_streams;
-    int m_lastStream = 1 << 20;  ///< smaller ids belong to images without a named stream
+    int m_lastStream = 1 << 20;  ///< smaller ids are for images without a named stream
     pipeline::Network m_network;
 };
 

@@ -1,4 +1,4 @@
-// Frames of sources, for mpm.Model.stream.
+// The frames of sources, for mpm.Model.stream.
 #include "pipeline/source/patient.hpp"
 #include "python/src/border.hpp"
 
@@ -15,7 +15,7 @@ struct mpm_source {
     double seconds = 0;
 };
 
-/// Runs `read`; throws Stopped if the callback ended it.
+/// Runs `read`. Throws Stopped if the callback ended the reading.
 template <class Read>
 static void readWith(mpm_source& source, mpm_progress progress, const Read& read) {
     source.progress = progress;

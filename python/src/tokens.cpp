@@ -1,4 +1,4 @@
-// Merging as functions on tokens.
+// The functions that merge, restore and compose tokens.
 #include <algorithm>
 
 #include <mpm/mpm.hpp>

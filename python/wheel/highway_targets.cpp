@@ -1,4 +1,4 @@
-// Replaces Highway's library, which finds the compiled instruction sets that the processor has.
+// A replacement for Highway's library: finds which compiled instruction sets the processor has.
 #include <cstdint>
 
 #include <hwy/highway.h>
@@ -9,7 +9,7 @@ namespace {
 
 std::int64_t disabled = 0;
 
-/// GCC checks the processor, and whether the system saves the registers.
+/// Returns the targets of the processor. GCC's functions also check whether the system saves the registers.
 std::int64_t ofProcessor() {
     __builtin_cpu_init();
     std::int64_t targets = HWY_EMU128 | HWY_SCALAR;
@@ -39,7 +39,7 @@ std::int64_t SupportedTargets() {
 
 void DisableTargets(std::int64_t targets) {
     disabled = targets;
-    // The next call of a kernel chooses again.
+    // Makes the next call of a kernel choose again.
     GetChosenTarget().DeInit();
 }
 

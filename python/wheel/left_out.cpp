@@ -1,5 +1,5 @@
-// Replaces parts that the wheel leaves out, because Debian has only shared libraries for them: fonts (text is
-// drawn in OpenCV's strokes) and the filter of system calls.
+// Replacements for parts that the wheel leaves out, because Debian has only shared libraries for them: fonts
+// (text is drawn in OpenCV's strokes) and the filter of system calls.
 #include "base/sandbox.hpp"
 #include "pipeline/draw/font.hpp"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""licences.py TREE PARTS OPENCV PROTOBUF: writes licences and a bill of materials of the libraries inside the wheel to
-PARTS/licenses and PARTS/sboms. OPENCV and PROTOBUF: the folders of their sources."""
+"""licences.py TREE PARTS OPENCV PROTOBUF: writes the licences of the libraries inside the wheel to PARTS/licenses, and a
+bill of materials to PARTS/sboms. OPENCV and PROTOBUF: the folders of the sources of these libraries."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ import sys
 # Debian's headers that are compiled in: package, name, licence.
 HEADERS = [("libhwy-dev", "highway", "Apache-2.0"), ("libonnx-dev", "onnx", "Apache-2.0"),
            ("nlohmann-json3-dev", "nlohmann-json", "MIT"), ("libcli11-dev", "cli11", "BSD-3-Clause")]
-# Libraries inside OpenCV: folder, file and line with the version, licence, its files.
+# Libraries inside OpenCV: folder, file and pattern of the version, licence, files with the licence.
 THIRD_PARTIES = [("libjpeg-turbo", "CMakeLists.txt", r"set\(VERSION (\S+)\)", "IJG AND BSD-3-Clause",
                   ["LICENSE.md", "README.ijg"]),
                  ("libpng", "png.h", r'PNG_LIBPNG_VER_STRING "([0-9.]+)"', "libpng-2.0", ["LICENSE"]),
@@ -20,7 +20,7 @@ THIRD_PARTIES = [("libjpeg-turbo", "CMakeLists.txt", r"set\(VERSION (\S+)\)", "I
 
 
 def licences(opencv, protobuf):
-    """Texts of licences by library."""
+    """Returns the text of each library's licence."""
     texts = {"OpenCV": (opencv / "LICENSE").read_bytes(), "protobuf": licence_of(protobuf)}
     for name, _, _, _, files in THIRD_PARTIES:
         texts[name] = b"\n".join((opencv / "3rdparty" / name / file).read_bytes() for file in files)
@@ -30,19 +30,19 @@ def licences(opencv, protobuf):
 
 
 def licence_of(protobuf):
-    """The licence from the top of a source file; the source package has no licence file."""
+    """Returns the licence from the top of a source file, because the source package has no licence file."""
     text = (protobuf / "google/protobuf/message.cc").read_text()
     return "".join(line[2:].lstrip(" ") + "\n" for line in text.split("\n\n")[0].splitlines()).encode()
 
 
 def debian_version(package):
-    """The version without Debian's additions."""
+    """Returns the version without Debian's additions."""
     shown = ["dpkg-query", "--show", "--showformat=${source:Upstream-Version}", package]
     return re.sub(r"[+~]ds.*", "", subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
 
 
 def components(opencv, protobuf):
-    """Name, version and licence of every library in libmpm_core.so."""
+    """Returns name, version and licence of every library in libmpm_core.so."""
     header = (opencv / "modules/core/include/opencv2/core/version.hpp").read_text()
     numbers = [re.search(rf"CV_VERSION_{part}\s+(\d+)", header).group(1) for part in ("MAJOR", "MINOR", "REVISION")]
     stubs = protobuf / "google/protobuf/stubs/common.h"

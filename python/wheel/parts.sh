@@ -1,8 +1,8 @@
 #!/bin/sh
-# parts.sh TREE PARTS: builds OpenCV and protobuf for the wheel's library, once, from the source packages of PyPI that
-# requirements.txt pins, and collects the licences. CMake calls this script (wheel.cmake).
+# parts.sh TREE PARTS: builds OpenCV and protobuf for the wheel's library, from the source packages of PyPI that
+# requirements.txt pins, unless they are built already. Also collects the licences. wheel.cmake calls this script.
 set -eu
-unset PYTHONPATH  # that of pip's build environment
+unset PYTHONPATH  # set by pip's build environment
 tree=$1 parts=$2
 here=$tree/python/wheel
 mkdir -p "$parts/src"
@@ -17,7 +17,7 @@ fetch() {
     touch "$parts/src/fetched"
 }
 
-# Keeps paths of this machine out of all files. Paths may have blanks.
+# Keeps paths of this machine out of all files. A path may contain blanks.
 flags="\"-ffile-prefix-map=$tree=.\" -g0"
 
 build_protobuf() {
@@ -43,7 +43,7 @@ build_opencv() {
         -DBUILD_LIST=core,imgproc,imgcodecs,dnn -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=17 \
         -DOPENCV_GENERATE_PKGCONFIG=OFF -DPROTOBUF_UPDATE_FILES=ON -DProtobuf_INCLUDE_DIR="$protobuf" \
         -DProtobuf_LIBRARY="$parts/protobuf/libprotobuf.a" -DProtobuf_PROTOC_EXECUTABLE=/usr/bin/protoc $off
-    # The text of cv::getBuildInformation(), which would otherwise have paths of this machine.
+    # Replaces the text of cv::getBuildInformation(), which would contain paths of this machine.
     printf '%s\n' '"OpenCV inside the Python package mpm\n"' >"$parts/opencv/modules/core/version_string.inc"
     cmake --build "$parts/opencv"
     cmake --install "$parts/opencv" >/dev/null

@@ -1,5 +1,5 @@
-# Parts that only the wheel's library has: the command line, videos from the user's cv2, and replacements for the parts
-# that are left out.
+# Parts that only the wheel's library has: the command line, videos from the user's cv2, and replacements for parts
+# that the wheel cannot contain.
 find_package(CLI11 CONFIG REQUIRED)
 find_package(OpenCV REQUIRED COMPONENTS core imgproc imgcodecs videoio dnn highgui)
 target_sources(mpm_python PRIVATE wheel/command.cpp wheel/left_out.cpp wheel/video/capture.cpp)
@@ -11,6 +11,6 @@ target_compile_definitions(mpm_wheel_cli PRIVATE main=mpmMain MPM_WITHOUT_WINDOW
 target_include_directories(mpm_wheel_cli PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(mpm_wheel_cli PRIVATE ${libraries})
 target_link_libraries(mpm_python PRIVATE mpm_wheel_cli ${libraries})
-# The program uses only the names of readings: the linker drops the store itself, and SQLite with it.
+# The program uses only the names of readings, so the linker drops the store itself, and SQLite with it.
 target_compile_options(mpm_pipeline_store PRIVATE -ffunction-sections -fdata-sections)
 target_link_options(mpm_python PRIVATE -s LINKER:--gc-sections,--as-needed)

@@ -11,8 +11,8 @@ set(Protobuf_INCLUDE_DIR "${Protobuf_INCLUDE_DIR}" CACHE PATH "" FORCE)
 set(Protobuf_LIBRARY "${MPM_WHEEL_PARTS}/protobuf/libprotobuf.a" CACHE FILEPATH "" FORCE)
 find_package(Protobuf REQUIRED)
 file(GLOB JPEG_LIBRARY "${MPM_WHEEL_PARTS}/installed/lib/opencv4/3rdparty/liblibjpeg-turbo.a")
-set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers have the same interface, 6.2
-# The static library, from which the linker takes nothing: a shared library would remain in the list of needed
+set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers have the same interface, version 6.2
+# Uses the static library, from which the linker takes nothing. A shared library would remain in the list of needed
 # libraries.
 find_library(MPM_WHEEL_SQLITE NAMES libsqlite3.a REQUIRED)
 set(SQLite3_LIBRARY "${MPM_WHEEL_SQLITE}" CACHE FILEPATH "" FORCE)

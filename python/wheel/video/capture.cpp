@@ -1,4 +1,4 @@
-// Implements cv::VideoCapture of this folder's headers with the functions of mpm_set_video().
+// cv::VideoCapture of this folder's headers, implemented with the functions of mpm_set_video().
 
 #include <opencv2/videoio.hpp>
 

@@ -1,4 +1,4 @@
-// Replaces OpenCV's module of this name, which the wheel does not have.
+// A replacement for OpenCV's module highgui, which the wheel does not have.
 #pragma once
 
 #include <opencv2/core.hpp>

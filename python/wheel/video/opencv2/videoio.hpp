@@ -1,5 +1,5 @@
-// Replaces OpenCV's module of this name, which the wheel does not have: cv::VideoCapture with the user's cv2,
-// as far as pipeline/source and cli use it.
+// A replacement for OpenCV's module videoio, which the wheel does not have: cv::VideoCapture, as far as
+// pipeline/source and cli use it, with videos from the user's cv2.
 #pragma once
 
 #include <memory>
