@@ -106,7 +106,7 @@ void ChildProcess::signal(int number) const {
     kill(m_id, number);
 }
 
-/// Returns whether the child has ended. If so, forgets its number, which another process may get.
+/// Returns whether the child has ended. If so, forgets the child's number, which another process may get.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;

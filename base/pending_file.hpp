@@ -14,7 +14,7 @@ enum class Access {
 };
 
 /// An open file in `folder` with an unpredictable name; removed with the object unless it was moved. The file
-/// is locked while in use; the next program that writes to the folder removes files without a lock, which
+/// is locked while in use; a later program that writes to the folder removes files without a lock, which
 /// killed programs left. If a function returns false, errno has the reason.
 class ScratchFile {
 public:
@@ -89,9 +89,8 @@ private:
     const std::string m_name;
     std::string m_target, m_folder;
     bool m_exists = false;
-    bool m_through =
-        false;  ///< the content is copied to the target, which is no regular file or is a standard stream
-    int m_stream = -1;  ///< standard output or error, if it is the target
+    bool m_through = false;  ///< the content is copied to the target, which must not be replaced
+    int m_stream = -1;       ///< standard output or error, if it is the target
     std::optional<ScratchFile> m_scratch;
 };
 

@@ -14,8 +14,8 @@ namespace mpm {
 /// reason.
 int openPrivate(const std::string& path, int flags);
 
-/// Makes this process, also its libraries, create files as 0600 and folders as 0700. Call it once, before
-/// there are threads.
+/// Makes this process and its libraries create files as 0600 and folders as 0700. Call it once, before there
+/// are threads.
 void createFilesPrivately();
 
 /// Restores the umask that createFilesPrivately() changed, for a program that this process starts. Safe
@@ -39,7 +39,7 @@ inline void makePrivateFolders(const std::string& path) {
 void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
 /// A folder (0700) for the files of a task, next to the task's result; removed with the object. The folder is
-/// locked while in use, so the next WorkFolder in the same place removes only folders that killed programs
+/// locked while in use, so a later WorkFolder in the same place removes only folders that killed programs
 /// left.
 class WorkFolder {
 public:

@@ -1,5 +1,5 @@
-// The sandbox for reading untrusted files: before reading, a process gives up all rights that its task does
-// not need, until it ends.
+// The sandbox for reading untrusted files. Before a process reads such a file, it permanently gives up all
+// rights that its task does not need.
 #pragma once
 
 #include <cstdint>

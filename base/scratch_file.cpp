@@ -18,11 +18,10 @@ namespace mpm {
 namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
-constexpr size_t kRandom = 8;  // bytes
-constexpr std::time_t kAbandoned =
-    600;  // seconds without a write; a file that other code replaced is not locked
+constexpr size_t kRandom = 8;            // bytes
+constexpr std::time_t kAbandoned = 600;  // seconds without a write; a file replaced by path has no lock
 
-/// An unpredictable name; empty if the system has no random numbers.
+/// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
     std::array<unsigned char, kRandom> random{};
     if (getentropy(random.data(), random.size()) != 0) return {};

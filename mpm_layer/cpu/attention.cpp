@@ -15,7 +15,7 @@ struct Task {
     int span, head, first;
 };
 
-// Returns the key of each row, or nothing if keys and rows have the same numbers.
+// Returns the key of each row; empty if keys and rows have the same numbers.
 std::vector<int> keysOf(const std::vector<Span>& spans) {
     std::vector<int> keys;
     if (spans.empty() || spans.back().first == spans.back().firstKey) return keys;
@@ -47,7 +47,7 @@ HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std
       m_together(valueForm(attentionPrecision(encoder)) == ValueForm::Floats),
       m_heads(encoder.heads),
       m_size(encoder.headSize) {
-    const int readable = checkedSum<int>(m_count, kernels::rowGroup());  // whole groups of keys are read
+    const int readable = checkedSum<int>(m_count, kernels::rowGroup());  // kernels read whole groups of keys
     if (m_together) {
         m_stride = m_size;
         m_headStep = static_cast<size_t>(readable) * m_size;

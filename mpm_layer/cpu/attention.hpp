@@ -1,4 +1,4 @@
-// Attention of a whole batch: threads divide every head of every image or window by panels of queries.
+// Attention of a whole batch. The task of a thread is a panel of queries of a head, in an image or window.
 #pragma once
 
 #include <vector>
@@ -14,27 +14,26 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// The precision of products in attention. In tiles, bf16 is faster than bytes, whose sums need scaling, so
-/// int8 encoders use bf16 if there are tiles.
+/// Returns the precision of products in attention. Int8 encoders use bf16 if there are tiles: with tiles,
+/// bf16 is faster than int8, whose sums must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
 /// How attention reads values: in int8 as quads, if kernels::takesValueQuads().
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
-/// Whether pairs of values are columns, for products in tiles.
+/// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of the rows of a batch, numbered as keys: see Span.
-///
+/// Queries, keys and values of the rows of a batch. Rows are numbered as keys (see Span).
 /// If attention reads f32, the rows of each head are together, so that repeated reads need few cache lines
-/// and pages. If it reads copies, bf16 pairs or int8 quads, the heads of a row stay side by side, as the
-/// product writes them.
+/// and pages. If attention reads copies (bf16 pairs or int8 quads), the heads of a row are side by side, as
+/// the product writes them.
 class HeadRows {
 public:
-    /// The rows are in `memory`, whose contents are lost.
+    /// Places the rows in `memory`, whose contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans);
 
-    /// Calls write(to, stride), which writes rows first..first+count, each with queries, keys and values side
-    /// by side. `scratch` is temporary memory.
+    /// Calls write(to, stride), which must write rows first..first+count-1, each with queries, keys and
+    /// values side by side. `scratch` is temporary memory.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
         if (m_together || !m_keys.empty()) {
@@ -68,7 +67,7 @@ private:
     float* m_data;
 };
 
-/// Keys and values of a batch as bf16 pairs or int8 quads. The memory is reused.
+/// Memory for keys and values of a batch as bf16 pairs or int8 quads; used again for each block.
 struct AttentionScratch {
     kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
     kernels::Buffer keyScales;  // of quads: [heads][rows]
@@ -87,7 +86,7 @@ public:
 
 private:
     bool inI8() const { return m_precision == Precision::I8; }
-    /// The number of words in the key of a head: pairs or quads.
+    /// The number of words, pairs or quads, in the key of a head.
     int wordsPerKey() const { return wordsOf(m_precision, m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);

@@ -71,8 +71,8 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Returns the row of the input for a row of a window before merges. In the input, the special rows of all
-// windows are in front.
+// Returns the input row of row `row` of a window, numbered as before merges. In the input, the special rows
+// of all windows are in front.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
               token = row - m_special;
@@ -159,8 +159,8 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// Returns the number of each token row of an image in reports and imposed maps. The result is in the order of
-// the windows. Numbers follow the raster order of representatives (m_byRepresentative), or the order of rows.
+// Returns the number that reports and imposed maps use for each token row of an image, in the order of the
+// windows. Numbers follow the raster order of representatives (m_byRepresentative), or the order of rows.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);
@@ -277,8 +277,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
-        // Rows need not be in the order of their representatives: the lowest of all members is the new
-        // representative.
+        // Rows need not be in the order of their representatives, so the lowest position of all members is
+        // the representative's.
         float size = 0;
         int position = m_rowData.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {
@@ -290,7 +290,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// Averages over all image tokens that a row represents, not stage by stage: an input map has no stages.
+// Averages over all image tokens that a row represents, not stage by stage, because an input map has no
+// stages.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };
@@ -329,8 +330,8 @@ std::vector<int> Batch::restored() const {
     return rows;
 }
 
-// The next segment of a chain takes the rows of each window in the order of their ids, so ids must rise along
-// the rows. If rows are in the order of their representatives, so are the ids.
+// The next segment of a chain takes the rows of each window in the order of their ids, so ids must rise from
+// row to row.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

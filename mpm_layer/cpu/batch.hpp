@@ -1,4 +1,4 @@
-// The rows of a batch between blocks: packed without padding, with the image tokens that each row represents.
+// The rows of a batch between blocks: packed without padding, each with the image tokens that it represents.
 #pragma once
 
 #include <vector>
@@ -16,12 +16,12 @@ namespace mpm::cpu {
 /// image without windows is a single window.
 struct Window {
     int first = 0;      ///< first row in the batch
-    int tokens = 0;     ///< image tokens left
-    MergeMap composed;  ///< from the input tokens of the window
+    int tokens = 0;     ///< number of image tokens now
+    MergeMap composed;  ///< cluster of each input token of the window
 };
 
-/// Rows that attend to each other in a block. Keys are numbered separately: if windows are padded, padding
-/// follows the rows of a window.
+/// Rows that attend to each other in a block. Keys have separate numbers, because keys of padding follow the
+/// keys of a window's rows.
 struct Span {
     int first, rows;
     int firstKey, keys;
@@ -30,7 +30,7 @@ struct Span {
 class Batch {
 public:
     Batch(const SessionInput& input, const EncoderConfig& config);
-    /// A batch of some of the image tokens, `chosen` for each image, ascending.
+    /// A batch of only some image tokens: `chosen` has those of each image, ascending.
     Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
@@ -38,14 +38,14 @@ public:
     /// The number of windows of all images; windows are in the order of images.
     int windows() const { return static_cast<int>(m_places.size()); }
     const Window& window(int w) const { return m_places[w]; }
-    /// The windows of an image.
+    /// How each image is divided into windows.
     const Windows& division() const { return m_windows; }
     int rows() const { return m_rows; }
     int dim() const { return m_dim; }
     int special() const { return m_special; }
     int trailing() const { return m_trailing; }
     int inputTokens() const { return m_inputTokens; }
-    /// Rows of the input for each image.
+    /// The number of input rows of an image.
     int inputRows() const { return m_windows.count() * m_special + m_inputTokens + m_trailing; }
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
@@ -59,17 +59,17 @@ public:
     /// Raster position in the image of a row's representative; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// The spans of images, or of windows with their padding if `padded`.
+    /// The spans of images, or of windows, with padding if `padded`.
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
     /// Splits maps of images into maps of windows. Tokens of an image are numbered as in reports. Throws if a
-    /// map does not fit or joins tokens of two windows.
+    /// map has another length or joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
 
-    /// Returns the row of the input for each row of a batch without merges.
+    /// Returns the input row of each row. Nothing may have merged before.
     std::vector<int> chosenRows() const;
     /// Returns, for each row of the input, the row that represents it now.
     std::vector<int> restored() const;

@@ -17,9 +17,9 @@ struct ChunkSize {
     int limit, group;
 };
 
-/// Returns the size of chunks whose products have this precision, limited so that the hidden layer of a chunk
-/// stays in a level-2 cache. AMX tiles process 32 rows at once. With bf16 they are so fast that for few rows,
-/// loading the weights would take longer than multiplying.
+/// Returns the size of chunks for products in this precision, so that the hidden layer of a chunk fits a
+/// level-2 cache. AMX tiles process 32 rows together. In bf16, tiles are so fast that loading the weights for
+/// few rows would take longer than multiplying.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();

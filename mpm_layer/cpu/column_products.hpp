@@ -24,13 +24,14 @@ struct ProductPiece {
     int row, rows, column, columns;
 };
 
-/// The largest number of columns of a piece. A tile of columns is packed once and stays in the nearest cache
-/// while all rows are multiplied.
+/// The largest number of columns of a piece. A tile of columns is packed once, and remains in the nearest
+/// cache while all rows are multiplied.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }
 
-/// Packs columns first.. of `right` as bytes, quantised by the largest absolute value of these columns.
+/// Packs `columns` columns of `right`, from column `first`, as bytes that are quantised by their largest
+/// absolute value.
 inline void packColumns(const ColumnOperand& right, int first, int columns,
                         kernels::PackedWeightsI8& packed) {
     const int width = kernels::panelColumns();
@@ -55,11 +56,11 @@ inline void packColumns(const ColumnOperand& right, int first, int columns,
     packed.setColumns(0, columns, largest, sums.data());
 }
 
-/// Multiplies columns first.. of `right` with all rows of `left`; calls use(piece, products) for pieces of a
-/// whole multiple of `unit` rows.
+/// Multiplies a tile of `right`, which begins at column `first`, with all rows of `left`. Calls use(piece,
+/// products) for pieces of a multiple of `unit` rows.
 template <class Use>
 void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, int unit, const Use& use) {
-    constexpr int kTileRows = 32;  // whole groups and whole tiles of a piece's rows are read
+    constexpr int kTileRows = 32;  // products read whole groups and whole tiles of rows
     const int columns = std::min(tileColumns(), right.columns - first);
     const std::int64_t whole = std::lcm<std::int64_t>(unit, std::lcm(kTileRows, kernels::rowGroup()));
     const int step = static_cast<int>(std::min<std::int64_t>(whole, left.count()));

@@ -10,7 +10,7 @@ namespace {
 
 using kernels::Cell;
 
-// Cells that may be read before the first and behind the last cell: a few vectors of the widest kind.
+// Readable cells before the first and behind the last cell: a few vectors of the widest kind.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
 // A band is small enough for the level-2 cache and large enough for a task of a thread.
@@ -30,12 +30,11 @@ int bandRowsOf(const ConvShape& shape, int stride, size_t planes, size_t row) {
 }  // namespace
 
 ConvLayout::ConvLayout(const ConvShape& shape, int planes)
-    // If a row or column has a single window, the stride is not used.
+    // If a row or column has a single output, the stride is not used.
     : m_strideX(shape.x.outputs() > 1 ? shape.x.stride : 1),
       m_strideY(shape.y.outputs() > 1 ? shape.y.stride : 1),
       m_reachY(shape.y.reach()) {
-    const int width =
-        (shape.x.outputs() - 1) * m_strideX + shape.x.reach();  // fits: that of the padded image
+    const int width = (shape.x.outputs() - 1) * m_strideX + shape.x.reach();  // fits: a padded row
     m_phase = divideUp(width, m_strideX);
     m_row = checkedProduct<size_t>(m_phase, m_strideX);
     const size_t all = checkedProduct<size_t>(planes + 1, m_row);
@@ -74,7 +73,7 @@ kernels::CellGrid ConvBand::sums() const {
     return {m_cells + m_planes * m_layout.plane(), 0, 1, m_layout.taps().data(), m_shape.taps()};
 }
 
-// Whether lines of pixels have no padding on either side, so that several are a single line.
+// Whether lines of pixels follow each other without padding, so that several can be filled as a single line.
 bool ConvBand::joinsLines() const {
     return m_shape.x.before == 0 && m_layout.strideX() == 1 &&
            m_layout.row() == static_cast<size_t>(m_shape.x.size);
@@ -113,20 +112,19 @@ const float* ConvBand::pixels(int channel, int y, int lines) {
 void ConvBand::measure(int begin, int end) {
     const int step = m_width == m_shape.x.size ? std::max(1, end - begin) : 1;
     m_largest = 0;
-    const int each = valuesOf(m_precision);  // channels of a plane
-    const int last =
-        std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: as rows of weights
+    const int each = valuesOf(m_precision);                                          // channels of a plane
+    const int last = std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: rows of weights
     for (int c = m_first * each; c < last; ++c) {
         for (int y = begin; y < end; y += step) {
             const float here =
                 kernels::largestMagnitude(pixels(c, y, step), m_width * step);  // fits: a part of the image
-            if (!(here <= m_largest)) m_largest = here;                         // NaN, too
+            if (!(here <= m_largest)) m_largest = here;                         // also for NaN
             if (std::isnan(m_largest)) return;
         }
     }
 }
 
-// Fills the pixels of all channels, of a line of the image or of several joined lines.
+// Fills all channels of a line of the image, or of several joined lines.
 void ConvBand::fillLines(int y, int lines, int line) {
     const int width = m_width * lines;       // fits: a part of the image
     const int each = valuesOf(m_precision);  // channels of a plane
@@ -140,7 +138,7 @@ void ConvBand::fillLines(int y, int lines, int line) {
     for (int plane = 0; plane < m_planes; ++plane) {
         Cell* const to = direct ? at(plane) : scratch;
         const float* rows[4] = {};
-        const int channel = (m_first + plane) * each;  // fits: as rows of weights
+        const int channel = (m_first + plane) * each;  // fits: rows of weights
         for (int k = 0; k < each && channel + k < m_shape.channelsEach(); ++k)
             rows[k] = pixels(channel + k, y, lines);
         convert(rows, width, to + before, reinterpret_cast<std::int32_t*>(lineSums + before));

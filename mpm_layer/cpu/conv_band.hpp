@@ -1,4 +1,4 @@
-// A band of rows of an image as cells: the input of a few output rows of a convolution.
+// A band of rows of an image as cells (cells.hpp): the input of a few output rows of a convolution.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ public:
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
-    int phase() const { return m_phase; }  ///< cells of each start of the stride
+    int phase() const { return m_phase; }  ///< cells of a row for each start of the stride
     size_t row() const { return m_row; }   ///< cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
-    /// The cell of the first tap of output (y, x) of a band.
+    /// Returns the cell of the first tap of output (y, x) of a band.
     std::ptrdiff_t at(int y, int x) const { return y * m_strideY * static_cast<std::ptrdiff_t>(m_row) + x; }
 
 private:
@@ -38,13 +38,14 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// Fills planes first.. of the band that begins at output row `top`, from the channels of a group.
+    /// Fills the band that begins at output row `top` with `planes` planes of a group's channels, from plane
+    /// `first`.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 
-    /// The largest absolute value, if cells are bytes; NaN if a value is not finite.
+    /// If cells are bytes: the largest absolute value, or NaN if a value is not finite.
     float largest() const { return m_largest; }
     kernels::CellGrid cells() const;
-    kernels::CellGrid sums() const;  ///< of each cell's bytes
+    kernels::CellGrid sums() const;  ///< of the bytes at the same place in all planes
 
 private:
     bool joinsLines() const;
@@ -58,7 +59,7 @@ private:
     const ConvLayout& m_layout;
     const Precision m_precision;
     int m_width;                ///< pixels of a line that are read
-    int m_first = 0, m_planes;  ///< of a group's planes
+    int m_first = 0, m_planes;  ///< first and number of planes, within a group
     const float* m_channels = nullptr;
     bool m_rectified = false;
     float m_largest = 0;

@@ -10,15 +10,15 @@ namespace mpm::cpu {
 namespace {
 
 constexpr int kFewOuts = 4;       // fewer outputs of a group do not fill a row group
-constexpr int kCellsOfTile = 16;  // of the depth, if tiles multiply
+constexpr int kCellsOfTile = 16;  // cells along the depth of a tile, if products use tiles
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// The depth of a block: panels of a tile and some rows of weights stay in the level-2 cache.
+// The depth of a block, so that the panels of a tile and some rows of weights fit the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
-constexpr int kRows = 96;  // whole row groups and tiles
+constexpr int kRows = 96;  // a multiple of row groups and of tiles
 
 int roundUp(int value, int to) {
-    return divideUp(value, to) * to;  // fits: sizes leave room for it
+    return divideUp(value, to) * to;  // fits: sizes leave room
 }
 
 bool sumsByRow(const ConvShape& shape) {
@@ -38,11 +38,11 @@ public:
     Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
         : m_weights(weights), m_layout(layout), m_outputs(shape.x.outputs()) {}
 
-    /// Gathers pixels first.. of the band; panels have `cells` rows.
+    /// Gathers `count` pixels of the band, from pixel `first`, in panels of `cells` rows.
     void gather(const ConvBand& band, int cells, int first, int count) {
         const Precision precision = m_weights.precision();
         const int depth = cells * valuesOf(precision),
-                  width = kernels::panelColumns();  // fits: a row of weights
+                  width = kernels::panelColumns();  // fits: as rows of weights
         m_cells = cells;
         m_columns = count;
         if (precision == Precision::F32) m_right.floats.reshape(depth, count);
@@ -62,14 +62,14 @@ public:
 
     int columns() const { return m_columns; }
 
-    /// Multiplies rows of the weights, which begin at cell `first`, with the tile.
+    /// Multiplies `rows` rows of the weights, from cell `first` of each row, with the tile.
     void multiply(int row, int rows, int first, const kernels::Epilogue& epilogue, float* to,
                   size_t stride) const {
         m_right.multiply(m_weights.rows(), row, rows, first, epilogue, to, stride);
     }
 
 private:
-    // Outputs of a row of the image are neighbours.
+    // Finds the runs of a panel. The outputs of a row of the image are neighbours.
     void placeRuns(int pixel) {
         const int lanes = kernels::panelColumns() / 2;
         for (int v = 0; v < 2; ++v) {
@@ -151,20 +151,20 @@ private:
     struct Task {
         int image, group, top, part, parts;
     };
-    /// A block of the depth.
+    /// A block along the depth.
     struct Block {
         int firstCell, cells;
         bool first, last;
     };
 
     Block blockOf(int first, int planes) const {
-        const int cell = first * m_shape.taps();  // fits: a row of weights
+        const int cell = first * m_shape.taps();  // fits: as rows of weights
         const bool last = first + planes == m_weights.planes();
         return {cell, last ? m_weights.cells() - cell : planes * m_shape.taps(), first == 0,
                 last};  // fits, too
     }
 
-    // If there are few bands, they are also divided by rows of the weights.
+    // If there are few bands, they are also divided by rows of weights.
     int partsOf() const {
         const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
         const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    // The output holds the sum of the earlier blocks.
+    // Multiplies a block. The output has the sum of the earlier blocks.
     void finish(const Tile& tile, const Task& task, const Block& block, int row, int rows, int first) const {
         const int weight = task.group * m_shape.outsEach() + row;
         const size_t at =
@@ -262,7 +262,7 @@ void checkShape(const ConvShape& shape) {
 }
 
 bool losesTooMuch(const float* weights, int outs, int depth) {
-    if (depth > kernels::kLargestI8Depth / 2) return true;  // with the cells that complete tiles
+    if (depth > kernels::kLargestI8Depth / 2) return true;  // leaves room for cells that complete tiles
     const cv::Mat rows(outs, depth, CV_32F, const_cast<float*>(weights)), columns = rows.t();
     return !(kernels::lossOfI8(columns.ptr<float>(), outs, depth, outs) <= kLargestI8Loss);
 }
@@ -275,7 +275,8 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
     m_blockPlanes = blockPlanesOf(shape, m_planes);
     m_cells = checkedProduct<int>(m_planes, taps);
     if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
-    // Whole groups and tiles of rows are read, beginning at the first row of each group of channels.
+    // Products read whole groups and tiles of rows, from the first row of each group of channels, so rows are
+    // added.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
                    kernels::Finer::Right);

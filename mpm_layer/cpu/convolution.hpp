@@ -1,4 +1,4 @@
-// A convolution as products of its weights with tiles of pixels, which are gathered on the fly.
+// A convolution as products of its weights with tiles of pixels, which are gathered just before the product.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ inline int divideUp(int value, int by) {
     return value / by + (value % by != 0);
 }
 
-/// The convolution along an axis of the image. The window covers `reach` pixels.
+/// The convolution along an axis of the image. An output depends on at most reach() consecutive pixels.
 struct ConvAxis {
     int size, kernel, stride = 1, dilation = 1, before = 0, after = 0;
 
@@ -31,7 +31,7 @@ struct ConvShape {
     int depth() const { return channelsEach() * taps(); }
 };
 
-/// Throws cv::Exception if the pixels of the windows do not fit the memory of a band.
+/// Throws cv::Exception if a band of the image would have too many cells.
 void checkShape(const ConvShape& shape);
 
 /// Whether weights[outs][depth] lose too much if they are quantised by output channel.
@@ -40,15 +40,16 @@ bool losesTooMuch(const float* weights, int outs, int depth);
 /// Weights in the order of the cells that they multiply.
 class ConvWeights {
 public:
-    /// weights[outs][channels of a group][taps]. In int8, weights that lose too much stay in f32. If a group
-    /// has few outputs, its weights are always in f32.
+    /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much, or if
+    /// a group has few outputs.
     ConvWeights(const float* weights, const ConvShape& shape, Precision precision);
 
     Precision precision() const { return m_rows->precision(); }
     const LeftRows& rows() const { return *m_rows; }
-    int planes() const { return m_planes; }  ///< planes of cells, of a group's channels
-    int cells() const { return m_cells; }    ///< of the depth; cells that complete tiles are zero
-    /// The number of planes that are multiplied together; the weights of more would not fit the caches.
+    int planes() const { return m_planes; }  ///< planes of cells, for the channels of a group
+    int cells() const { return m_cells; }    ///< cells along the depth; those that complete tiles are zero
+    /// The number of planes that are multiplied together. The weights of more planes would not fit the
+    /// caches.
     int blockPlanes() const { return m_blockPlanes; }
 
 private:
@@ -57,7 +58,7 @@ private:
     int m_planes, m_cells, m_blockPlanes;
 };
 
-/// The operations on the sums: bias, residual and activation. Null pointers do nothing.
+/// The operations after the sums: bias, residual and activation. A null pointer has no effect.
 struct ConvEnd {
     const float* bias = nullptr;      ///< of each output channel
     const float* residual = nullptr;  ///< of the output's shape
@@ -65,7 +66,7 @@ struct ConvEnd {
     kernels::Activation activation = kernels::Activation::None;
 };
 
-/// Computes output = end(convolution of `images`); with `rectified`, negative values of `images` count as
+/// Computes output = end(convolution of `images`). If `rectified`, negative values of `images` are read as
 /// zero. Runs on OpenCV's threads; the bits depend neither on the threads nor on the batch.
 void convolve(const float* images, bool rectified, const ConvShape& shape, const ConvWeights& weights,
               const ConvEnd& end, float* output);

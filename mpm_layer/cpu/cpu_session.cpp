@@ -11,8 +11,8 @@
 
 namespace mpm::cpu {
 
-// Buffers as large as the largest batch so far. Each calling thread has its own: a forward belongs to a
-// thread, and a network that is called again finds warm memory.
+// Buffers as large as the largest batch so far. Each calling thread has separate buffers, so that forwards do
+// not disturb each other, and a repeated forward finds memory in the caches.
 struct CpuSession::Workspace {
     kernels::Buffer qkv;       // memory of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
@@ -320,7 +320,7 @@ void CpuSession::reduce(const StageRequest& request) {
     m_mergeMs += watch.milliseconds();
 }
 
-// The norm is applied before tokens are restored, since there are fewer merged rows.
+// Applies the norm before tokens are restored, because merged rows are fewer.
 const float* CpuSession::normedRows(bool norm) {
     if (!norm) return m_batch.row(0);
     static thread_local kernels::Buffer normed;

@@ -34,16 +34,16 @@ protected:
     const Batch& batch() const { return m_batch; }
     /// Queries, keys and values of the current block.
     const HeadRows& heads() const { return *m_heads; }
-    /// Called before projectIn() of a block, whose rows attend in these spans.
+    /// Begins a block whose rows attend within `spans`. Call it before projectIn().
     void beginHeads(std::vector<Span> spans);
     bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
-    /// Parts of a block for some rows: queries, keys and values; then the output of attention and the MLP,
-    /// added to the rows. Rows do not depend on each other.
+    /// Compute parts of a block for some rows: projectIn() queries, keys and values; projectOut() adds the
+    /// output of attention, and feed() that of the MLP. Rows do not depend on each other.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
-    /// Calls visit(window of an image, number in the window, row) with queries, keys and values of each row
-    /// of padding.
+    /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number` counts
+    /// in the window; `row` has queries, keys and values.
     void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
     /// Returns the memory for the output of attention: rows with their heads side by side.
     float* attendedRows(size_t& stride);
@@ -61,7 +61,7 @@ private:
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int window, std::vector<float>& metric) const;
-    /// Returns the rows that the reducer compares; they may be stored in `keys`.
+    /// Returns the rows that the reducer compares, which may be in `keys`.
     RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;
 
     const EncoderConfig& m_config;
@@ -72,8 +72,8 @@ private:
     std::vector<bool> m_rotatesByWindow;  ///< of each block
     std::vector<Span> m_spans;            ///< of the current block, like m_heads
     std::optional<HeadRows> m_heads;
-    /// The mean over heads of the keys of each row in the current block, before rotation; if a reducer needs
-    /// it.
+    /// For a reducer that needs it: the mean over heads of each row's keys in the current block, before
+    /// rotation.
     std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;
 };

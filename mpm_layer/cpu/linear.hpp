@@ -12,7 +12,7 @@
 
 namespace mpm::cpu {
 
-/// The number of neighbours along the depth of a product that share 32 bits.
+/// Returns the number of values, next to each other along the depth of a product, that share 32 bits.
 inline int valuesOf(Precision precision) {
     return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
 }
@@ -20,22 +20,22 @@ inline int wordsOf(Precision precision, int width) {
     return (width + valuesOf(precision) - 1) / valuesOf(precision);
 }
 
-/// The left operand of a product, in the precision of the product. Whole row groups can be read.
+/// The left operand of a product, in the precision of the product. Whole row groups are readable.
 class LeftRows {
 public:
-    /// The rows are in `memory`, whose contents are lost. `least`: the same as in the layer that reads the
-    /// rows. `finer`: Right for rows of weights.
+    /// Places the rows in `memory`, whose contents are lost. `least`: the same as in the layer that reads the
+    /// rows. `finer`: Right if the rows are weights.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
-    /// Calls write(row), which writes row `r` as f32.
+    /// Calls write(row), which must write row `r` as f32, and converts the row.
     template <class Write>
     void fill(int r, const Write& write) {
         float* row = m_precision == Precision::F32 ? m_data + r * m_stride : m_row;
         write(row);
         pack(r, row);
     }
-    /// Converts row `r` from f32. In f32, the row must already be in its place.
+    /// Converts `row` to row `r`. If the precision is f32, `row` must already be in the place of row `r`.
     void pack(int r, const float* row);
 
     Precision precision() const { return m_precision; }
@@ -57,19 +57,20 @@ private:
     float* m_row;  // a row before it becomes pairs or quads
 };
 
-/// The right operand of a product. The member in the precision of the left operand is used.
+/// The right operand of a product. Only the member in the precision of the left operand is used.
 struct RightColumns {
     kernels::PackedWeights floats;
     kernels::PackedWeightsBf16 pairs;
     kernels::PackedWeightsI8 quads;
 
-    /// Computes output = epilogue(product) with rows row..row+rows of `left`, each from its word `word`.
+    /// Computes output = epilogue(product) for `rows` rows of `left`, from row `row` and from word `word` of
+    /// each row.
     void multiply(const LeftRows& left, int row, int rows, size_t word, const kernels::Epilogue& epilogue,
                   float* output, size_t outputStride) const;
 };
 
-/// A layer is multiplied in int8 if quantising its weights by column changes them by at most this (root mean
-/// square). Normally distributed weights lose 0.8 %; a column whose largest weight is 50 times the others
+/// The largest loss of a layer in int8: the relative root mean square by which quantising by column changes
+/// the weights. Normally distributed weights lose 0.8 %; a column whose largest weight is 50 times the others
 /// loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
@@ -83,16 +84,15 @@ public:
 
     bool present() const { return m_columns != 0; }
     int columns() const { return m_columns; }
-    /// The precision of the input rows: a layer that loses too much in int8 stays in f32.
+    /// Returns the precision of the input rows: f32 if the layer would lose too much in int8.
     Precision precision() const { return m_precision; }
     std::optional<float> least() const { return m_least; }
 
-    /// Computes output = epilogue(rows * weight + bias) on the calling thread. The bias of the epilogue is
-    /// the bias of the layer.
+    /// Computes output = epilogue(rows * weight + bias) on the calling thread. The bias is the layer's.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
-    /// The same, but writes rows for the next layer.
+    /// Like the function above, but writes rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// The same for f32 rows, which are read in place; whole row groups are read.
+    /// Like the first function, for f32 rows. They must be readable up to a whole row group.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

@@ -49,7 +49,7 @@ public:
 private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                     int number);
-    /// The precision of layers that read the same rows: int8 only if no layer loses too much in int8.
+    /// Returns the precision of layers that read the same rows: int8 only if no layer loses too much in int8.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 
     int m_dim = 0;

@@ -46,8 +46,8 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-// Nothing merges between attention and MLP, so all work on a row, up to queries, keys and values of the next
-// block, is in a single loop. With few rows, threads would often wait for each other between several loops.
+// Computes a row up to queries, keys and values of the next block in a single loop, because nothing merges
+// between attention and MLP. Between several loops over few rows, threads would often wait for each other.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),
@@ -74,7 +74,7 @@ void ReuseSession::keep(int block, int first, int count) {
     }
 }
 
-// Stores padding only in a full forward: the memory of a stream begins with it.
+// Stores padding only in a full forward, because every stream's memory begins with a full forward.
 void ReuseSession::keepPadding(int block) {
     if (!config().padding || isGlobal(block)) return;
     eachPadding(block, [&](int window, int number, const float* row) {

@@ -1,4 +1,4 @@
-// A forward of the rows that are computed again. They attend to all rows that their stream remembers.
+// A forward of only the rows that are computed again. They attend to all rows in the memory of their stream.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct HeadQueries {
     int count;
 };
 
-/// The memory of a stream, in the layout of the kernels: only rows that are computed again are written.
+/// The memory of a stream, in the layout of the kernels. A forward writes only the rows that it computes.
 class TokenMemory : public StreamMemory {
 public:
     TokenMemory(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, int rows);
@@ -25,22 +25,23 @@ public:
     void recall(int tap, float* to) const override;
     float* output(int tap, int row) { return outputs(tap) + static_cast<size_t>(row) * m_dim; }
 
-    /// Stores keys and values of `count` rows of the input, which begin at row `first` of `heads`. Different
-    /// rows may be stored at the same time.
+    /// Stores keys and values of `count` rows, from row `first` of `heads`. `rows`: the numbers of these rows
+    /// in the input. Threads may store different rows in parallel.
     void keep(int block, const HeadRows& heads, int first, const int* rows, int count);
-    /// Stores keys and values of a row of padding; `row` has queries, keys and values side by side.
+    /// Stores keys and values of a row of a window's padding; `row` has queries, keys and values side by
+    /// side.
     void keepPadding(int block, int window, int number, const float* row);
 
-    /// Returns the biases of the keys of a block, from the biases of the input rows.
+    /// Returns the biases of the input rows in the order of a block's keys.
     std::vector<float> keyBias(int block, const float* ofRows) const;
-    /// Computes attention of the panel of queries that begins at `first` to all rows of a span: a window, or
-    /// the image in a global block. `keyBias` has a value for each key of the block, or is null.
+    /// Computes attention from the panel of queries that begins at `first` to all keys of a span: a window
+    /// or, in a global block, the image. `keyBias` has a value for each key of the block, or is null.
     void attend(int block, int span, int head, const HeadQueries& queries, int first, const float* keyBias,
                 float* output, size_t outputStride) const;
 
 private:
-    // The numbers of a row among the keys and among the values of a block. The values of a span begin a group
-    // of pairs, so that no kernel reads values of two spans at once.
+    // The index of a row among the keys of a block, and among the values. The values of each span begin a new
+    // group of pairs, so that no kernel reads values of two spans together.
     struct Place {
         int key, value;
     };
@@ -55,7 +56,7 @@ private:
         const Layout& layout;
         float *keys, *keyScales, *values;
     };
-    // Heads are `headStep` apart.
+    // Address of the first head; the next heads are `headStep` further.
     struct KeyAndValue {
         const float *key, *value;
         size_t headStep;
@@ -88,8 +89,8 @@ private:
         size_t at;
     };
     std::vector<Start> m_blocks;
-    // Keys, scales and values of each block, then the outputs. A single allocation: many small allocations
-    // leave the ends of large pages unused.
+    // Keys, scales and values of each block, then the outputs. They share an allocation, because each
+    // allocation leaves the end of a large page unused.
     size_t m_outputsAt = 0, m_outputStep;
     kernels::Buffer m_all;
     float* m_start;

@@ -9,14 +9,14 @@
 namespace mpm::cpu {
 namespace {
 
-// Returns the distance between rows: whole cache lines, but not a multiple of eight, since such rows would
-// share few sets of a cache. Narrower than paddedStride, since this memory stays.
+// Returns the distance between rows: whole cache lines, but no multiple of eight lines, because such rows
+// would share few sets of a cache. Less than paddedStride(), because this memory is kept from frame to frame.
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
 }
 
-// Rounds up to whole cache lines and adds a line, since a kernel may read a whole vector at the end.
+// Rounds up to whole cache lines and adds a line, because a kernel may read a whole vector at the end.
 size_t wholeLines(size_t floats) {
     return (floats + 31) / 16 * 16;
 }
@@ -61,7 +61,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     layout.scaleStride = strideOf(readableKeys(layout));
     layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
     layout.scalesAt = wholeLines(keysSize(layout));
-    // Scales of the keys; for values in quads also their biases and inverses.
+    // Scales of the keys; if values are quads, also the values' biases and inverses.
     const int scales = m_precision != Precision::I8 ? 0 : m_values == ValueForm::Quads ? 3 : 1;
     layout.valuesAt =
         layout.scalesAt + wholeLines(checkedProduct<size_t>(scales * m_encoder->heads, layout.scaleStride));
@@ -171,7 +171,7 @@ void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     }
 }
 
-// The values of a token are one half of each word; the values of the neighbour are the other half.
+// In each word, one half is a value of this token, the other half a value of the neighbouring token.
 void TokenMemory::keepPair(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
@@ -186,7 +186,7 @@ void TokenMemory::keepPair(const Block& block, const float* value, int to) {
         halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
 }
 
-// The values of a token are one byte of each word.
+// In each word, a byte is a value of this token.
 void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
     static thread_local std::vector<std::int8_t> rounded;
     const int size = m_encoder->headSize, heads = m_encoder->heads;
@@ -213,7 +213,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
                                          const HeadQueries& queries, const float* keyBias) const {
-    // If keys and values are f32, queries have the same stride, since the rows of each head are together.
+    // The head has a single stride. Queries have the stride of f32 keys and values, whose rows are together
+    // for each head.
     const size_t at =
         index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,

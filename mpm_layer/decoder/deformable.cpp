@@ -10,9 +10,9 @@
 namespace mpm::decoder {
 namespace {
 
-// The samples of a tile: enough to fill vectors, and few enough that their corners stay in a level-1 cache.
+// The samples of a tile: enough to fill vectors, and so few that their corners fit a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
-// The tiles that a thread takes together: neighbouring queries sample the same part of a level.
+// The tiles of a task: several, because neighbouring queries sample the same part of a level.
 constexpr int kQueryGrain = 16;
 // Elements of the heads that are packed together.
 constexpr size_t kTogether = size_t{400} << 10;
@@ -29,7 +29,7 @@ Deformable::Deformable(const DeformableShape& shape)
     for (const cv::Size& level : shape.levels)
         addLevel(level);
     checkedProduct<int>(m_positions, shape.heads, shape.headSize);
-    // Only the first query has its levels so far; the other queries have the same levels.
+    // So far, only the first query has levels. The other queries have the same levels.
     for (int i = m_samples; i < m_tile * m_samples; ++i) {
         m_columns.push_back(m_columns[i - m_samples]);
         m_rows.push_back(m_rows[i - m_samples]);
@@ -133,9 +133,9 @@ void Deformable::run(const Image& image) const {
     const int tiles = (m_shape.queries - 1) / m_tile + 1;
     Places places;
     place(image.reference, places);
-    // Few heads at a time: their samples for neighbouring queries fit a level-2 cache, unlike the samples of
-    // all heads. The values of a head are packed for that: in the image they are a power of two apart, and
-    // would share few sets of the cache.
+    // Computes a few heads at a time, because their samples for neighbouring queries fit a level-2 cache,
+    // unlike those of all heads. The values of a head are packed, because in the image they are a power of
+    // two apart and would share few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
@@ -201,7 +201,7 @@ private:
     int m_size;
 };
 
-// Pixels of weight 0 are not multiplied: they may be infinite.
+// Pixels of weight 0 are not multiplied, because they may be infinite.
 float sampleOf(const float* plane, const Corners& corners) {
     float sum = 0;
     for (int k = 0; k < 4; ++k)

@@ -1,4 +1,4 @@
-// Deformable attention: every query samples a few places of each level's map.
+// Deformable attention: every query takes a few samples from each level's map.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace mpm::decoder {
 struct DeformableShape {
     int queries = 0, heads = 0, points = 0;
     int headSize = 0;              ///< channels of a head
-    std::vector<cv::Size> levels;  ///< their sizes; levels * points fit an int
+    std::vector<cv::Size> levels;  ///< their sizes; levels * points must fit an int
     bool referencePerLevel = false;
 };
 
@@ -31,7 +31,7 @@ public:
     void run(const Image& image) const;
 
 private:
-    /// For each sample of all queries: the place to which its offset is added.
+    /// For each sample of all queries: the place to which the sample's offset is added.
     struct Places {
         kernels::Buffer x, y;
     };
@@ -66,7 +66,7 @@ struct GridSampling {
 };
 
 /// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. The
-/// result for a NaN place is 0; with `border` the place is row or column 0.
+/// result of a NaN place is 0; with `border`, NaN is read as row or column 0.
 void gridSample(const GridSampling& sampling, const float* map, int channels, cv::Size size,
                 const float* grid, int points, float* out);
 

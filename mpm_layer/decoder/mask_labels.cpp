@@ -10,8 +10,8 @@
 namespace mpm::decoder {
 namespace {
 
-// The size of a tile: enough rows that most source rows are used several times, and few enough columns that
-// their masks and scores stay in a level-2 cache.
+// The size of a tile: enough rows that most source rows are used several times, and so few columns that their
+// masks and scores fit a level-2 cache.
 constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kTileFloats = 1 << 18;
 
@@ -28,7 +28,7 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// The temporary memory of a thread. It keeps two rows of the masks: stretched for each query, or as scores of
+// The temporary memory of a thread. It has two rows of the masks, stretched for each query or as scores of
 // each class.
 struct MaskLabels::Scratch {
     struct Row {
@@ -83,7 +83,7 @@ MaskLabels::Columns MaskLabels::columnsOf(const Tile& tile) const {
     return columns;
 }
 
-// Computes the softmax over all classes, and leaves out the last class, "no object".
+// Computes the softmax over all classes. Stores no probabilities of the last class, "no object".
 void MaskLabels::setProbabilities(const float* logits) {
     const size_t size = kernels::paddedSize(m_shape.classes, m_probabilityStride);
     float* const to = m_probabilities.reserve(size);

@@ -1,5 +1,5 @@
-// Finds the classes of pixels from masks and classes of queries, tile by tile: no masks or scores of the size
-// of the image are stored.
+// Finds the classes of pixels from masks and classes of queries, tile by tile, so that no masks or scores of
+// the size of the image are stored.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ public:
     /// Receives a piece of a row of the image.
     using Write = std::function<void(int row, int column, int count, const int* labels, const float* scores)>;
 
-    /// Labels an image: masks [queries, rows, columns] and logits [queries, classes + 1]. Writes pieces in
-    /// any order and on several threads.
+    /// Labels an image from masks [queries, rows, columns] and logits [queries, classes + 1]. Calls `write`
+    /// in any order and on several threads.
     void run(const float* masks, const float* logits, const Write& write);
 
 private:
@@ -46,8 +46,8 @@ private:
     void setProbabilities(const float* logits);
     /// Computes labels and scores of a row of a tile, in `scratch`.
     void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
-    /// Returns the data of a row of the masks, stretched across or as scores. All rows of the image between
-    /// the same two rows of the masks share it; the data of row `other` is kept.
+    /// Returns the data of a row of the masks: stretched across, or as scores. All rows of the image between
+    /// the same two rows of the masks use the same data, so the data of row `other` is kept.
     const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;
     void stretchMasks(const Columns& columns, int row, float* to) const;
     void scoreMasks(const Columns& columns, int row, Scratch& scratch, float* to) const;

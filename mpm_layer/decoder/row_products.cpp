@@ -11,7 +11,7 @@
 namespace mpm::decoder {
 namespace {
 
-// Returns the n-th of some rows, or of all rows.
+// Returns the number of the n-th row of `some`, or `n` if `some` is null.
 size_t rowAt(const std::vector<int>* some, int n) {
     return static_cast<size_t>(some ? (*some)[static_cast<size_t>(n)] : n);
 }
@@ -30,7 +30,7 @@ void multiplyRows(const float* rows, int all, const std::vector<int>* some,
             const int begin = k * chunk, count = std::min(chunk, wanted - begin);
             const float* from = rows + static_cast<size_t>(begin) * depth;
             float* to = output + static_cast<size_t>(begin) * columns;
-            if (scattered || count % group != 0) {  // whole groups are read
+            if (scattered || count % group != 0) {  // the product reads whole groups
                 float* copy = padded.reserve(kernels::paddedSize(count, depth));
                 std::fill_n(copy, kernels::paddedSize(count, depth), 0.f);
                 for (int r = 0; r < count; ++r)

@@ -1,5 +1,5 @@
-// Content-aware token sharing: a single token for four neighbouring patches (a superpatch), if a policy finds
-// a single class there.
+// Content-aware token sharing: the four patches of a superpatch share a token if a policy network finds a
+// single class there.
 #pragma once
 
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// Settings of an MpmShare: its handle writes them, the layer reads them.
+/// Settings of an MpmShare, which its handle writes and the layer reads.
 class SharingControl {
 public:
     /// `grid`: columns and rows of superpatches.
@@ -19,7 +19,7 @@ public:
     int shared() const;
     void setShared(int count);
     void setScores(const std::vector<cv::Mat>& scores);
-    /// Returns the scores of each image of a batch; empty: the scores of the policy are used.
+    /// Returns the scores that were set for each image of a batch; empty if the policy's scores are used.
     std::vector<cv::Mat> scores(int images) const;
 
 private:
@@ -38,8 +38,8 @@ std::vector<float> policyScores(const float* policy, int superpatches);
 /// NaN is below all numbers.
 std::vector<int> sharedSuperpatches(const std::vector<float>& scores, int count);
 
-/// Returns the cluster of each of rows x columns patches; a superpatch in `shared` is a single cluster. Ids
-/// count clusters from the first patch, row by row.
+/// Returns the cluster of each of rows x columns patches; a superpatch in `shared` is a single cluster.
+/// Clusters are numbered in the order of their first patches, row by row.
 std::vector<int> sharedMap(const std::vector<int>& shared, int rows, int columns);
 
 }  // namespace decoder

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTurn = size_t{1} << 14;  // elements that are enough work for a thread
 constexpr size_t kLine = 16;               // floats of a cache line
-constexpr size_t kLinesAbreast = 4;        // lines of a row that a thread reads one after the other
+constexpr size_t kLinesAbreast = 4;        // consecutive lines of a row that a thread reads
 
 int grainOf(size_t elements) {
     return static_cast<int>(std::max<size_t>(1, kTurn / std::max<size_t>(1, elements)));
@@ -20,7 +20,8 @@ int grainOf(size_t elements) {
 
 // Transposes a square of kLine x kLine floats, or a smaller part at the edges. Lines a power of two apart
 // share a few sets of the cache, so each line is read and written only once. Each line is in another page,
-// which the processor does not prefetch: the square prefetches its output and the input of the square below.
+// which the processor does not prefetch, so the function prefetches its output and the input of the square
+// below.
 void turnSquare(const float* from, size_t fromStep, float* to, size_t toStep, size_t rows, size_t columns) {
     float square[kLine][kLine];
     if (rows == kLine && columns == kLine) {
@@ -62,7 +63,7 @@ Transpose::Transpose(const std::vector<int>& sizes, const std::vector<int>& orde
     addAxes(sizes, order);
 }
 
-// Leaves out axes of size 1 and joins axes that stay neighbours.
+// Drops axes of size 1, and joins axes that remain neighbours.
 void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& order) {
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)
@@ -113,8 +114,8 @@ void Transpose::copyRuns(const float* from, float* to) const {
 }
 
 void Transpose::turnTiles(const float* from, float* to) const {
-    // The columns of a task, a few lines of the last axis of the input, with all entries of the last axis of
-    // the result.
+    // A task has a few lines along the last axis of the input, and all entries of the last axis of the
+    // result.
     constexpr size_t kColumns = kLinesAbreast * kLine;
     const size_t tasks = (m_first + kColumns - 1) / kColumns;
     const auto turn = [&](int k) {

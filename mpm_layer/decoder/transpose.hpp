@@ -16,8 +16,8 @@ public:
     void run(const float* from, float* to) const;
 
 private:
-    /// An outer axis, which is last neither in the input nor in the result: its extent, and the elements
-    /// between its entries.
+    /// An outer axis, which is last neither in the input nor in the result. `from`, `to`: elements between
+    /// two entries in the input and in the result.
     struct Axis {
         size_t extent, from, to;
     };
@@ -30,11 +30,11 @@ private:
 
     std::vector<int> m_sizes;
     std::vector<Axis> m_outer;
-    size_t m_count = 1;  ///< of entries of the outer axes
-    // The last axis of the result, and the last axis of the input. If they are the same axis, its elements
-    // are copied as a run.
-    size_t m_last = 1, m_lastFrom = 1;  ///< extent, and elements between its entries in the input
-    size_t m_first = 1, m_firstTo = 0;  ///< for the input's last axis, in the result; m_firstTo 0: same axis
+    size_t m_count = 1;  ///< number of entries of the outer axes
+    // The last axis of the result, and the last axis of the input. If both are the same axis, runs of
+    // elements are copied.
+    size_t m_last = 1, m_lastFrom = 1;  ///< result's axis: extent, and elements between entries in the input
+    size_t m_first = 1, m_firstTo = 0;  ///< input's axis: the same, in the result; m_firstTo 0: same axis
 };
 
 }  // namespace mpm::decoder

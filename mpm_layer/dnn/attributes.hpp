@@ -1,5 +1,5 @@
-// Reads the attributes of an operator from a model file. A value that is not a number, or is out of range, is
-// rejected with the attribute's name: a cast would turn it into another value.
+// Reads the attributes of an operator from a model file. Rejects, with the attribute's name, values that are
+// not numbers or are out of range, because a cast would change them.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ constexpr int kMostSpecialTokens = 65535;
 
 int wholeAttribute(const cv::dnn::LayerParams& params, const char* name, int fallback, int lowest,
                    int highest);
-/// Empty if the attribute is absent.
+/// Returns an empty list if the attribute is absent.
 std::vector<int> wholeAttributes(const cv::dnn::LayerParams& params, const char* name, int lowest,
                                  int highest);
-/// The file's value must be 0 or 1; false if the attribute is absent.
+/// Reads 0 or 1; false if the attribute is absent.
 bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
-/// The number must be finite. `lowest` may be minus infinity.
+/// Reads a finite number. `lowest` may be minus infinity.
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
 /// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);

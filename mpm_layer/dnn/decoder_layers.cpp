@@ -17,7 +17,7 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-// ONNX 16 calls the first mode bilinear, ONNX 20 linear.
+// Opset 16 of ONNX names the first mode bilinear, opset 20 linear.
 decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
     const std::string mode = textAttribute(params, "mode", "bilinear"),
                       padding = textAttribute(params, "padding_mode", "zeros");
@@ -236,7 +236,7 @@ void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 
 namespace {
 
-// Limits: no model has more, and a thread's tile has room for them.
+// Limits that no model exceeds, and for which a thread's tile has room.
 constexpr int kMostQueries = 65535, kMostClasses = 65535;
 
 cv::Size sizeFrom(const cv::dnn::LayerParams& params) {

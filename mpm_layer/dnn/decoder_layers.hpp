@@ -56,15 +56,16 @@ private:
     const int m_groups;
     const kernels::Activation m_activation;
     Residual m_residual;
-    bool m_rectified;       ///< negative values of the input count as zero
-    bool m_followsEncoder;  ///< has the precision of the encoder
+    bool m_rectified;       ///< negative values of the input are read as zero
+    bool m_followsEncoder;  ///< runs in the precision of the encoder
     std::optional<cpu::ConvWeights> m_weights;
     Precision m_precision = Precision::F32;  ///< as requested for m_weights
     cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution that makes a window of the output from each pixel. If the kernel has the size of
-/// the window, a product and a shuffle compute it, else a convolution for each pixel of the window.
+/// A transposed convolution. Its stride is m_window: the pixels of the output that belong to a pixel of the
+/// input. If the kernel has the same size, a product and a shuffle compute the output; else a convolution
+/// computes each of these pixels.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -87,10 +88,9 @@ private:
     const std::vector<int> m_padding;  ///< rows and columns of the kernel before the output's first pixel
     const kernels::Activation m_activation;
     const bool m_followsEncoder;
-    std::optional<cpu::LeftRows>
-        m_rows;                ///< rows of the weight, in the precision of the backbone before, or f32
-    kernels::Buffer m_memory;  ///< memory of m_rows
-    std::vector<cpu::ConvWeights> m_phases;  ///< by pixel of the window
+    std::optional<cpu::LeftRows> m_rows;     ///< rows of the weight, in the precision of the backbone or f32
+    kernels::Buffer m_memory;                ///< memory of m_rows
+    std::vector<cpu::ConvWeights> m_phases;  ///< for each pixel in m_window
     Precision m_precision = Precision::F32;  ///< as requested for the weights
     int m_depth = 0;
     cv::Mat m_packed;  ///< the matrix that the weights were packed from
@@ -134,7 +134,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Returns the index of the data among the operands: constants follow runtime inputs.
+    /// Returns the index of the data among the operands. Constant data follow the indices.
     static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 

@@ -47,7 +47,7 @@ const std::map<std::string, kernels::Activation>& activations() {
 }
 
 std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
-    // A number without axes counts as a row of one element.
+    // A number without axes is treated as a row of one element.
     std::vector<int> shape(std::max<size_t>({a.size(), b.size(), 1}), 1);
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;

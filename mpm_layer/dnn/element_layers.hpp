@@ -59,7 +59,7 @@ protected:
 
 private:
     int m_rows, m_columns;          ///< size of the enlarged image
-    int m_cropRows, m_cropColumns;  ///< size of the output, its upper left part
+    int m_cropRows, m_cropColumns;  ///< size of the output, the upper left part of that image
     bool m_alignCorners;
     bool m_argmax;
 };

@@ -14,8 +14,8 @@
 namespace mpm::dnn {
 namespace {
 
-// Adds tokens with channels first (a convolution's output): reads each token with strides, and writes it
-// once.
+// Adds tokens whose channels come first, as a convolution outputs them. Reads each token with strides, and
+// writes it once.
 void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end, float* to) {
     for (int t = begin; t < end; ++t) {
         for (int c = 0; c < dim; ++c)
@@ -74,7 +74,7 @@ public:
             return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
-    /// Whether patches first..end-1, which are whole rows of patches, have the same bits.
+    /// Whether patches first..end-1, which must be whole rows of patches, have the same bits.
     bool sameRows(const PatchGrid& other, int image, int first, int end) const {
         return eachBand(image, first, end, [&](size_t at, size_t count) {
             return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    /// Calls visit(pixels) for each row of a patch; stops if it returns false.
+    /// Calls visit(pixels) for each row of a patch, until visit() returns false.
     template <class Visit>
     bool eachRow(int image, int token, const Visit& visit) const {
         const int top = token / m_columns * m_patch.height;  // fits: a row of the image
@@ -101,7 +101,7 @@ private:
         }
         return true;
     }
-    /// Calls visit(offset, count) for the pixels of each channel; stops if it returns false.
+    /// Calls visit(offset, count) for the pixels of each channel, until visit() returns false.
     template <class Visit>
     bool eachBand(int image, int first, int end, const Visit& visit) const {
         const int top = first / m_columns * m_patch.height;             // fits: a row of the image
@@ -142,7 +142,8 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
     return {{x[0], table[0], dim}};
 }
 
-// Whether the patches fit the table. Throws if the model requires another number: a smaller image would fit.
+// Whether the patches fit the table. Throws if the model requires another number, because fewer patches would
+// fit too.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,
@@ -196,8 +197,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // Networks that select stay in f32: without a norm before the scores, as in DEIMv2, an error in bf16 is
-    // as large as the largest token.
+    // If a layer selects positions, products are in f32: without a norm before the scores, as in DEIMv2, an
+    // error of bf16 grows with the largest token.
     const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
@@ -215,7 +216,7 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
 template <class Visit>
 void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
     if (grid.tokens() == 0) return;
-    constexpr int kPatches = 48;  // few enough that they stay in a cache with their results
+    constexpr int kPatches = 48;  // so few that they fit a cache with their results
     const int chunk = std::max(1, kPatches / grid.columns()) * grid.columns();  // fits: a row, or few patches
     const int chunks = (grid.tokens() + chunk - 1) / chunk;
     parallelFor(checkedProduct<int>(images, chunks), [&](int k) {

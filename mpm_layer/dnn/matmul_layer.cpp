@@ -59,7 +59,7 @@ private:
     std::vector<int> m_extentA, m_extentB;
 };
 
-// Multiplies few rows with many columns, such as masks of queries with pixels: threads divide the columns.
+// Multiplies few rows with many columns, such as masks of queries with pixels. Threads divide the columns.
 void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
     const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
     kernels::Buffer memory;

@@ -1,5 +1,5 @@
-// Registers the operators when the shared library is loaded: with LD_PRELOAD or ctypes, nothing else is
-// called.
+// Registers the operators when the shared library is loaded, because after LD_PRELOAD or ctypes no function
+// is called.
 #include <mpm/mpm.hpp>
 
 namespace {

@@ -1,6 +1,6 @@
 // The differences between the versions of OpenCV's dnn module and their engines. CMake tests for features
 // (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; this file never tests the version. Folders outside
-// mpm_layer may include this file, so it needs no code of the library.
+// mpm_layer include this file, so it must not need code of the library.
 #pragma once
 
 #include <string>
@@ -30,9 +30,9 @@ constexpr bool kHasDynamicShapes = true;
 constexpr bool kHasDynamicShapes = false;
 #endif
 
-/// cv::dnn::Layer with the same functions to override in every version. A layer keeps no sizes from
-/// getMemoryShapes(), getTypes(), finalize() and reshapeLayer(): forward() reads all sizes from its inputs,
-/// so the order of these calls does not matter.
+/// cv::dnn::Layer with the same functions to override in every version. A layer must not keep sizes from
+/// getMemoryShapes(), getTypes(), finalize() or reshapeLayer(). forward() reads all sizes from the inputs, so
+/// the order of these calls does not matter.
 class VersionedLayer : public cv::dnn::Layer {
 public:
     explicit VersionedLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
@@ -83,7 +83,8 @@ protected:
     }
     virtual void run(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
-    /// Returns the address where an engine keeps its pointer to the layer's network; null if no engine does.
+    /// Returns the address of an engine's pointer to the layer's network; null if no engine has such a
+    /// pointer.
     const void* const* networkPointer() {
 #ifdef MPM_OPENCV_NETWORK_POINTER
         netimpl = nullptr;  // only the new engine sets it
@@ -92,7 +93,8 @@ protected:
         return nullptr;
 #endif
     }
-    /// Whether the engine passes constants as inputs, and only connected outputs, which may have any size.
+    /// Whether the engine has dynamic shapes. Such an engine passes constants as inputs, and passes only
+    /// connected outputs, of any size.
     bool hasDynamicEngine() const {
 #ifdef MPM_OPENCV_DYNAMIC
         return !this->inputs.empty();  // only that engine names a layer's inputs
@@ -126,17 +128,17 @@ protected:
     }
 };
 
-/// Disables Winograd's convolutions, which lose two digits. In a network with our encoder, the large
-/// convolutions are ours anyway.
+/// Disables Winograd's convolutions, which lose two digits. In a network with MpmEncoder, MpmConv computes
+/// the large convolutions anyway.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
 #endif
 }
 
-/// To call before an input of the same shape as the last input. If the number of tokens changes, the engine
-/// with dynamic shapes may keep the old inner sizes, and its results are wrong (OpenCV 5.0). An input of
-/// another shape in between makes it update the sizes.
+/// Call it before an input of the same shape as the last input. If the number of tokens changes, the engine
+/// with dynamic shapes may keep old inner sizes, and give wrong results (OpenCV 5.0). An input of another
+/// shape in between makes the engine update the sizes.
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC

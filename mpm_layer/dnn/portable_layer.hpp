@@ -26,8 +26,8 @@ public:
     void finalize(cv::InputArrayOfArrays in, cv::OutputArrayOfArrays out) override;
 
 protected:
-    /// Returns the largest possible shapes of all outputs. Inputs and constants have passed checkShape(): any
-    /// product of the sizes of a shape fits an int. The caller checks the outputs as well.
+    /// Returns the largest possible shapes of all outputs. Inputs and constants have passed checkShape(), so
+    /// any product of the sizes of a shape fits an int. The caller checks the outputs too.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
     /// Computes the outputs, which are allocated unless canResize(). Unconnected outputs at the end are
     /// absent. Inputs are checked as for outputShapes(), and each output has the right number of elements.

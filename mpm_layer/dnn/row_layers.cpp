@@ -113,7 +113,7 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
                               results);
         if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
     } catch (...) {
-        m_memory.clear();  // its new rows have no results
+        m_memory.clear();  // the new rows in the memory have no results
         throw;
     }
 }

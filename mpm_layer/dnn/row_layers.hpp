@@ -1,5 +1,5 @@
-// MpmLayerNorm and MpmLinear work on the rows of the last axis, for any number of other axes; MpmLayerNorm
-// also on the channels of images.
+// MpmLayerNorm and MpmLinear work on rows along the last axis, with any number of other axes. MpmLayerNorm
+// also works on the channels of images.
 #pragma once
 
 #include "base/norm_rule.hpp"
@@ -37,7 +37,7 @@ private:
     kernels::PackedWeights m_weights;
     cv::Mat m_packed;  ///< the matrix that m_weights was packed from
     std::vector<float> m_bias;
-    RowMemory m_memory;  ///< used if an encoder of the network reuses
+    RowMemory m_memory;  ///< used if an encoder of the network runs with reuse
 };
 
 }  // namespace mpm::dnn

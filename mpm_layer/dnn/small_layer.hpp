@@ -8,11 +8,12 @@ namespace mpm::dnn {
 
 using Sizes = std::vector<int>;
 
-/// A layer whose constants always follow its inputs: OpenCV 4.x keeps constants in `blobs`, the new engine of
-/// 5.x among the inputs.
+/// A layer whose constants always follow its runtime inputs, although OpenCV 4.x keeps constants in `blobs`
+/// and the new engine of 5.x keeps them among the inputs.
 class SmallLayer : public PortableLayer {
 public:
-    /// @param least, most limits of the number of operands, constants included; the first is not a constant
+    /// @param least, most limits of the number of operands, constants included; the first must not be a
+    ///     constant
     SmallLayer(const cv::dnn::LayerParams& params, size_t least, size_t most)
         : PortableLayer(params), m_least(least), m_most(most) {}
 
@@ -29,10 +30,10 @@ protected:
     /// Returns an operand; empty if it is absent.
     cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
     std::vector<Sizes> operandSizes(const std::vector<cv::Mat>& in) const;
-    /// Whether the operand's packed form may be kept for the next forward: computed operands may change.
+    /// Whether the operand is a constant. If so, its packed form can be kept for the next forward.
     bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
-    /// Whether the packed form of `before` is also valid for `now`. A layer keeps the matrix that it packed,
-    /// so that no other matrix can get its memory.
+    /// Whether the packed form of `before` is also valid for `now`. A layer must keep the matrix that it
+    /// packed, so that no other matrix can get the same memory.
     static bool isSame(const cv::Mat& before, const cv::Mat& now) {
         return !before.empty() && before.data == now.data && before.size == now.size;
     }

@@ -1,5 +1,5 @@
-// The interface between the encoder and a device. An opaque handle has packed weights; a session is a
-// forward.
+// The interface between the encoder and a device. Sizes: B images, each of E special rows, N image tokens and
+// T trailing rows, of D values.
 #pragma once
 
 #include <functional>
@@ -20,32 +20,33 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// With int8: layers that would lose too much in int8, and are computed in f32.
+    /// With int8: the layers that are computed in f32, because they would lose too much in int8.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
 /// A merge of the whole batch.
 struct StageRequest {
-    const Reducer* reducer = nullptr;                ///< decides, unless maps are imposed
+    const Reducer* reducer = nullptr;                ///< decides which tokens merge, unless maps are imposed
     const std::vector<MergeMap>* imposed = nullptr;  ///< a map for each image, or a single map for all
     int stage = 0;
     int block = 0;
 
-    /// Returns a map for each of `images`. Throws if there is neither a single map nor one for each image.
+    /// Returns a map for each image. Throws if there is neither a single map nor one for each of `images`
+    /// images.
     std::vector<MergeMap> imposedMaps(int images) const;
 };
 
-/// A forward of a batch: the rows of all images follow each other without padding.
+/// A forward of a batch, in which the rows of all images follow each other without padding.
 class Session {
 public:
     virtual ~Session() = default;
     virtual void reduce(const StageRequest& request) = 0;
-    virtual void attend(int block) = 0;  ///< x += attention; here blocks are counted from 0
-    virtual void runMlp(int block) = 0;  ///< x += MLP; nothing if attend() ran the MLP in parallel
-    /// Outputs the tokens of the whole image in raster order: [B, E+N+T, D], the shape of the input. `output`
-    /// must stay in place until finish(), which may be the first to write it.
+    virtual void attend(int block) = 0;  ///< x += attention; `block` counts from 0 in this encoder
+    virtual void runMlp(int block) = 0;  ///< x += MLP; does nothing if attend() ran the MLP too
+    /// Outputs the restored tokens [B, E+N+T, D], image tokens in raster order. The caller must keep `output`
+    /// in place until finish(), which may be the first to write it.
     virtual void emit(bool norm, cv::Mat& output) = 0;
-    /// Waits for all functions above; the functions below may be called only after that.
+    /// Waits for all functions above. The caller must call finish() before the functions below.
     virtual void finish() = 0;
 
     virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; the encoder adds `tokens`
@@ -57,10 +58,10 @@ public:
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
-    /// A map for each image: the clusters of the image tokens at entry; empty without input maps. Rows of an
-    /// image have the order of its cluster ids.
+    /// A map for each image, with the cluster of each image token at entry; empty without input maps. The
+    /// rows of an image are in the order of its cluster ids.
     std::vector<MergeMap> maps;
-    const Reducer* reducer = nullptr;  ///< names the data that stages will need
+    const Reducer* reducer = nullptr;  ///< shows which data the stages will need
     bool batchIndependent = false;     ///< the bits of an image must not depend on the other images
     /// True: `tokens` and the outputs of emit() are headers of memory on the device, and earlier work in
     /// `stream` writes the tokens.
@@ -76,14 +77,15 @@ public:
     virtual void recall(int tap, float* to) const = 0;
 };
 
-/// An image of which only the rows in its plan are computed; the memory of its stream has the other rows.
+/// An image that runs with reuse: only the rows of `plan` are computed; the memory of the image's stream has
+/// the others.
 struct RememberedImage {
     StreamMemory* memory = nullptr;
     const FramePlan* plan = nullptr;
 };
 
-/// Gets the map of each image, and returns the address of its merged rows: map.clusters rows of D values,
-/// without special rows.
+/// Gets the map of each image. Returns the address of each image's merged rows: map.clusters rows of D
+/// values, without special rows.
 using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
 
 class Backend {
@@ -103,7 +105,7 @@ public:
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;
-    /// Begins a forward of the rows that are computed again. emit() outputs all rows, remembered rows too.
+    /// Begins a forward of the rows that are computed again. emit() outputs remembered rows too.
     virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
                                                 std::shared_ptr<const PackedEncoder> weights,
                                                 const SessionInput& input,
@@ -117,11 +119,12 @@ public:
                          cv::Mat& out) const = 0;
 };
 
-/// Returns the backend of a device: the only switch over devices. Cuda without a usable GPU throws; for Auto,
-/// Backend::device() returns the selected device.
+/// Returns the backend of a device; throws for Cuda without a usable GPU. For Auto, Backend::device() returns
+/// the selected device.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
-/// Selects the CPU for Auto if there are windows or rows after the image tokens, which have no GPU kernels.
+/// Replaces Auto by the CPU if there are windows or rows after the image tokens, for which the GPU has no
+/// kernels.
 inline Device deviceFor(const EncoderConfig& config, Device wanted) {
     const bool onProcessor = config.trailingTokens > 0 || config.windowed();
     return wanted == Device::Auto && onProcessor ? Device::Cpu : wanted;

@@ -1,5 +1,5 @@
 // Chains: if a network does something between two groups of an encoder's blocks, each group is a separate
-// MpmEncoder, a segment. All segments share a control, so they have a common schedule and report.
+// MpmEncoder, a segment. All segments share an EncoderControl, so they have a common schedule and report.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ class Segments {
 public:
     explicit Segments(const EncoderConfig& first);
 
-    /// Whether the next segment belongs to this chain, not to a chain of the same name in another network: a
-    /// network has its segments in the order of their blocks.
+    /// Whether the next segment belongs to this chain. If its blocks do not continue the chain, the segment
+    /// belongs to a chain of the same name in another network.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
 
@@ -42,12 +42,12 @@ private:
     bool m_sameWindows = true;
 };
 
-/// Renumbers the clusters of every stage by representative, from left to right: the rows of ALGM's clusters
+/// Renumbers the clusters of every stage in the order of their representatives. The rows of ALGM's clusters
 /// and of imposed maps have another order.
 void numberByRepresentative(ImageReport& image);
 
-/// Adds the report of a segment to that of the segments before it. The segment's input map is an additional
-/// stage only if it differs from their composed map.
+/// Adds a segment's report to the report of the earlier segments. The segment's input map becomes a stage
+/// only if it differs from the earlier segments' composed map.
 void extendReport(Report& whole, const EncoderConfig& segment, Report part);
 
 }  // namespace mpm

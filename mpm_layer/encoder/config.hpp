@@ -20,8 +20,8 @@ struct EncoderConfig {
     int firstBlock = 0;
     int heads = 0;
     int specialTokens = 1;
-    int trailingTokens = 0;  ///< after the image tokens; never merged either
-    int dim = 0;             ///< the attribute; 0: as the weights have it
+    int trailingTokens = 0;  ///< rows after the image tokens; never merged
+    int dim = 0;             ///< the attribute; 0: taken from the weights
     std::vector<int> schedule;
     std::string method = "mpm";  ///< a text for Encoder::setMethod
     std::vector<int> taps;       ///< blocks after which tokens are output
@@ -31,21 +31,21 @@ struct EncoderConfig {
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     bool parallel = false;  ///< attention and MLP of a block read the same tokens
-    float scale = 0;        ///< 0: one over the root of the head size
+    float scale = 0;        ///< 0: 1 / sqrt(head size)
     Rotary rotary = Rotary::Interleaved;
-    bool merges = true;  ///< false: a decoder's blocks
+    bool merges = true;  ///< false: the encoder of a decoder
     cv::Size grid;
     cv::Size window;                ///< in tokens; empty: attention and merging run over the whole image
     bool padding = false;           ///< windows at the edge of the grid are filled up with rows of zeros
     std::vector<int> globalBlocks;  ///< with windows: blocks that attend over the whole image
-    bool takesMap = false;          ///< clusters of image tokens are an input
+    bool takesMap = false;          ///< merge maps are an input
     bool mapOutput = false;         ///< the composed map is the last output
     std::string chain;
     int chainBlocks = 0;  ///< blocks of the whole chain; 0: the encoder is not a segment
 
     int lastBlock() const { return firstBlock + blocks - 1; }
     bool windowed() const { return !window.empty(); }
-    /// Whether reports and imposed maps have clusters in the order of their representatives, not of the rows.
+    /// Whether reports and imposed maps number clusters by their representatives, not by their rows.
     bool numbersByRepresentative() const { return takesMap || chainBlocks > 0 || windowed(); }
     int windows() const;  ///< number of windows of an image; 1 without windows
     /// Number of rows in front of the image tokens: the special tokens of all windows.
@@ -53,14 +53,17 @@ struct EncoderConfig {
     /// Whether all rows of an image attend to each other in this block.
     bool isGlobal(int block) const;
     int outputs() const { return static_cast<int>(taps.size()) + (mapOutput ? 1 : 0); }
-    /// Whether the encoder is a later segment of a chain, with clusters as the segment before numbered them.
+    /// Whether the encoder is a segment of a chain, but not the first. Clusters then keep the previous
+    /// segment's numbers.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
     int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
-    /// Returns the whole chain as a single encoder, which a schedule refers to.
+    /// Returns the configuration of the whole chain as a single encoder. A schedule names the blocks of this
+    /// encoder.
     EncoderConfig ofChain() const;
 };
 
-/// Throws if blocks are not in the encoder or do not strictly increase. `origin`: the schedule's source.
+/// Throws if blocks are not in the encoder or do not strictly increase. `origin`: the schedule's source, for
+/// the message.
 void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config,
                    const std::string& origin = "");
 void checkConfig(const EncoderConfig& config);

@@ -21,12 +21,12 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
-// Copies a map, so that a caller may write into it. The clone of an empty map would lose the type.
+// Copies a map, so that a caller may write to the copy. A clone of an empty map would lose the type.
 cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
 
-// Reads a variable if `value` is absent and the variable is set. An error message contains its name.
+// Reads a variable that is set, if `value` is absent. Error messages contain the variable's name.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
     const std::string text = environment(name), own = "mpm: ";

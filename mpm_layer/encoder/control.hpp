@@ -1,4 +1,5 @@
-// Settings of an encoder, which the handle, the C interface and the environment change, and its last report.
+// The settings of an encoder, from the handle, the C interface and the environment; and the encoder's last
+// report.
 #pragma once
 
 #include <functional>
@@ -18,24 +19,24 @@
 
 namespace mpm {
 
-/// The settings of a level, such as the handle; absent entries are taken from the next level.
+/// The settings of a single level, such as the handle. Absent entries are taken from the next level.
 struct Settings {
     std::optional<std::vector<int>> schedule;
-    std::string scheduleOrigin;  ///< for error messages: the function or variable of the schedule; else empty
+    std::string scheduleOrigin;  ///< for messages: the function or variable that set the schedule, or empty
     std::optional<std::string> method;
     std::optional<Device> device;
     int deviceIndex = 0;
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
-    std::optional<std::optional<Reuse>> reuse;     ///< std::nullopt inside: reuse is off
-    std::optional<std::string> reuseText;          ///< options that are absent in the text: the model file's
-    std::vector<int> streams;                      ///< stream of each image; empty: the image's index
+    std::optional<std::optional<Reuse>> reuse;  ///< std::nullopt inside: reuse is off
+    std::optional<std::string> reuseText;       ///< options that the text lacks are those of the model file
+    std::vector<int> streams;                   ///< stream of each image; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;  ///< maps by stage
 
     /// Fills absent entries from `lower`.
     void fallBackTo(const Settings& lower);
-    /// Fills absent entries from the environment, read again each time, since a host may change it. Variables
-    /// of other entries are not read, and may have any value.
+    /// Fills absent entries from the environment, which is read each time because a host may change it. Does
+    /// not read the variables of other entries, so these may have any value.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void methodFromEnvironment();
@@ -63,7 +64,7 @@ public:
 
     /// Returns the configuration of the whole chain, but with schedule and taps of its first segment.
     const EncoderConfig& config() const { return m_config; }
-    /// Returns false if the segment belongs to another chain.
+    /// Returns false, without adding the segment, if it belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
     int segments() const;
     /// Throws if segments are missing or overlap.
@@ -76,12 +77,13 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Sets the options of reuse in the model file. Text that turns reuse on starts from them.
+    /// Sets the model file's options of reuse, from which a text that turns reuse on starts.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
-    /// Returns the settings in force: the handle's override the process's, then the environment's, then the
-    /// model's. A decoder has no handle: device and precision are those of `backbone`'s handle, if not null.
+    /// Returns the settings of the next forward. An entry is taken from the handle, else the C interface,
+    /// else the environment, else the model. A decoder has no handle, so takes device and precision from the
+    /// handle of `backbone`, if not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
     std::string method() const;         ///< the method of effective(); reads no other settings
@@ -90,15 +92,15 @@ public:
     void setRunner(std::weak_ptr<EncoderRunner> runner) { write(m_runner, std::move(runner)); }
     std::shared_ptr<EncoderRunner> runner() const { return read(m_runner).lock(); }
 
-    /// Sets or extends the report by that of a segment: the first segment of a chain replaces the report. The
-    /// listener gets each report of a backbone, in the thread of the forward.
+    /// Replaces the report, or extends it if `segment` continues a chain. Calls the listener with each report
+    /// of a backbone, in the thread of the forward.
     void setReport(const EncoderConfig& segment, Report report);
     void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
     void keepOutput(bool keep);
     void setOutput(const cv::Mat& tokens);  ///< the output of a segment; later segments overwrite it
     cv::Mat output() const { return read(m_output); }
-    /// Notes whether a layer after the encoder stays in f32.
+    /// Notes whether a layer after the encoder runs in f32 despite int8.
     void noteF32(const std::string& layer, bool stays);
 
 private:
@@ -125,7 +127,7 @@ private:
     Report m_report;
     bool m_keepsOutput = false;
     cv::Mat m_output;
-    std::set<std::string> m_f32Behind;  ///< layers after the encoder that stay in f32
+    std::set<std::string> m_f32Behind;  ///< layers after the encoder that run in f32 despite int8
     int m_dim = 0;
     std::weak_ptr<EncoderRunner> m_runner;
     std::function<void(const Report&)> m_listener;

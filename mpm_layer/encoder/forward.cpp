@@ -7,8 +7,8 @@
 namespace mpm {
 namespace {
 
-// Runs all blocks: merge, attend, merge, MLP, and output tokens at the taps. reduceAt(moment, block) merges
-// if a stage is due. Outputs are allocated, one for each tap.
+// Runs all blocks: merge, attention, merge, MLP, and outputs at the taps. reduceAt(moment, block) must merge
+// if there is a stage. Outputs are allocated, one for each tap.
 template <class ReduceAt>
 void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Mat>& outputs,
                const ReduceAt& reduceAt) {
@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// The stages of a forward, numbered over the whole chain: block numbers and imposed maps.
+// The stages of a forward. Stages and blocks are numbered over the whole chain.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -60,7 +60,8 @@ public:
         session.reduce(request);
     }
 
-    /// Counts the image tokens that entered each block, after the forward: the results of stages come late.
+    /// Counts the image tokens that entered each block. Call it after the forward, because a device may
+    /// report stages late.
     std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
         std::vector<int> tokens;
         size_t stage = config.takesMap ? 1 : 0;  // stage 0 is the input map, before the first block
@@ -75,7 +76,7 @@ public:
     }
 
 private:
-    // Imposed maps are ignored if the schedule is empty. Otherwise each map must have a stage.
+    // Ignores imposed maps if the schedule is empty. Otherwise each imposed map must have a stage.
     void checkImposed() const {
         const int stages = static_cast<int>(m_schedule.size());
         if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
@@ -98,7 +99,7 @@ cv::Mat imagesOf(const cv::Mat& batch, const std::vector<int>& images) {
     return some;
 }
 
-// Copies some images of a batch to a separate batch, and its outputs back.
+// Some images of a batch as a separate batch. copyBack() copies their outputs to the whole batch.
 class SubBatch {
 public:
     SubBatch(const SessionInput& input, std::vector<cv::Mat>& outputs, std::vector<int> images)
@@ -167,7 +168,7 @@ struct Groups {
     std::vector<int> merged, whole, remembered;
 };
 
-// Groups the images. The outputs of idle frames are copied from memory: these images do not run.
+// Groups the images. Copies the outputs of idle frames from memory; these images do not run.
 Groups groupsOf(const ReusePlan& plan, std::vector<cv::Mat>& outputs) {
     Groups groups;
     for (int i = 0; i < static_cast<int>(plan.frames.size()); ++i) {

@@ -12,7 +12,7 @@
 
 namespace mpm {
 
-// A handle that was moved from has nothing left.
+// Throws if the handle was moved from, because it then has no control.
 EncoderControl& Encoder::control() const {
     if (!m_control)
         CV_Error(cv::Error::StsNullPtr, "mpm: this Encoder was moved from; use the one it was moved to");
@@ -53,7 +53,7 @@ void Encoder::setDevice(Device device, int index) {
 
 void Encoder::setPrecision(Precision precision) {
     const Settings own = control().own();
-    // setDevice may still override a device that the process names: then only the forward can check.
+    // If the process names a device, setDevice may still override it, so only the forward can check.
     if (own.device || !processNamesDevice())
         makeBackend(deviceFor(control().config(), own.device.value_or(Device::Auto)), own.deviceIndex)
             ->resolve(precision);

@@ -49,9 +49,9 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
     return m_marked || engineOf(layer) || layer.allocation > 0;
 }
 
-// OpenCV 4 and the classic engine of 5 allocate all layers of a network before the first of them runs, in the
-// thread that runs them. If an allocation fails, it may stay open: the next allocation begins when a layer,
-// or a layer of the same name, occurs again.
+// OpenCV 4 and the classic engine of 5 allocate all layers of a network before any of them runs, in the
+// thread that runs them. A failed allocation may remain open, so the next allocation begins if a layer, or a
+// layer of the same name, occurs again.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {
@@ -63,7 +63,7 @@ void NetworkState::allocate(NetworkLayer& layer) {
 }
 
 // The leader of a segment is the first segment of its chain. The leader of a decoder is the first segment of
-// the network's only chain, if it is before the decoder.
+// the network's only chain, if this segment is before the decoder.
 NetworkLayer* NetworkState::leaderOf(const NetworkLayer& layer) {
     const std::shared_ptr<EncoderControl> control = layer.control.lock();
     NetworkLayer* found = nullptr;

@@ -1,7 +1,7 @@
-// The state that the layers of a network share. OpenCV creates layers one by one, without naming their
-// network: layers that a thread creates in a row are candidates for the same network. The network of a layer
-// is certain when OpenCV allocates it, before the first forward. If in doubt, a layer does not follow another
-// layer: that is slower, but never wrong.
+// The state that the layers of a network share. OpenCV creates layers one by one without naming their
+// network, so layers that a thread creates one after another may be of the same network. A layer's network is
+// certain once OpenCV has allocated it, before the first forward. In doubt, a layer does not follow another,
+// which is slower but never wrong.
 #pragma once
 
 #include <list>
@@ -21,7 +21,8 @@ namespace mpm {
 
 class EncoderControl;
 
-/// The decisions of the encoder that decides in a forward, for the encoders after it.
+/// The decisions of an encoder that leads: which rows a forward computes again. Later encoders follow these
+/// decisions.
 struct LeadFrame {
     std::vector<int> streams;      ///< the stream of each image
     std::vector<FramePlan> plans;  ///< the plan of each image
@@ -29,16 +30,16 @@ struct LeadFrame {
 
 /// A layer of a network.
 struct NetworkLayer {
-    std::string name;                        ///< empty if unknown
-    const void* const* engine = nullptr;     ///< where OpenCV 5's new engine keeps its pointer to the network
-    unsigned allocation = 0;                 ///< number of the other engines' allocation, from 1; 0: not yet
+    std::string name;                     ///< empty if unknown
+    const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
+    unsigned allocation = 0;  ///< in other engines, number of the network's allocation, from 1; 0: none yet
     std::weak_ptr<EncoderControl> control;   ///< of an encoder
-    bool merges = false;                     ///< is an encoder, but not a decoder
+    bool merges = false;                     ///< is an encoder, but not of a decoder
     bool leads = false;                      ///< is the first segment of its chain
-    bool selects = false;                    ///< chooses places by their scores
-    std::shared_ptr<const LeadFrame> frame;  ///< the last that this encoder decided or followed
-    const void* watched = nullptr;           ///< if the last forward reused: the address of its tokens
-    int blocksFollowing = 0;                 ///< blocks of an encoder that follows another encoder
+    bool selects = false;                    ///< selects positions by score
+    std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
+    const void* watched = nullptr;  ///< the address of the last forward's tokens if it ran with reuse
+    int blocksFollowing = 0;        ///< number of blocks if this encoder follows another, else 0
 };
 
 class NetworkState {
@@ -46,8 +47,9 @@ public:
     /// @param marked whether beginReading() and endReading() enclose the layers of a network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
-    /// Returns the state for a layer that the calling thread creates now: that of the network between the
-    /// marks; without marks that of the layers created since one of them last ran.
+    /// Returns the state for a layer that the calling thread creates now: between the marks the state of
+    /// their network; else the state of the thread's last layers, or a new state if any of these layers has
+    /// run.
     static std::shared_ptr<NetworkState> ofNextLayer();
     static void beginReading();
     static void endReading();
@@ -59,7 +61,7 @@ private:
     bool together(const NetworkLayer& a, const NetworkLayer& b) const;
     bool certain(const NetworkLayer& layer) const;
     void allocate(NetworkLayer& layer);
-    /// Finds the encoder that decides for a layer; null if there is none, or more than one.
+    /// Finds the encoder that leads a layer; null if there is none or the network is not certain.
     NetworkLayer* leaderOf(const NetworkLayer& layer);
 
     mutable std::mutex m_guard;
@@ -67,10 +69,10 @@ private:
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
     unsigned m_allocations = 0;
-    std::map<std::thread::id, unsigned> m_open;  ///< by thread: allocation without a forward since
+    std::map<std::thread::id, unsigned> m_open;  ///< by thread: an allocation after which no layer ran
 };
 
-/// Marks begin and end of a network for the layers that the calling thread creates.
+/// While this object exists, the layers that the calling thread creates belong to the same network.
 class ReadingNetwork {
 public:
     ReadingNetwork() { NetworkState::beginReading(); }
@@ -79,7 +81,7 @@ public:
     ReadingNetwork& operator=(const ReadingNetwork&) = delete;
 };
 
-/// A layer's place in the state of its network.
+/// A layer's entry in the state of its network.
 class NetworkPlace {
 public:
     explicit NetworkPlace(const std::string& layer = "", const void* const* engine = nullptr);
@@ -96,29 +98,31 @@ public:
     /// Return the backbone nearest to the layer, before or after it; null if there is none.
     std::shared_ptr<EncoderControl> backboneBefore() const;
     std::shared_ptr<EncoderControl> backboneBehind() const;
-    /// Return the precision of products in the network of that backbone: F32 if there is no backbone, or if
-    /// it does not run on the CPU.
+    /// Return the precision of that backbone; F32 if there is no backbone, or if it does not run on the CPU.
     Precision precisionBefore() const;
     Precision precisionBehind() const;
-    /// Returns the precision of a convolution after the backbone: never int8 if a layer of the network
-    /// selects. A token 1,000 times as large as the others would use up the steps of the pixels around it.
+    /// Returns the precision of a convolution after the backbone. Never int8 if a layer of the network
+    /// selects positions: a token 1,000 times as large as its neighbours would leave them only a few steps of
+    /// int8.
     Precision precisionOfHead() const;
-    /// Notes in the report of the backbone before whether the layer stays in f32 despite its int8.
+    /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
+    /// backbone runs in int8.
     void noteF32(bool stays) const;
-    bool selects() const;  ///< whether a layer of the network chooses places by their scores
-    void select() { m_layer->selects = true; }  ///< notes that the layer chooses places by their scores
+    bool selects() const;                       ///< whether a layer of the network selects positions by score
+    void select() { m_layer->selects = true; }  ///< notes that this layer selects positions by score
 
-    /// Begins a forward of the encoder that decides. `tokens`: the address that it reads; null without reuse.
+    /// Begins a forward of an encoder that leads. `tokens`: the address of its tokens; null without reuse.
     void beginLead(const void* tokens);
     void lead(std::shared_ptr<const LeadFrame> frame);
-    /// Counts the blocks of the encoders that follow.
+    /// Returns the number of blocks of all encoders that follow this encoder.
     int blocksBehind() const;
     /// Returns the frame that an encoder of `blocks` blocks follows in this forward; null if there is none.
     std::shared_ptr<const LeadFrame> follow(int blocks);
 
-    /// Whether an encoder of the network reused in its last forward.
+    /// Whether an encoder of the network ran with reuse in its last forward.
     bool reuses() const;
-    /// Whether an encoder of the network reused in its last forward, and read its tokens at this address.
+    /// Whether an encoder of the network ran with reuse in its last forward and read its tokens from this
+    /// address.
     bool watches(const void* tokens) const;
 
 private:

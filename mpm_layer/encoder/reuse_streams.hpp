@@ -1,4 +1,4 @@
-// The streams of an encoder that reuses: their memories, and the plan of each batch of frames.
+// The streams of an encoder that runs with reuse: the memory of each stream, and the plan of each batch.
 #pragma once
 
 #include <list>
@@ -25,7 +25,7 @@ struct EncoderForward {
 
 struct ReuseStream {
     int id = 0;
-    std::int64_t firstFrame = 0;  ///< added to frame numbers: an earlier stream of this id has other numbers
+    std::int64_t firstFrame = 0;  ///< added to frame numbers; a later stream of this id has another value
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
@@ -44,12 +44,13 @@ struct ReusePlan {
 class ReuseStreams {
 public:
     /// Returns the streams of a batch: `ids`, or the indices of the images if `ids` is empty. Throws if there
-    /// are too many images, or if the number of ids is not that of the images.
+    /// are too many images, or more or fewer ids than images.
     static std::vector<int> idsOf(std::vector<int> ids, int images);
 
-    /// Decides which rows are computed, in this encoder and in `blocksBehind` blocks of encoders after it.
+    /// Decides which rows are computed, for this encoder and for the later encoders, which have
+    /// `blocksBehind` blocks.
     ReusePlan lead(const EncoderForward& forward, const Reuse& reuse, std::vector<int> ids, int blocksBehind);
-    /// Plans to follow an encoder that decided.
+    /// Makes a plan that follows the decisions of another encoder.
     ReusePlan follow(const EncoderForward& forward, const LeadFrame& lead);
 
     void forget() { m_streams.clear(); }
@@ -57,7 +58,8 @@ public:
 
 private:
     ReuseStream& streamOf(int id);
-    /// Returns the stream of an image, emptied if weights, number of rows or key biases have changed.
+    /// Returns the stream of an image. The stream begins anew if weights, number of rows or key biases have
+    /// changed.
     ReuseStream& matchedStream(int id, const EncoderForward& forward, int image);
 
     std::list<ReuseStream> m_streams;  ///< the most recently used stream is in front

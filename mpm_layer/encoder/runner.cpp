@@ -193,8 +193,8 @@ EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, co
     return plan;
 }
 
-// An encoder before has decided the rows to compute. Images that are computed with memory never merge, so no
-// layer of the network has a map for them.
+// An earlier encoder has decided which rows are computed. Images that are computed with memory never merge,
+// so a map that merges them must be from outside the chain, and is rejected.
 EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
     const SessionInput& input = forward.input;
     const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;
@@ -249,7 +249,8 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     check(given, settings, outputs.size());
     EncoderForward forward{m_config, *m_choice.backend, m_packed, given};
     forward.input.batchIndependent = *settings.batchIndependent;
-    // A map from outside may number clusters in any order; a segment's clusters are in the order of its rows.
+    // A map from outside may number clusters in any order. A later segment's clusters are already in the
+    // order of its rows.
     for (MergeMap& map : forward.input.maps)
         if (!m_config.continues()) renumber(map, representativeOrder(map));
     std::vector<cv::Mat> taps(outputs.begin(), outputs.begin() + m_config.taps.size());
@@ -258,7 +259,7 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     try {
         images = execute(forward, settings, plan(forward, settings), taps, times);
     } catch (...) {
-        m_streams.forget();  // the plan did not run
+        m_streams.forget();  // the plan did not run completely
         throw;
     }
     times.whole = watch.milliseconds();

@@ -1,4 +1,4 @@
-// Runs a batch through the blocks of any backend: merges, attention, MLP, outputs at the taps.
+// Runs a batch through an encoder on any backend: merges, attention, MLP, outputs at the taps.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,29 @@ class EncoderRunner {
 public:
     explicit EncoderRunner(std::shared_ptr<EncoderControl> control)
         : EncoderRunner(control, control->config()) {}
-    /// A runner for a segment of a chain. Without a place, it has no other layers around it.
+    /// Creates a runner for a segment of a chain. `place`: its layer in the network; null outside of any
+    /// network.
     EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment,
                   std::shared_ptr<NetworkPlace> place = nullptr)
         : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
-    /// Sets the operator's constants, packed at the first forward, and again if device or precision change.
+    /// Sets the operator's constants, which the next forward packs; it packs them again if device or
+    /// precision change.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
-    /// Runs tokens [B, E+N+T, D]. `outputs` are allocated: one of this shape for each tap. Adds to the
-    /// control's report. Returns the composed map of each image, with clusters in the order of their rows, so
-    /// that the next segment continues with the same rows.
+    /// Runs tokens [B, E+N+T, D] (sizes as in backend.hpp). The caller must allocate an output of this shape
+    /// for each tap. Adds to the control's report. Returns the composed map of each image, with clusters in
+    /// the order of their rows, so that the next segment continues with the same rows.
     std::vector<cv::Mat> run(const SessionInput& input, std::vector<cv::Mat>& outputs);
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
-    /// Runs on memory of the settings' GPU: tokens [images, rows, dim], an output of this shape for each tap.
+    /// Runs tokens [images, rows, dim] in memory of the GPU in the settings. Each output, one for each tap,
+    /// has the same shape.
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
-    /// Returns the precision that the present settings give; F32 if the encoder does not run on the CPU.
+    /// Returns the precision of the next forward with the present settings; F32 if the encoder does not run
+    /// on the CPU.
     Precision precisionOnProcessor() const;
 
     void forget() { m_streams.forget(); }
@@ -66,7 +70,8 @@ private:
                                      std::vector<cv::Mat>& outputs, Times& times) const;
     std::vector<cv::Mat> report(std::vector<ImageReport> images, const Times& times);
 
-    /// Whether an encoder before decides the rows to compute again: for a decoder or a later segment.
+    /// Whether an earlier encoder decides the rows to compute again, as for a decoder or a later segment of a
+    /// chain.
     bool follows() const { return !m_config.merges || m_config.continues(); }
 
     std::shared_ptr<EncoderControl> m_control;

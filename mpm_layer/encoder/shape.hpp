@@ -27,8 +27,8 @@ RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, 
 
 /// Throws if tables for `positions` tokens (0: no tables) do not fit an image of `imageTokens`.
 void checkRotary(int positions, int imageTokens);
-/// Returns whether the rotary tables of a block have a row for each token of a window, not of the image.
-/// Throws if they have neither, or if padding needs tables of a window but there are none.
+/// Whether the rotary tables of a block have a row for each token of a window, not of the image. Throws if
+/// they have another number of rows, or if a block with padding has tables of the image.
 bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens);
 
 }  // namespace mpm

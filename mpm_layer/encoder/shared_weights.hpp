@@ -1,4 +1,4 @@
-// Shares a packed copy of weights between all networks of the same model. The copy is found by content.
+// Shares a packed copy of equal weights between networks.
 #pragma once
 
 #include <memory>

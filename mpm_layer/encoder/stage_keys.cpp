@@ -46,7 +46,7 @@ StageKeys::StageKeys(const EncoderConfig& config, const NamedWeights& weights, c
         if (!bias.empty()) m_bias.assign(bias.begin() + inner, bias.begin() + 2 * inner);
         return;
     }
-    cv::Mat mean(dim, m_size, CV_32F);  // the mean key is the product with the mean of the keys' weights
+    cv::Mat mean(dim, m_size, CV_32F);  // the mean key is a product with the mean of the heads' key weights
     for (int d = 0; d < dim; ++d)
         meanOverHeads(qkv.ptr<float>(d) + inner, shape.heads, m_size, mean.ptr<float>(d));
     m_weight = kernels::PackedWeights(mean.ptr<float>(), mean.step1(), dim, m_size);

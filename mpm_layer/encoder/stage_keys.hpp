@@ -11,7 +11,7 @@
 
 namespace mpm {
 
-/// Computes the mean of `heads` groups of `size` neighbours.
+/// Computes the mean of `heads` vectors of `size` values, which are next to each other in `from`.
 void meanOverHeads(const float* from, int heads, int size, float* to);
 
 class StageKeys {
@@ -20,8 +20,8 @@ public:
     StageKeys(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape, int block);
 
     int width() const { return m_size; }
-    /// Computes the mean over heads of each row's key, before rotation: [rows.count][width()]. Always in f32,
-    /// whatever the precision of the encoder.
+    /// Computes the mean over heads of each row's key, before rotation: [rows.count][width()]. Always
+    /// computes in f32.
     void compute(const RowsView& rows, float* out) const;
 
 private:
@@ -31,7 +31,7 @@ private:
     int m_heads = 1, m_size = 0;
     bool m_hasNorm = false, m_hasKeyNorm = false;
     std::vector<float> m_normWeight, m_normBias, m_keyNormWeight, m_keyNormBias, m_bias;
-    kernels::PackedWeights m_weight;  ///< for the mean key; for the keys of all heads if these are normalised
+    kernels::PackedWeights m_weight;  ///< gives the mean key, or all heads' keys if keys are normalised
 };
 
 }  // namespace mpm

@@ -55,7 +55,7 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
             whole[windows.positions(w)[t]] = w;
     std::vector<int> owners = whole;  // window of each cluster
     const auto merge = [&](const Stage& stage) {
-        if (stage.map.total() != owners.size()) owners = whole;  // in a segment that starts unmerged
+        if (stage.map.total() != owners.size()) owners = whole;  // a segment that starts without merges
         CV_Assert(stage.map.total() == owners.size());
         std::vector<int> merged(stage.tokens);
         for (size_t t = 0; t < owners.size(); ++t)
@@ -69,7 +69,7 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (; stage != image.stages.end() && stage->block < block; ++stage)
             merge(*stage);
         if (owners.size() < entering) owners = whole;
-        // Some methods merge after the attention of the block: tokens enter the block before that merge.
+        // If a method merges after the attention of a block, tokens enter the block before that merge.
         for (; stage != image.stages.end() && stage->block == block &&
                (owners.size() != entering || owners.size() != stage->map.total());
              ++stage)

@@ -9,17 +9,18 @@
 
 namespace mpm {
 
-/// The windows of an image, in raster order. Without windows the whole image is a single window.
+/// The windows of an image, in raster order; without windows, the image is a single window. At the edge of
+/// the grid, a window may have fewer tokens than a whole window; the other places are padding.
 class Windows {
 public:
-    /// The grid must fit the tokens: see checkTokens().
+    /// `tokens` must fill the grid: see checkTokens().
     Windows(const EncoderConfig& config, int tokens);
 
     int count() const { return static_cast<int>(m_first.size()) - 1; }
     int tokens(int window) const { return m_first[window + 1] - m_first[window]; }
-    /// Returns the positions in the image of a window's tokens, row by row.
+    /// Returns, row by row, the position in the image of each token of a window.
     const int* positions(int window) const { return m_positions.data() + m_first[window]; }
-    /// Returns rows and columns of a window's tokens; empty if unknown.
+    /// Returns the numbers of columns and rows of a window's tokens; empty if unknown.
     cv::Size grid(int window) const;
 
     /// Returns the number of tokens of a whole window; 0 without windows.

@@ -1,4 +1,4 @@
-// The border of the C interface: exceptions are caught here, since the caller may not be a C++ program.
+// Guards of the C interface. They catch all exceptions, because the caller may not be a C++ program.
 #pragma once
 
 #include <vector>
@@ -36,10 +36,10 @@ int guarded(const Body& body) {
     return guarded(body, -1);
 }
 
-/// Returns the sizes of `array`. Throws if they are not possible; the message begins with `name`.
+/// Returns the sizes of `array`. Throws if they are invalid; the message contains `name`.
 std::vector<int> sizesOf(const mpm_array* array, const char* name);
 
-/// Returns the numbers of `array`. Throws if they are null or of an unknown type.
+/// Returns `array` as a matrix, without a copy. Throws if the data are null or of an unknown type.
 cv::Mat matrixOf(const mpm_array* array, const char* name);
 
 std::vector<cv::Mat> matricesOf(const mpm_array* arrays, int count, const char* name);

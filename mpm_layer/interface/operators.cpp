@@ -1,4 +1,4 @@
-// Single operators in the C interface: an OpenCV that is linked into another library (such as pip's cv2)
+// Single operators in the C interface. An OpenCV that is linked into another library (such as pip's cv2)
 // cannot register our C++ layers, but its Python layers can call these operators.
 #include <algorithm>
 #include <memory>
@@ -94,7 +94,7 @@ mpm_operator* mpm_operator_new(const char* type) {
             if (std::string(type) != entry.type) continue;
             auto op = std::make_unique<mpm_operator>();
             op->entry = &entry;
-            op->params.type = type;  // without a name: all operators of a network would have the same name
+            op->params.type = type;  // no name, because all operators of a network would have the same
             return op.release();
         }
         CV_Error(cv::Error::StsBadArg, "mpm: there is no operator '" + mpm::printable(type, 80) + "'");
@@ -158,7 +158,8 @@ int mpm_operator_run(mpm_operator* op, const mpm_array* inputs, int count, const
                                                       static_cast<int>(shapes.size())));
         }
         for (size_t i = 0; i < out.size(); ++i) {
-            // Compares the sizes of the array, not of the matrix: OpenCV 4.x turns vectors into columns.
+            // Compares the sizes of the array, not of the matrix, because OpenCV 4.x turns vectors into
+            // columns.
             if (mpm::sizesOf(outputs + i, "outputs") == mpm::dnn::sizesOf(shapes[i]) &&
                 out[i].type() == CV_32F)
                 continue;

@@ -1,4 +1,4 @@
-// The table of operators, which are registered with OpenCV, and built one by one in the C interface.
+// The table of operators. All are registered with OpenCV, and the C interface can build each.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ using CreateLayer = cv::Ptr<cv::dnn::Layer>(cv::dnn::LayerParams& params);
 struct Operator {
     const char* type;  ///< "MpmEncoder"
     CreateLayer* create;
-    CreateLayer* createOrRefuse;  ///< after an exception: a layer that throws it at the first use
+    CreateLayer* createOrRefuse;  ///< after an exception: returns a layer that throws it when used
 };
 
 const std::vector<Operator>& operators();

@@ -12,8 +12,8 @@ namespace {
 
 namespace logging = cv::utils::logging;
 
-/// Suppresses OpenCV's warnings about operators of unknown domains, since ours are registered. Errors are
-/// still printed. The log level belongs to the process: the last of several readers restores it.
+/// Suppresses OpenCV's warnings about operators of unknown domains, because ours are registered. Errors are
+/// still printed. All threads share the log level, so the last of several readers restores it.
 class Quiet {
 public:
     Quiet() {

@@ -27,8 +27,8 @@ cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params) {
     return layer;
 }
 
-/// For the engine of OpenCV 5.0, which hides exceptions of a constructor: the layer that it gets instead
-/// throws the exception later.
+/// For the new engine of OpenCV 5.0, which hides exceptions of constructors. After an exception, returns a
+/// layer that throws it when used.
 template <class AnyLayer>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {
@@ -97,7 +97,7 @@ Encoder encoder(cv::dnn::Net& net) {
 }
 
 EncoderLayers encoderLayers(cv::dnn::Net& net) {
-    encoder(net);  // throws if there is none, or if it was refused
+    encoder(net);  // throws if there is no encoder, or if it could not be created
     EncoderLayers ids;
     std::shared_ptr<EncoderControl> chain;
     for (const cv::String& name : net.getLayerNames()) {

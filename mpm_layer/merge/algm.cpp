@@ -1,5 +1,5 @@
-// ALGM: similar 2x2 windows merge in an early block, then a bipartite matching with a threshold that adapts
-// to the image.
+// ALGM: an early block merges similar squares of 2x2 tokens. A later block merges by a bipartite matching,
+// with a threshold that adapts to the image.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace mpm {
 namespace {
 
-// A window of four tokens in raster order and their mean similarity.
+// A square of four tokens in raster order, and their mean similarity.
 struct Window {
     int tokens[4];
     double similarity;
@@ -37,7 +37,7 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
     return std::isfinite(sum) ? sum / 6 : -2.0;
 }
 
-// Returns the windows, the most similar first. Rows or columns past the last whole window stay single.
+// Returns the squares, the most similar first. Rows or columns past the last whole square remain single.
 std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     const int across = grid.width / 2, down = grid.height / 2;
     std::vector<Window> windows(static_cast<size_t>(across) * down);
@@ -54,7 +54,7 @@ std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     return windows;
 }
 
-// Merged windows are first, by falling similarity, then single tokens in order.
+// Numbers merged squares first, by falling similarity, then single tokens in order.
 MergeMap joinWindows(const std::vector<Window>& windows, int merged, int tokens) {
     MergeMap map;
     map.ids.assign(tokens, -1);
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    // The authors of ALGM let the image with the lowest count decide for the whole batch.
+    // As in the authors' program, the lowest count of all images is used for the whole batch.
     void levelOut(std::vector<int>& counts) const {
         if (m_perBatch)
             std::fill(counts.begin(), counts.end(), *std::min_element(counts.begin(), counts.end()));
@@ -170,7 +170,7 @@ ReducerEntry algmEntry() {
         "Adaptive Local-then-Global Merging: similar 2x2 windows, later similar pairs",
         {Parameter::number("tau", 0.88, -1, 1), Parameter::word("batch", {"each", "least"})},
         [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
-        // Every even token is compared with every odd one; the windows of the first stage are negligible.
+        // Every even token is compared with every odd token; the squares of the first stage are negligible.
         [](const Arguments&, const MatchingSize& size) {
             const double half = size.tokens / 2;
             return 2 * half * half * size.width;

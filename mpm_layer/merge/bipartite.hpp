@@ -7,17 +7,17 @@
 
 namespace mpm {
 
-/// Every second token (a source) with its most similar token among the rest (the targets). Sources are at
-/// even positions. As in the published methods, positions count special tokens in front.
+/// The most similar target of each source. Sources are the image tokens at even positions, targets those at
+/// odd positions. As in the published methods, positions include the special tokens in front.
 struct Matching {
     std::vector<int> sources, targets;  ///< image tokens, ascending
-    std::vector<double> similarity;     ///< per source; below any cosine if there is none
-    std::vector<int> target;            ///< per source: index into targets
+    std::vector<double> similarity;     ///< of each source; below any cosine if it has no target
+    std::vector<int> target;            ///< of each source: index into targets, or -1
 
     /// Returns the sources by falling similarity, the lower index first on ties.
     std::vector<int> ranking() const;
     /// Merges the `edges` best sources with their targets. Unmerged sources come first, then targets, each in
-    /// order: the next stage divides rows into even and odd in this order.
+    /// order. This order decides which rows are even and odd in the next stage.
     MergeMap join(int edges) const;
 };
 

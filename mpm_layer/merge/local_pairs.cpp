@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-// Returns the place in the grid of the representative of each row, its first token of the image.
+// Returns, for each row, the place in the grid of its representative, the row's first image token.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {
@@ -42,8 +42,8 @@ public:
 
     const cv::Point& placeOf(int row) const { return m_places[m_rows.original(row)]; }
 
-    // Finds all other rows at most `window` lines and columns away, in ascending order, so that the first of
-    // equals wins.
+    // Finds all other rows at most `window` lines and columns away, in ascending order, so that the lowest
+    // index wins ties.
     void around(int row, int window, std::vector<int>& found) const {
         const cv::Point at = placeOf(row);
         const int last = std::min(static_cast<int>(m_lines.size()) - 1, at.y + window);

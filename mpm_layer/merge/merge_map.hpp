@@ -1,4 +1,4 @@
-// The cluster of each token: the data structure that every reducer returns and everything else reads.
+// The merge map: the cluster of each token. Every reducer returns a map, and all other code reads it.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ MergeMap identityMap(int tokens);
 /// Returns i -> second(first(i)). Throws if the tokens of `second` are not the clusters of `first`.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
-/// Returns the new number of each cluster: in the order of representatives, the lowest members.
+/// Returns a new number for each cluster, in the order of representatives (the lowest members).
 std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
 /// Throws if a Mat does not have the type and shape of a map: CV_32S 1xN (or Nx1), empty if N is 0. A Mat
-/// without type is not a map: it was never filled.
+/// that was never filled has another type.
 void checkMapForm(const cv::Mat& map, const char* what);
 
-/// Converts a Mat of this form; also throws if an id is out of range or not used.
+/// Converts a Mat to a map; throws like checkMapForm(), and if an id is out of range or not used.
 MergeMap toMergeMap(const cv::Mat& map, const char* what);
 cv::Mat toMat(const MergeMap& map);
 
@@ -56,8 +56,8 @@ struct RowsView {
     const float* row(int i) const { return data + static_cast<size_t>(i) * stride; }
 };
 
-/// Row c of `out` is the mean of the members of cluster c, weighted by `sizes` unless it is null. A single
-/// member is copied exactly. Writes only the clusters in `range`.
+/// Writes the mean of the members of each cluster c in `range` to row c of `out`, weighted by `sizes` unless
+/// it is null. A single member is copied exactly.
 void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, const float* sizes,
                  float* out, size_t outStride);
 

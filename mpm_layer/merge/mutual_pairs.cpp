@@ -16,7 +16,7 @@ struct PairRule {
     bool weighted = false, proportional = false;
 };
 
-// In f64, the cosine of a row and a multiple of it is exactly 1, so such pairs are equally similar.
+// In f64, the cosine of a row and a multiple of this row is exactly 1, so all such pairs are equally similar.
 double cosine(const float* a, const float* b, int width) {
     double ab = 0, aa = 0, bb = 0;
     for (int k = 0; k < width; ++k) {
@@ -56,8 +56,8 @@ ReducerEntry entryOf(const char* name, const char* description, std::vector<Para
                      PairRule (*ruleOf)(const Arguments&)) {
     return {name, description, std::move(parameters),
             [ruleOf](const Arguments& a) { return std::make_shared<MutualPairs>(ruleOf(a)); },
-            // A similarity for each unordered pair. Keys of this block also cost a product, which gives their
-            // mean over heads.
+            // Counts a similarity for each unordered pair; for keys of this block also the product that gives
+            // their mean over heads.
             [ruleOf](const Arguments& a, const MatchingSize& size) {
                 const Metric by = ruleOf(a).by;
                 const double n = size.tokens, width = by == Metric::Tokens ? size.width : size.keyWidth;
@@ -90,7 +90,7 @@ void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>&
         nearest[pairs[p].second] = -1;
 }
 
-// Only the defaults are the method of the paper.
+// The paper's method has only the default values.
 ReducerEntry mutualPairsEntry() {
     return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
                    {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),
@@ -105,7 +105,7 @@ ReducerEntry mutualPairsEntry() {
                    });
 }
 
-// Every second block, from the second to three quarters of the depth.
+// Returns every second block, from block 1 to three quarters of the depth.
 std::vector<int> gentleBlocks(int blocks) {
     std::vector<int> chosen;
     for (int block = 1; 4 * block <= 3 * blocks && block < blocks; block += 2)

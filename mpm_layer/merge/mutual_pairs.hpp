@@ -8,12 +8,11 @@
 
 namespace mpm {
 
-/// Each mutual pair becomes a cluster. Ids number the representatives (the lower index) from left to
-/// right.
+/// Makes each mutual pair a cluster. Ids are in the order of the representatives (the lower index).
 MergeMap pairUp(const std::vector<int>& nearest);
 
-/// Keeps only the most similar mutual pairs of `nearest`; if similarities are equal, the pair with the lower
-/// index first.
+/// Keeps only the most similar mutual pairs of `nearest`. If similarities are equal, keeps the pair with the
+/// lower index first.
 void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest);
 
 }  // namespace mpm

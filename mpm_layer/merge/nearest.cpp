@@ -15,8 +15,8 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Returns the number of rows of a task: many rows, since work is done twice where tasks meet, but few enough
-/// to divide the work among threads.
+/// Returns the number of rows of a task: many, because work is done twice at the border of two tasks, but few
+/// enough to divide the work among threads.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
@@ -66,15 +66,15 @@ std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     return leads;
 }
 
-/// Rows of an image whose most similar column does not follow from the leads; columns below `least` are
-/// excluded.
+/// Rows of an image whose most similar column does not follow from the leads. Columns with U below `least`
+/// are excluded.
 struct Doubt {
     int image;
     std::vector<int> rows;
     std::vector<float> least;
 };
 
-/// Decides rows for which two columns are left. Returns rows with more columns, in parts of an image.
+/// Decides rows for which only two columns remain. Returns rows with more columns, in parts of an image.
 std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
                                     std::vector<kernels::Leads>& leads) {
     constexpr int kRows = 64;

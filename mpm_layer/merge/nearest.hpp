@@ -1,4 +1,4 @@
-// The most similar other token of every token.
+// The search for the most similar other token of every token.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace mpm {
 
-/// Finds the most similar token by cosine, the lowest index on ties; -1 for a token that has none (not
-/// finite, or alone). Images are separate; images and tiles are divided among OpenCV's threads.
+/// Finds, by cosine, the most similar other token of each token in its image. The lowest index wins ties; -1
+/// for a token that is alone or not finite. Images and tiles are divided among OpenCV's threads.
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images);
 
-/// The number of rows in all calls of this process, and of rows that were decided by products in f64.
+/// The number of rows in all calls of this process, and of those rows that needed products in f64.
 struct NearestCounts {
     std::int64_t rows = 0, decided = 0;
 };
 NearestCounts nearestCounts();
 
-/// Calls body(0) ... body(count - 1): on threads if there are enough calls to divide, else one after another,
-/// so that each call may use threads itself.
+/// Calls body(0) ... body(count - 1): on threads if there are enough calls to divide; else one after another,
+/// so that each call may use threads.
 template <class Body>
 void parallelParts(int count, const Body& body) {
     if (count >= 2 * std::max(1, cv::getNumThreads())) return parallelFor(count, body, 1);

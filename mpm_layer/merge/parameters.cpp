@@ -12,8 +12,8 @@
 namespace mpm {
 namespace {
 
-// Not by strtod or printf: both use a decimal comma if the locale does, and any program with Qt may set such
-// a locale.
+// strtod() and printf() would use a decimal comma if the locale does, and any program with Qt may set such a
+// locale.
 bool readNumber(const std::string& text, double& value) {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
     const char *first = text.data() + (plus ? 1 : 0), *last = text.data() + text.size();

@@ -1,4 +1,4 @@
-// Parameters of reducers: their declaration, and reading "NAME:KEY=VALUE,KEY=VALUE" against it.
+// The declared parameters of reducers, and the reader of their values in "NAME:KEY=VALUE,KEY=VALUE".
 #pragma once
 
 #include <limits>
@@ -21,16 +21,16 @@ struct Amount {
 struct Parameter {
     static Parameter number(const std::string& key, double fallback, double lowest, double highest);
     static Parameter integer(const std::string& key, int fallback, int lowest, int highest);
-    /// One of several words; the first is the default.
+    /// Declares one of several words; the first is the default.
     static Parameter word(const std::string& key, const std::vector<std::string>& words);
-    /// "all" (the default), a share with a decimal point, or a count.
+    /// Declares "all" (the default), a share with a decimal point, or a count.
     static Parameter amount(const std::string& key);
 
     std::string fallback() const;  ///< the default as text
     std::string values() const;    ///< "0..100000" or "plain, weighted"
 
     std::string key;
-    double value = 0, lowest = 0, highest = 0;  ///< value: the default; all unused if there are words
+    double value = 0, lowest = 0, highest = 0;  ///< the default and its range; unused if there are words
     bool whole = false;
     std::vector<std::string> words;
     bool isAmount = false;

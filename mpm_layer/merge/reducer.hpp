@@ -1,5 +1,5 @@
-// The interface of all reducers. Averaging, composing, restoring and reporting are written once, for any map:
-// a reducer only decides which tokens merge.
+// The interface of all reducers. A reducer only decides which tokens merge. Averaging, composing, restoring
+// and reporting are written once, for any map.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace mpm {
 /// Where in a block a reducer acts.
 enum class Moment { BeforeBlock, AfterAttention };
 
-/// The rows that a reducer compares. Keys are the mean over heads, with bias and the block's key norm, before
-/// rotation.
+/// The rows that a reducer compares. Keys are the mean over heads, with bias and the block's key norm; not
+/// rotated, unless attention has used them.
 enum class Metric {
     Tokens,
-    Keys,     ///< of the stage's block; after attention: the keys that it used
+    Keys,     ///< of the stage's block; after attention: the keys that attention used
     LastKeys  ///< of the block before, which cost no product; `Keys` if this encoder has not computed them
 };
 
@@ -38,7 +38,7 @@ class Reducer {
 public:
     virtual ~Reducer() = default;
 
-    /// One map for each image of the batch.
+    /// Returns a map for each image of the batch.
     virtual std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const = 0;
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
@@ -49,12 +49,13 @@ public:
     virtual bool weighsBySize() const { return false; }
     /// Whether the logarithm of the size of a key is added to its attention logits.
     virtual bool biasesBySize() const { return false; }
-    /// The blocks of a reducer that ignores the schedule; empty for others, such as mutual pairs.
+    /// Returns the blocks of a reducer that ignores the schedule; empty for other reducers, such as mutual
+    /// pairs.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 
-/// Makes the reducer of a method: "mpm", or another with its parameters, "NAME:KEY=VALUE,...". Throws on an
-/// unknown name or parameter.
+/// Makes the reducer of a method: "mpm", or another reducer with its parameters, "NAME:KEY=VALUE,...". Throws
+/// on an unknown name or parameter.
 std::shared_ptr<const Reducer> makeReducer(const std::string& method);
 
 }  // namespace mpm

@@ -19,9 +19,9 @@ struct ReducerEntry {
     std::string description;  ///< one line
     std::vector<Parameter> parameters;
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
-    /// The number of operations of a stage that decide which tokens merge.
+    /// Counts the operations by which a stage decides which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
-    /// The blocks before which it merges without a schedule; null: Reducer::ownSchedule().
+    /// Returns the blocks before which the reducer merges without a schedule; null: Reducer::ownSchedule().
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 

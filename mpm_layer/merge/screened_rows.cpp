@@ -55,8 +55,8 @@ ScreenedRows::ScreenedRows(const RowsView& tokens)
     m_margin = kernels::screenMargin(reach, error, m_width, m_words);
 }
 
-/// Sorts tokens by their first coordinate, in many equal parts of its range. Tokens in the same part keep
-/// their order.
+/// Sorts tokens by their place in the first direction, in many equal parts of the range. Tokens in the same
+/// part keep their order.
 void ScreenedRows::sortTokens(const std::vector<kernels::PlacedRow>& placed) {
     const auto before = [](const kernels::PlacedRow& a, const kernels::PlacedRow& b) {
         return a.place[0] < b.place[0];
@@ -165,8 +165,8 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows from the whole image, one from each of kSampledRows parts. The place within a part varies:
-/// otherwise, the rows would come from few columns of a grid.
+/// Unit rows from the whole image, one from each of kSampledRows parts. The place within a part varies,
+/// because the rows would otherwise come from few columns of a grid.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
         for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {
@@ -212,8 +212,8 @@ void Basis::centre(Sample& sample) {
         kernels::addScaledRow(-1, origin, m_width, sample.row(i));
 }
 
-/// Finds the directions one after another. Each is near the direction in which the sample is widest, found by
-/// a step of the power method from the row that is furthest from all earlier directions.
+/// Finds the directions one after another. A step of the power method, from the row that is furthest from all
+/// earlier directions, nearly gives the direction in which the sample is widest.
 void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);
     for (int i = 0; i < sample.count; ++i)
@@ -228,7 +228,7 @@ void Basis::turn(Sample& sample) {
             const float along = kernels::dotRows(sample.row(i), start, m_width) / *furthest;
             kernels::addScaledRow(along, sample.row(i), m_width, to);
         }
-        // The rest of a row is not exactly at right angles to the earlier directions.
+        // Rounding leaves a part along the earlier directions, which is subtracted.
         for (int before = 0; before < l; ++before) {
             const float along = kernels::dotRows(to, direction(before), m_width) / (kScale * kScale);
             kernels::addScaledRow(-along, direction(before), m_width, to);

@@ -1,5 +1,5 @@
-// The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), in the order of their places in
-// the basis's first direction. Rows are counted in this order.
+// The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), sorted by their places in the
+// basis's first direction. Row numbers follow this order.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,8 @@
 
 namespace mpm {
 
-/// A basis, found from some of the rows. Any basis gives correct results; a good one leaves little to decide.
+/// The basis, found from some of the rows. Any basis gives correct results; a good basis leaves few rows to
+/// decide.
 class Basis {
 public:
     explicit Basis(const RowsView& rows);
@@ -52,7 +53,7 @@ public:
                     std::vector<int>& nearest) const;
     /// Returns the more similar of two columns.
     int nearer(int row, int one, int other) const;
-    /// Normalises all rows. Worthwhile if many rows need exact cosines.
+    /// Normalises all rows, which saves time if many rows need exact cosines.
     void normaliseAll();
 
 private:

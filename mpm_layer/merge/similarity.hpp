@@ -9,15 +9,15 @@
 
 namespace mpm {
 
-/// The finite rows of a view, normalised. Rows that are not finite never pair and are left out; the others
-/// keep their order.
+/// The finite rows of a view, normalised. Rows that are not finite never pair, so they are dropped; the
+/// others keep their order.
 class UnitRows {
 public:
     explicit UnitRows(const RowsView& rows);
 
     int count() const { return static_cast<int>(m_original.size()); }
     int width() const { return m_width; }
-    /// The index in the view of the i-th kept row.
+    /// Returns the index in the view of the i-th kept row.
     int original(int i) const { return m_original[i]; }
     const float* rows() const { return m_rows.data(); }
     const float* row(int i) const { return m_rows.data() + i * m_stride; }
@@ -35,8 +35,8 @@ private:
 /// Packs rows as the columns of panels.
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
-/// The number of rows of a task: enough to read each panel from the cache several times, few enough to divide
-/// the work among threads.
+/// Returns the number of rows of a task: enough to read each panel from the cache several times, few enough
+/// to divide the work among threads.
 int similarityChunk();
 
 }  // namespace mpm

@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    // Falling: from twice the mean in the first block to none in the last.
+    // If falling: from twice `m_edges` in the first block to none in the last.
     int edgesAt(int stage, int blocks) const {
         if (!m_falling || blocks < 2) return m_edges;
         return static_cast<int>(2.0 * m_edges - 2.0 * m_edges / (blocks - 1) * stage);
@@ -57,7 +57,7 @@ ReducerEntry tomeEntry() {
                 return std::make_shared<Tome>(a.integer("r"), a.is("schedule", "falling"),
                                               a.is("attention", "proportional"));
             },
-            // Every even token is compared with every odd one, by the mean of the keys over heads.
+            // Every even token is compared with every odd token, by the mean of the keys over heads.
             [](const Arguments&, const MatchingSize& size) {
                 const double half = size.tokens / 2;
                 return 2 * half * half * size.keyWidth;

@@ -26,14 +26,14 @@ std::string shapeText(const cv::Mat& mat) {
 /// The part of an output that belongs to one image, as f32.
 class Output {
 public:
-    /// @param tail number of dimensions after that of the images
+    /// @param tail number of dimensions after the dimension of the images
     Output(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names,
            const std::string& name, int image, int tail)
         : m_name(printable(name, 60)) {
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) refuse("names has no \"" + m_name + "\", which info.detections names");
         const cv::Mat& all = outputs[static_cast<size_t>(at - names.begin())];
-        // OpenCV 4 has no arrays of one dimension: [1, boxes] and [boxes] are both matrices.
+        // OpenCV 4 has no arrays of one dimension, so [1, boxes] and [boxes] are both matrices.
         if (all.empty() || all.channels() != 1 || all.dims < tail || all.dims > tail + 1)
             fail(all, "images and " + std::to_string(tail) + " more dimensions");
         const bool batched = all.dims == tail + 1;
@@ -147,8 +147,9 @@ public:
 private:
     int boxes() const { return m_boxes.sizes[0]; }
 
-    /// Returns the dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images, boxes].
-    /// The number of boxes tells [images, boxes] from [boxes, classes] of a single image.
+    /// Returns the number of dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images,
+    /// boxes]. A matrix with the sizes of the boxes is [images, boxes], else [boxes, classes] of a single
+    /// image.
     int scoreDims(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names) const {
         const auto at = std::find(names.begin(), names.end(), m_settings.scores);
         if (at == names.end()) return 2;
@@ -206,7 +207,7 @@ private:
                 static_cast<float>(corners[2] - corners[0]), static_cast<float>(corners[3] - corners[1])};
     }
 
-    /// Cuts the mask of a box once: objects with the same box share it.
+    /// Returns the mask of a box. Cuts it only once, so objects with the same box share it.
     cv::Mat maskAt(int index, const cv::Rect2f& box) {
         if (!m_masks) return {};
         cv::Mat& mask = m_cut[index];

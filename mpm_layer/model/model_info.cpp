@@ -45,7 +45,8 @@ cv::Scalar toScalar(const json& value) {
     return {number(value[0]), number(value[1]), number(value[2])};
 }
 
-// Limits the size that an image is stretched to: a blob takes 12 bytes for each pixel.
+// Whether an image may be stretched to this size. Sizes are limited, because a blob takes 12 bytes for each
+// pixel.
 bool isImageSize(cv::Size size) {
     const auto within = [](int side) { return side >= 1 && side <= kLargestSide; };
     return within(size.width) && within(size.height) &&

@@ -41,7 +41,7 @@ public:
     bool next() {
         if (position() >= m_end) return false;
         const std::uint64_t key = varint();
-        // Field numbers begin with 1: this rejects a file of zeros, which may be huge, at its first byte.
+        // Field numbers begin with 1, so this rejects a file of zeros, which may be huge, at its first byte.
         if (key >> 3 == 0 || key >> 3 > kLastField) fail();
         m_field = static_cast<int>(key >> 3);
         switch (key & 7) {
@@ -117,7 +117,7 @@ private:
     bool m_isBytes = false;
 };
 
-/// Calls body(message) at each field that holds bytes, and skips the bytes that `body` did not read.
+/// Calls body(message) at each field of bytes, and skips the bytes that `body` did not read.
 template <class Body>
 void forEachBytes(Message message, const Body& body) {
     while (message.next()) {
@@ -330,7 +330,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
     input.choice(isObject ? "order" : "size_order", {{"wh", SizeOrder::Wh}, {"hw", SizeOrder::Hw}},
                  outputs.sizeOrder);
     const bool named = !outputs.boxes.empty() && !outputs.scores.empty() && outputs.boxes != outputs.scores;
-    // If the network outputs labels, it has already chosen the scores, without an activation after that.
+    // If the network outputs labels, its scores are final: no activation follows.
     const bool chosen = outputs.labels.empty() || outputs.activation == ScoreActivation::None;
     if (!members.fit() || !input.fit() || !named || !chosen) return std::nullopt;
     return outputs;

@@ -1,5 +1,5 @@
-// Reads the few fields of an ONNX file that the library needs, without Protobuf and in bounded memory:
-// weights are skipped.
+// Reads the few fields of an ONNX file that the library needs, without Protobuf and in bounded memory. Skips
+// weights.
 #pragma once
 
 #include <cstdint>

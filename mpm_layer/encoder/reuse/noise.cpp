@@ -10,10 +10,10 @@
 namespace mpm {
 namespace {
 
-constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // tokens of a class for a reliable quantile
+constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // tokens that a class needs for a reliable quantile
 constexpr double kQuantile = 0.3;
 constexpr float kRise = 1.02f;   // largest rise in a frame
-constexpr float kChance = 0.8f;  // by chance, bounds of pure noise fall to this share of the noise
+constexpr float kChance = 0.8f;  // by chance, bounds of pure noise may be as low as this share of the noise
 
 }  // namespace
 
@@ -71,14 +71,14 @@ namespace {
 
 constexpr int kSample = 256;                   // tokens of a frame to learn from
 constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of conjugate gradients
-constexpr float kMoves = 2;                    // in medians: tokens that differ by more are left out
+constexpr float kMoves = 2;                    // tokens that differ by more, in medians, are not used
 constexpr int kGrain = 64;                     // tokens of a task
 
-// Tokens and their squared differences, each less their mean.
+// Tokens and their squared differences; from both, the mean was subtracted.
 struct Sample {
     int dim = 0;
     std::vector<float> rows;
-    std::vector<float> wanted;  // squared differences, in units of the squared median, less their mean
+    std::vector<float> wanted;  // squared differences, divided by the squared median
 
     int count() const { return static_cast<int>(wanted.size()); }
     const float* row(int i) const { return rows.data() + static_cast<size_t>(i) * dim; }
@@ -176,7 +176,7 @@ void improve(Sample& sample, int steps, std::vector<float>& axis) {
 
 }  // namespace
 
-// Returns twice the scalar product of token x and axis a, less |a|^2: it is |x|^2 - |x - a|^2.
+// Returns twice the scalar product of token x and axis a, minus |a|^2. This is |x|^2 - |x - a|^2.
 float NoiseAxis::positionOf(const float* token, float size) const {
     const int dim = static_cast<int>(m_axis.size());
     return size * size * static_cast<float>(dim) - kernels::squaredDistance(token, m_axis.data(), dim);

@@ -1,4 +1,4 @@
-// Plans the rows that a frame of a stream computes again.
+// The plan of a frame: the rows of a stream's frame that are computed again.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace mpm {
 
-/// Throws with the name of the value if a value is out of range.
+/// Throws if a value is out of range; the message names the value.
 void checkReuse(const Reuse& reuse);
 
-/// Reads the options of a model file: text as for reuseFrom(), but not "on" or "off". Throws if invalid.
+/// Reads the options of a model file, written as for reuseFrom(), but not "on" or "off". Throws if the text
+/// is invalid.
 Reuse reuseOfFile(const std::string& text);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
@@ -29,19 +30,19 @@ struct FrameRows {
 /// The rows that a frame computes.
 struct FramePlan {
     ReuseState state = ReuseState::Full;
-    bool remembers = true;    ///< false: the frame is computed without using or changing the memory
+    bool remembers = true;    ///< false: the frame runs without memory, and the stream's memory is dropped
     std::int64_t number = 0;  ///< number of the frame in the stream
-    bool idle = false;        ///< no row is computed, not even special rows: all outputs are known
+    bool idle = false;        ///< no row is computed, not even special rows, because all outputs are known
     std::vector<int> tokens;  ///< image tokens to compute, ascending
     std::vector<ReuseReason> reasons;
-    std::vector<int> ages;  ///< only set for the encoder that decides
+    std::vector<int> ages;  ///< only set by an encoder that leads
 };
 
 class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
-    /// Plans the rows that `lead` computes, image tokens whose bits changed, and tokens that `lead` does not
-    /// have; all rows if this encoder did not follow the frame before.
+    /// Plans to compute the tokens of `lead.tokens`, tokens whose bits changed, and tokens that `lead` does
+    /// not have; all tokens if this encoder did not follow the frame before.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:

@@ -1,4 +1,4 @@
-// Remembers rows and results of the last forward: rows with the same bits have the same results.
+// Memory of the rows and results of the last forward. A row with the same bits has the same result.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,15 @@
 
 namespace mpm {
 
-/// For operators after an encoder that reuses, if they compute each row by itself. If most rows differ again
-/// and again, comparing costs more than it saves: then the memory rests, longer each time, and holds nothing.
+/// For operators after an encoder that runs with reuse, if they compute each row independently. If most rows
+/// differ in several forwards, comparing costs more than it saves. Then the memory rests for some forwards,
+/// more each time, and is empty.
 class RowMemory {
 public:
-    /// Remembers the rows of `input`. Returns those that differ from the forward before, ascending; all rows
-    /// if the sizes differ; std::nullopt while the memory rests.
+    /// Remembers `input`. Returns the rows, ascending, that differ from the forward before; all rows if the
+    /// sizes differ; std::nullopt while the memory rests.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
-    /// Returns the results of all rows; the caller must write those of rows that differ.
+    /// Returns the results of all rows. The caller must write the results of rows that differ.
     float* results() { return m_results.data(); }
     void clear() { *this = RowMemory(); }
 
@@ -25,9 +26,9 @@ private:
 
     std::vector<float> m_rows, m_results;
     int m_width = 0;
-    int m_busy = 0;         ///< forwards in a row in which most rows differed
+    int m_busy = 0;         ///< consecutive forwards in which most rows differed
     int m_rest = 0;         ///< remaining forwards of this rest
-    int m_longestRest = 0;  ///< longest rest since most rows were last the same
+    int m_longestRest = 0;  ///< length of the last rest; 0 once most rows are the same
 };
 
 }  // namespace mpm

@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-// After a full frame all tokens stop at once, although most of them have not moved: two such tokens, not one,
-// cause another recomputation.
+// After a full frame all tokens seem to stop, although most have not moved, so only every second such token
+// causes a refresh.
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a task
-// As a share of the distance between two tokens of a frame: a token that differs as much from its old value
-// is another token.
+// The largest noise, as a share of the distance between two tokens of a frame. A token that differs more from
+// its old value is another token.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
@@ -94,7 +94,7 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
-        // Nothing to learn: two equal frames show no noise.
+        // Two equal frames show no noise to learn from.
         m_evidence.differences.assign(frame.tokens, 0.0f);
         ++m_stillFrames;
         return true;
@@ -136,7 +136,7 @@ float StreamWatcher::thresholdOf(int token, const Reuse& reuse) const {
     return std::max(static_cast<float>(reuse.sensitivity) * m_noise.of(token), m_least);
 }
 
-// Returns whether the stream stays suspended.
+// Returns whether the stream remains suspended.
 bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     int changed = 0;
     for (int t = 0; t < static_cast<int>(m_evidence.differences.size()); ++t)
@@ -225,7 +225,7 @@ FramePlan StreamWatcher::planFull(const FrameRows& frame, const std::vector<floa
 }
 
 // Refreshes some of the oldest tokens, computes changed tokens, and refreshes more tokens if some have
-// stopped.
+// stopped changing.
 FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
                                      const std::vector<float>& changes, bool afterFull) {
     FramePlan plan;
@@ -251,10 +251,10 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
     return plan;
 }
 
-// Returns how many of the oldest tokens are due, so that each is computed within `refresh` frames and the
-// work is even: tokens of each age and above are spread over the frames that are left to them. Tokens younger
-// than `refresh` / 2 do not count yet, since many will change before they are old. If the budget is below
-// twice the even share, the even share is due in every frame.
+// Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
+// and the work is even: the tokens of each age and above are spread over the frames that remain to them.
+// Ignores tokens younger than `refresh` / 2, because many will change before they are old. If the budget is
+// below twice the even share, returns the even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
@@ -267,15 +267,15 @@ int StreamWatcher::due(const Reuse& reuse) const {
     int most = 0;
     for (int n = 0; n < static_cast<int>(ages.size()); ++n)
         most = std::max(most, n / std::max(1, reuse.refresh - ages[n]) + 1);
-    return std::min(most, budget);  // after an idle time, all tokens are old
+    return std::min(most, budget);  // after idle frames all tokens may be old
 }
 
-// Estimates how much the surroundings of a token have moved since it was computed. Assumes that the object
-// that made the token change moves away steadily, and that its influence falls with the distance. So a token
-// that stops is computed again soon, and then less and less often.
+// Estimates how much the surroundings of a token have changed since it was computed. Assumes that the object
+// that changed the token moves away steadily, and that its influence falls with the distance. So a token that
+// has stopped changing is computed again soon, and then less and less often.
 double StreamWatcher::staleness(int token) const {
     const double now = m_still[token] + 1.0;
-    const double then = std::max(1.0, now - m_ages[token]);  // a postponed token is older than `now`
+    const double then = std::max(1.0, now - m_ages[token]);  // a postponed token's age exceeds `now`
     return 1 / then - 1 / now;
 }
 

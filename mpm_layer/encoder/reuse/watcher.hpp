@@ -8,25 +8,26 @@
 
 namespace mpm {
 
-/// Evidence of noise for each token, as root mean squares. Noise is independent between tokens and between
-/// frames: if `differences` are only noise, the other values are not smaller. But a change of light or scene
-/// is similar in neighbouring tokens, so `apart` is smaller; and little contrast means little noise.
+/// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
+/// frames, so if `differences` are only noise, no other value is smaller. If `apart` is smaller, light or
+/// scene changed, which is similar in neighbouring tokens. If a contrast is smaller, so is the noise.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< from the frame before
-    std::vector<float> apart;            ///< differences without the part in common with the next token's
+    std::vector<float> apart;            ///< differences without the part that the next token shares
     std::vector<float> contrasts;        ///< differences from the next token
     std::vector<float> contrastsBefore;  ///< differences from the next token in the frame before
 
     void resize(std::size_t tokens);
 };
 
-/// Estimates noise. It differs from token to token, so tokens are sorted into classes by their expected
-/// noise. The estimate of a class is a low quantile of its differences, since a part of every scene stands
-/// still. It falls at once and rises slowly, or traffic would pass for noise.
+/// Estimates noise. Noise differs from token to token, so tokens are sorted into classes by expected noise.
+/// The estimate of a class is a low quantile of its differences, because a part of every scene does not move.
+/// The estimate falls immediately but rises slowly, so that traffic does not pass for noise.
 class NoiseEstimate {
 public:
-    /// Adds the next frame: the position of each token on the axis of noise, and the evidence. Noise below
-    /// `least` makes no difference: estimates below it rise again from `least`. None exceeds `most`.
+    /// Adds the next frame: the position of each token on the NoiseAxis, and the evidence. Noise below
+    /// `least` has no effect, so an estimate below `least` rises again from there. No estimate exceeds
+    /// `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
     /// Returns the noise of a token of the last added frame; 0 before the second frame.
     float of(int token) const { return m_noise.empty() ? 0.0f : m_noise[m_classes[token]]; }
@@ -40,9 +41,9 @@ private:
     std::vector<float> m_noise, m_sample;
 };
 
-/// The axis of noise. The noise of a pixel grows with its light, and an embedding is linear. So the squared
-/// noise of a token is nearly a linear function of the token, learned by least squares from differences of
-/// frames.
+/// The axis that sorts tokens by noise. The noise of a pixel grows with its brightness, and an embedding is
+/// linear. So the squared noise of a token is nearly a linear function of the token. Least squares learns
+/// this function from differences of frames.
 class NoiseAxis {
 public:
     /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
@@ -62,8 +63,8 @@ class StreamWatcher {
 public:
     /// Makes the next frame full.
     void restart();
-    /// Plans the next frame. `blocks`: number of consecutive blocks; an unchanging input has run through all
-    /// of them after blocks + 1 refreshes.
+    /// Plans the next frame. `blocks`: number of consecutive blocks. After blocks + 1 refreshes, an
+    /// unchanging input has passed through all blocks.
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:
@@ -88,7 +89,7 @@ private:
     bool m_fresh = true;  ///< no frame is remembered
     bool m_suspended = false;
     int m_fullInARow = 0, m_quietInARow = 0;
-    int m_stillFrames = 0;           ///< frames in a row with the same bits
+    int m_stillFrames = 0;           ///< consecutive frames with the same bits
     std::vector<float> m_reference;  ///< image tokens as they were last computed
     std::vector<float> m_previous;   ///< all rows of the frame before
     std::vector<int> m_ages;         ///< frames since each image token was computed
@@ -97,7 +98,7 @@ private:
     NoiseEstimate m_noise;
     std::vector<float> m_sizes;
     NoiseEvidence m_evidence;  ///< of this frame
-    float m_least = 0;         ///< the smallest difference that counts
+    float m_least = 0;         ///< the smallest difference that is a change
 };
 
 }  // namespace mpm
