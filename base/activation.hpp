@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// The CUDA library receives these numbers.
+/// The GPU's library receives these numbers.
 enum class Activation : int { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 struct ActivationEntry {

@@ -22,7 +22,7 @@ public:
 /// parallel.
 class Budget {
 public:
-    /// Allows `maxBytes` at a time, and `maxSeconds` from now. 0 or less: no limit.
+    /// Allows `maxBytes` in use at a time, and `maxSeconds` from now. 0 or less: no limit.
     explicit Budget(std::int64_t maxBytes = 0, double maxSeconds = 0)
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 
@@ -35,7 +35,7 @@ public:
         m_maxSeconds = maxSeconds;
     }
 
-    /// Throws BudgetError if `bytes` more would exceed the limit. `what` describes the bytes: "the output of
+    /// Takes `bytes`, or throws BudgetError if too few are left. `what` describes the bytes: "the output of
     /// Expand".
     void takeBytes(std::int64_t bytes, const std::string& what) {
         if (bytes < 0) throwBytes(what);

@@ -9,7 +9,6 @@
 
 namespace mpm {
 
-/// Reports a size, shape or offset that does not fit a type.
 class SizeError : public cv::Exception {
 public:
     explicit SizeError(const std::string& message)

@@ -32,7 +32,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          bool withErrors, pid_t parent) {
     setsid();
-    // The kernel sends this signal only if the parent ends later, so getppid() must be checked.
+    // The kernel sends this signal only if the parent ends after the call, so getppid() must be checked.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -78,7 +78,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
         m_startError = errno;
         return;
     }
-    // A number above 2, because the child replaces 0 to 2 with the standard streams.
+    // A descriptor above 2, because the child replaces descriptors 0 to 2.
     const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const pid_t parent = getpid();
     {
@@ -99,7 +99,7 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// Signals the child and its process group. The group does not exist before the child has called setsid().
+/// Signals the child's process group, and the child itself because the group exists only after setsid().
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);

@@ -10,7 +10,6 @@
 
 namespace mpm {
 
-/// How a child ended, and its output.
 struct ChildEnd {
     enum class How {
         Exited,      ///< number: the exit status
@@ -27,7 +26,6 @@ struct ChildEnd {
 class ChildProcess {
 public:
     ChildProcess() = default;
-    /// Stops the child.
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;

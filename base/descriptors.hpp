@@ -1,4 +1,4 @@
-// Descriptors with a single owner. A program that this process starts inherits only the standard streams.
+// File descriptors with a single owner, and a function that keeps started programs from inheriting them.
 #pragma once
 
 #include <fcntl.h>

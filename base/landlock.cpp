@@ -1,5 +1,5 @@
-// Landlock, declared here because Debian 12's header is older than many kernels and some systems have no
-// header.
+// Landlock, with its own declarations: Debian 12's header is older than many kernels, and some systems have
+// none.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -28,8 +28,8 @@ private:
     const Body& m_body;
 };
 
-/// Calls body(range) on OpenCV's threads, in any order, for ranges that cover 0..count. If `grain` is given,
-/// a range has about `grain` entries.
+/// Calls body(range) on OpenCV's threads, in any order, for ranges that together cover 0..count - 1. If
+/// `grain` is given, a range has about `grain` entries.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);
@@ -48,7 +48,6 @@ void parallelFor(int count, const Body& body, int grain = 0) {
     parallelRanges(count, each, grain);
 }
 
-/// Copies many values, in parallel.
 template <class Value>
 void parallelCopy(const Value* from, size_t count, Value* to) {
     constexpr size_t kChunk = 1 << 14;

@@ -1,5 +1,5 @@
-// The rule by which a norm changes a row, without the weights. The kinds of norms and their names are listed
-// only here, for attributes of operators, nodes of exports and descriptions.
+// The rule of a normalisation layer (norm), without its weights. The kinds of norms and their names are
+// listed only here, for attributes of operators, nodes of exports and descriptions.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Numbers as text for files and images, with a decimal point in every locale. printf() and strtod() would use
-// the comma of some locales (0,5) once a window has set the user's locale.
+// the comma (0,5) of some users' locales.
 #pragma once
 
 #include <charconv>

@@ -14,8 +14,8 @@ enum class Access {
 };
 
 /// An open file in `folder` with an unpredictable name; removed with the object unless it was moved. The file
-/// is locked while in use; a later program that writes to the folder removes files without a lock, which
-/// killed programs left. If a function returns false, errno has the reason.
+/// is locked while in use, so a later program that writes to the folder can remove the files of killed
+/// programs, which have no lock. If a function returns false, errno has the reason.
 class ScratchFile {
 public:
     explicit ScratchFile(const std::string& folder, Access access = Access::Owner);
@@ -43,11 +43,11 @@ private:
 /// Writes all bytes, in as many steps as needed. If it returns false, errno has the reason.
 bool writeAll(int file, std::string_view bytes);
 
-/// Returns false if the disk reports an error. A file system that cannot sync is no error.
+/// Returns false if the disk reports an error, but true if the file system cannot sync.
 bool syncFile(int file);
 
-/// Makes new names in the folder survive a power failure. It is no error if the user may not read the folder,
-/// which then cannot be synced.
+/// Makes new names in the folder survive a power failure. Returns true also if the user may not read the
+/// folder, which then cannot be synced.
 bool syncFolder(const std::string& folder);
 
 /// Throws cv::Exception for an error of the operating system, with the file, the reason and a remedy.
@@ -56,7 +56,7 @@ bool syncFolder(const std::string& folder);
 /// Which files must survive a power failure.
 enum class Sync {
     Always,     ///< state and expensive results: on the disk when keep() returns
-    Replacing,  ///< if the file replaces an older one; a new file may be lost. For thousands of images.
+    Replacing,  ///< only a file that replaces another; a new file may be lost
 };
 
 /// Writes to a temporary file with an unpredictable name. keep() moves this file to the target; without
@@ -71,7 +71,7 @@ public:
     PendingFile(const PendingFile&) = delete;
     PendingFile& operator=(const PendingFile&) = delete;
 
-    const std::string& name() const { return m_name; }  ///< as requested
+    const std::string& name() const { return m_name; }  ///< the target, as the caller named it
     /// The file to write to before keep(). It does not have the target's extension.
     const std::string& path() const { return m_scratch->path(); }
     const std::string& folder() const { return m_folder; }      ///< the folder of path()

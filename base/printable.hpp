@@ -62,7 +62,6 @@ inline std::string escapedByte(unsigned char byte) {
 
 }  // namespace detail
 
-/// Whether the bytes are valid UTF-8.
 inline bool isUtf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t length = detail::utf8At(text, at).length;

@@ -1,4 +1,5 @@
-// Creates files and folders, most of them readable only by their owner.
+// Creates files and folders, most of them readable only by their owner. Failures throw cv::Exception that
+// names the path and the reason.
 #pragma once
 
 #include <string>
@@ -10,8 +11,7 @@ namespace mpm {
 
 /// Opens `path` for writing, with O_CLOEXEC and O_NOFOLLOW; creates it as 0600 if it does not exist. `flags`
 /// are further flags of open(2): O_TRUNC, O_APPEND, O_EXCL. If the file exists and the user owns it, other
-/// users lose all rights to it. Returns the descriptor; throws cv::Exception that names the path and the
-/// reason.
+/// users lose all rights to it. Returns the descriptor.
 int openPrivate(const std::string& path, int flags);
 
 /// Makes this process and its libraries create files as 0600 and folders as 0700. Call it once, before there
@@ -22,20 +22,18 @@ void createFilesPrivately();
 /// between fork() and exec().
 void restoreFileMode() noexcept;
 
-/// Removes the rights of other users from a file or folder of the user, if it exists. Neither follows a link
-/// nor opens the file.
+/// Removes the rights of other users from a file or folder of the user, if it exists. Ignores failures.
+/// Neither follows a link nor opens the file.
 void tightenOwn(const std::string& path);
 
-/// Creates the folder and its parents, each with the mode of `access`. Throws cv::Exception that names the
-/// path and the reason.
+/// Creates the folder and its parents, each with the mode of `access`.
 void makeFolders(const std::string& path, Access access);
 
 inline void makePrivateFolders(const std::string& path) {
     makeFolders(path, Access::Owner);
 }
 
-/// Atomically replaces `path` with a file of these bytes: temporary file, sync, rename. Throws cv::Exception
-/// that names the path and the reason.
+/// Atomically replaces `path` with a file of these bytes: temporary file, sync, rename.
 void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
 /// A folder (0700) for the files of a task, next to the task's result; removed with the object. The folder is
@@ -43,7 +41,7 @@ void writeAtomically(const std::string& path, std::string_view bytes, Access acc
 /// left.
 class WorkFolder {
 public:
-    /// Creates `beside` too. Throws cv::Exception that names the path and the reason.
+    /// Creates `beside` too, if necessary.
     explicit WorkFolder(const std::string& beside);
     ~WorkFolder();
     WorkFolder(const WorkFolder&) = delete;

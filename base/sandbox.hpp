@@ -21,10 +21,10 @@ struct Sandbox {
     bool filter = true;         ///< restricts system calls; tests switch it off
 };
 
-/// Enters the sandbox: sets the resource limits, forbids core dumps and new privileges, then enters Landlock
-/// and a filter of system calls if the kernel has them. Call this before there are other threads, because
-/// Landlock does not cover running threads. Returns a line with the reason for each missing protection;
-/// throws cv::Exception if a limit cannot be set.
+/// Sets the resource limits, forbids core dumps and new privileges, then enters Landlock and a filter of
+/// system calls if the kernel has them. Call this before there are other threads, because Landlock does not
+/// cover running threads. Returns a line with the reason for each missing protection; throws cv::Exception if
+/// a limit cannot be set.
 std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 
 /// Describes the kernel's support in a single line: "Landlock 4, system call filter".

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write; a file replaced by path has no lock
+constexpr std::time_t kAbandoned = 600;  // seconds without a write; needed because a file that other code
+                                         // replaced has no lock
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -60,8 +61,8 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Lists a folder once per process, because it may have thousands of images. Keeps files that cannot be
-/// examined.
+/// Lists each folder only once per process, because a folder may have thousands of images. Keeps files that
+/// cannot be examined.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;

@@ -5,7 +5,6 @@
 
 namespace mpm {
 
-/// Measures the time since construction or the last restart.
 class Stopwatch {
 public:
     double milliseconds() const { return elapsed<std::milli>(); }

@@ -15,7 +15,6 @@ struct Task {
     int span, head, first;
 };
 
-// Returns the key of each row; empty if keys and rows have the same numbers.
 std::vector<int> keysOf(const std::vector<Span>& spans) {
     std::vector<int> keys;
     if (spans.empty() || spans.back().first == spans.back().firstKey) return keys;

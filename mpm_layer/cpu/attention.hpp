@@ -1,4 +1,4 @@
-// Attention of a whole batch. The task of a thread is a panel of queries of a head, in an image or window.
+// Attention of a whole batch. A thread's task is a panel of queries of a single head, in an image or window.
 #pragma once
 
 #include <vector>
@@ -14,19 +14,19 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// Returns the precision of products in attention. Int8 encoders use bf16 if there are tiles: with tiles,
-/// bf16 is faster than int8, whose sums must be scaled.
+/// Returns the precision of products in attention. Int8 encoders use bf16 if the processor has matrix tiles,
+/// because bf16 is then faster than int8, whose sums must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// How attention reads values: in int8 as quads, if kernels::takesValueQuads().
+/// The form in which attention reads values: in int8, quads if kernels::takesValueQuads(), else floats.
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
 /// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of the rows of a batch. Rows are numbered as keys (see Span).
-/// If attention reads f32, the rows of each head are together, so that repeated reads need few cache lines
-/// and pages. If attention reads copies (bf16 pairs or int8 quads), the heads of a row are side by side, as
-/// the product writes them.
+/// Queries, keys and values of the rows of a batch. Rows are numbered as keys (see Span). If attention reads
+/// values as floats, the rows of each head are together, so that repeated reads need few cache lines and
+/// pages. If attention reads copies (pairs or quads), the heads of a row are side by side, as the product
+/// writes them.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
@@ -69,7 +69,7 @@ private:
 
 /// Memory for keys and values of a batch as bf16 pairs or int8 quads; used again for each block.
 struct AttentionScratch {
-    kernels::Buffer keys;       // [rows][heads * pairsOf(head size)], or quadsOf
+    kernels::Buffer keys;       // [rows][heads * words of a head's key]
     kernels::Buffer keyScales;  // of quads: [heads][rows]
     kernels::Buffer values;  // pairs or quads of tokens, [words][inner], or pairs as columns, [inner][words]
     kernels::Buffer valueSteps;  // of quads: biases and inverses, [2][heads][rows]
@@ -81,12 +81,12 @@ public:
     Attention(const CpuEncoder& encoder, const std::vector<Span>& spans, const HeadRows& rows,
               const float* keyBias, AttentionScratch& scratch);
 
-    /// Computes softmax(q k^T) v of each head; heads are side by side.
+    /// Computes softmax(q k^T) v of each head; the heads' results are side by side.
     void run(float* output, size_t outputStride);
 
 private:
     bool inI8() const { return m_precision == Precision::I8; }
-    /// The number of words, pairs or quads, in the key of a head.
+    /// The number of words (pairs or quads) in the key of a head.
     int wordsPerKey() const { return wordsOf(m_precision, m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);

@@ -11,15 +11,14 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// How rows are divided into chunks: the largest number of rows of a chunk, and the size of a group, which is
-/// never divided.
+/// `limit`: the most rows of a chunk. `group`: the rows of a group, which is never divided.
 struct ChunkSize {
     int limit, group;
 };
 
 /// Returns the size of chunks for products in this precision, so that the hidden layer of a chunk fits a
-/// level-2 cache. AMX tiles process 32 rows together. In bf16, tiles are so fast that loading the weights for
-/// few rows would take longer than multiplying.
+/// level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles, chunks are larger, because loading
+/// the weights for few rows would take longer than multiplying.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();

@@ -10,7 +10,7 @@ namespace {
 
 using kernels::Cell;
 
-// Readable cells before the first and behind the last cell: a few vectors of the widest kind.
+// Cells that must be readable before the first and after the last cell: a few of the widest vectors.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
 // A band is small enough for the level-2 cache and large enough for a task of a thread.
@@ -124,7 +124,7 @@ void ConvBand::measure(int begin, int end) {
     }
 }
 
-// Fills all channels of a line of the image, or of several joined lines.
+// For all channels, fills the cells of a line of the image, or of several joined lines.
 void ConvBand::fillLines(int y, int lines, int line) {
     const int width = m_width * lines;       // fits: a part of the image
     const int each = valuesOf(m_precision);  // channels of a plane

@@ -1,4 +1,4 @@
-// A band of rows of an image as cells (cells.hpp): the input of a few output rows of a convolution.
+// A band of an image's rows, stored as cells (cells.hpp): the input for a few output rows of a convolution.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace mpm::cpu {
 
-/// The places of cells. A row of cells has every stride-th pixel, starting with the first, then every
-/// stride-th pixel starting with the second, and so on. So for a tap, the pixels of neighbouring outputs are
-/// neighbours.
+/// The places of a band's cells. A row of cells has every stride-th pixel, starting with the first, then
+/// every stride-th pixel starting with the second, and so on. So the pixels that neighbouring outputs read at
+/// the same tap (position of a weight) are neighbours.
 class ConvLayout {
 public:
     ConvLayout(const ConvShape& shape, int planes);
@@ -21,11 +21,11 @@ public:
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
-    int phase() const { return m_phase; }  ///< cells of a row for each start of the stride
+    int phase() const { return m_phase; }  ///< cells of a row for each first pixel (see above)
     size_t row() const { return m_row; }   ///< cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
-    /// Returns the cell of the first tap of output (y, x) of a band.
+    /// Returns the index of the cell that output (y, x) of a band reads at the first tap.
     std::ptrdiff_t at(int y, int x) const { return y * m_strideY * static_cast<std::ptrdiff_t>(m_row) + x; }
 
 private:

@@ -9,10 +9,10 @@
 namespace mpm::cpu {
 namespace {
 
-constexpr int kFewOuts = 4;       // fewer outputs of a group do not fill a row group
+constexpr int kFewOuts = 4;       // fewer outputs per group of channels would not fill a row group
 constexpr int kCellsOfTile = 16;  // cells along the depth of a tile, if products use tiles
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// The depth of a block, so that the panels of a tile and some rows of weights fit the level-2 cache.
+// The depth of a block: so small that the panels of a tile and some rows of weights fit the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // a multiple of row groups and of tiles
@@ -25,7 +25,7 @@ bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;
 }
 
-/// Returns the planes of a block. Blocks are as equal as whole tiles of cells allow.
+/// Returns the number of planes of a block. Blocks are as equal as whole tiles of cells allow.
 int blockPlanesOf(const ConvShape& shape, int planes) {
     const int most = std::max(kCellsOfTile, kBlockCells / shape.taps() / kCellsOfTile * kCellsOfTile);
     if (sumsByRow(shape) || planes <= most) return planes;
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // Finds the runs of a panel. The outputs of a row of the image are neighbours.
+    // Finds the runs of a panel: outputs whose cells are neighbours.
     void placeRuns(int pixel) {
         const int lanes = kernels::panelColumns() / 2;
         for (int v = 0; v < 2; ++v) {
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    // Multiplies a block. The output has the sum of the earlier blocks.
+    // Multiplies a block. The output already has the sum of the earlier blocks.
     void finish(const Tile& tile, const Task& task, const Block& block, int row, int rows, int first) const {
         const int weight = task.group * m_shape.outsEach() + row;
         const size_t at =
@@ -276,7 +276,7 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
     m_cells = checkedProduct<int>(m_planes, taps);
     if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
     // Products read whole groups and tiles of rows, from the first row of each group of channels, so rows are
-    // added.
+    // added at the end.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
                    kernels::Finer::Right);

@@ -47,7 +47,7 @@ public:
     Precision precision() const { return m_rows->precision(); }
     const LeftRows& rows() const { return *m_rows; }
     int planes() const { return m_planes; }  ///< planes of cells, for the channels of a group
-    int cells() const { return m_cells; }    ///< cells along the depth; those that complete tiles are zero
+    int cells() const { return m_cells; }    ///< cells along the depth, including zeros that complete tiles
     /// The number of planes that are multiplied together. The weights of more planes would not fit the
     /// caches.
     int blockPlanes() const { return m_blockPlanes; }
@@ -62,7 +62,7 @@ private:
 struct ConvEnd {
     const float* bias = nullptr;      ///< of each output channel
     const float* residual = nullptr;  ///< of the output's shape
-    bool residualLast = false;        ///< added after the activation
+    bool residualLast = false;        ///< the residual is added after the activation
     kernels::Activation activation = kernels::Activation::None;
 };
 

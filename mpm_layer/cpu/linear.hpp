@@ -12,7 +12,7 @@
 
 namespace mpm::cpu {
 
-/// Returns the number of values, next to each other along the depth of a product, that share 32 bits.
+/// Returns how many consecutive values along the depth of a product are stored in 32 bits.
 inline int valuesOf(Precision precision) {
     return precision == Precision::F32 ? 1 : precision == Precision::BF16 ? 2 : 4;
 }
@@ -69,9 +69,9 @@ struct RightColumns {
                   float* output, size_t outputStride) const;
 };
 
-/// The largest loss of a layer in int8: the relative root mean square by which quantising by column changes
-/// the weights. Normally distributed weights lose 0.8 %; a column whose largest weight is 50 times the others
-/// loses 11 %.
+/// The largest allowed loss of a layer in int8: the relative root mean square of the changes that quantising
+/// by column makes to the weights. Normally distributed weights lose 0.8 %; a column whose largest weight is
+/// 50 times the others loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 class Linear {
@@ -88,11 +88,11 @@ public:
     Precision precision() const { return m_precision; }
     std::optional<float> least() const { return m_least; }
 
-    /// Computes output = epilogue(rows * weight + bias) on the calling thread. The bias is the layer's.
+    /// Computes output = epilogue(rows * weight + bias) on the calling thread. Ignores epilogue.bias.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
     /// Like the function above, but writes rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// Like the first function, for f32 rows. They must be readable up to a whole row group.
+    /// Like the first function, for f32 rows. Memory must be readable to the end of the last row group.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

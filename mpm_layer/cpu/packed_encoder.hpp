@@ -1,4 +1,4 @@
-// Weights of an encoder in the layout of the processor's kernels, checked against each other.
+// Weights of an encoder in the layout of the processor's kernels; their sizes are checked.
 #pragma once
 
 #include <vector>
@@ -38,7 +38,7 @@ public:
     int dim() const override { return m_dim; }
 
     std::vector<Block> blocks;
-    std::vector<StageKeys> stageKeys;  ///< of each block
+    std::vector<StageKeys> stageKeys;
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;

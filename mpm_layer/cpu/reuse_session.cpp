@@ -18,7 +18,7 @@ std::vector<const std::vector<int>*> tokensOf(const std::vector<RememberedImage>
     return tokens;
 }
 
-// Returns the change relative to the new row (root mean squares).
+// Returns the root mean square of the change, relative to that of the new row.
 double driftOf(const float* before, const float* now, int dim) {
     const double size = kernels::squaredDistance(now, nullptr, dim);
     return size > 0 ? std::sqrt(kernels::squaredDistance(now, before, dim) / size) : 0;
@@ -46,8 +46,8 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-// Computes a row up to queries, keys and values of the next block in a single loop, because nothing merges
-// between attention and MLP. Between several loops over few rows, threads would often wait for each other.
+// Computes the rows up to the queries, keys and values of the next block. A single loop does this, because
+// between several loops over few rows threads would often wait for each other.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),
@@ -64,7 +64,6 @@ void ReuseSession::project(int block, int first, int count) {
     keep(block, first, count);
 }
 
-// Stores keys and values of these rows of the batch.
 void ReuseSession::keep(int block, int first, int count) {
     const std::vector<Span> spans = batch().imageSpans();
     for (int i = 0; i < batch().images(); ++i) {
@@ -74,7 +73,7 @@ void ReuseSession::keep(int block, int first, int count) {
     }
 }
 
-// Stores padding only in a full forward, because every stream's memory begins with a full forward.
+// Stores padding only in full forwards: the first forward of a stream is full, and padding never changes.
 void ReuseSession::keepPadding(int block) {
     if (!config().padding || isGlobal(block)) return;
     eachPadding(block, [&](int window, int number, const float* row) {

@@ -1,4 +1,4 @@
-// A forward of only the rows that are computed again. They attend to all rows in the memory of their stream.
+// A forward of only the rows that are computed again. These rows attend to all rows in their stream's memory.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,6 @@
 
 namespace mpm::cpu {
 
-/// Queries of a head.
 struct HeadQueries {
     const float* rows;
     size_t stride;
@@ -56,7 +55,7 @@ private:
         const Layout& layout;
         float *keys, *keyScales, *values;
     };
-    // Address of the first head; the next heads are `headStep` further.
+    // Addresses of the first head; each next head is `headStep` floats further.
     struct KeyAndValue {
         const float *key, *value;
         size_t headStep;
@@ -83,13 +82,13 @@ private:
     const ValueForm m_values;
     const bool m_valuesAreColumns;
     size_t m_keyStride;
-    Layout m_global, m_windowed;  ///< of blocks; m_windowed is empty without windows
+    Layout m_global, m_windowed;  ///< of global and of other blocks; m_windowed is empty without windows
     struct Start {
         const Layout* layout;
         size_t at;
     };
     std::vector<Start> m_blocks;
-    // Keys, scales and values of each block, then the outputs. They share an allocation, because each
+    // Keys, scales and values of each block, then the outputs. All are in a single allocation, because each
     // allocation leaves the end of a large page unused.
     size_t m_outputsAt = 0, m_outputStep;
     kernels::Buffer m_all;
@@ -116,7 +115,7 @@ private:
 
     const std::vector<RememberedImage> m_images;
     cv::Mat m_keyBias;
-    std::vector<int> m_inputs;  ///< input row of each row of the batch, in its image
+    std::vector<int> m_inputs;  ///< for each row of the batch, its row in the image's input
     std::vector<ImageReport> m_reports;
     int m_tap = 0;
 };

@@ -10,7 +10,8 @@ namespace mpm::cpu {
 namespace {
 
 // Returns the distance between rows: whole cache lines, but no multiple of eight lines, because such rows
-// would share few sets of a cache. Less than paddedStride(), because this memory is kept from frame to frame.
+// would share few sets of a cache. Smaller than paddedStride(), to save memory, which is kept from frame to
+// frame.
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
@@ -69,7 +70,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     return layout;
 }
 
-// Rows are in the order of a batch: special rows of a window, its image tokens, trailing rows, then padding.
+// Places rows in the order of a batch: a window's special rows, image tokens, trailing rows, then padding.
 void TokenMemory::place(const EncoderConfig& config, const Windows& windows, bool global,
                         Layout& layout) const {
     const auto beginSpan = [&](int row) {
@@ -171,7 +172,7 @@ void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     }
 }
 
-// In each word, one half is a value of this token, the other half a value of the neighbouring token.
+// Stores a token's values as halves of words; the other halves are values of the neighbouring token.
 void TokenMemory::keepPair(const Block& block, const float* value, int to) {
     static thread_local std::vector<kernels::Bf16Pair> rounded;
     const int inner = m_encoder->inner;
@@ -186,7 +187,7 @@ void TokenMemory::keepPair(const Block& block, const float* value, int to) {
         halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
 }
 
-// In each word, a byte is a value of this token.
+// Stores a token's values as a byte of each word.
 void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
     static thread_local std::vector<std::int8_t> rounded;
     const int size = m_encoder->headSize, heads = m_encoder->heads;
@@ -213,8 +214,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
                                          const HeadQueries& queries, const float* keyBias) const {
-    // The head has a single stride. Queries have the stride of f32 keys and values, whose rows are together
-    // for each head.
+    // The head has a single stride. Queries and f32 keys and values have the same stride, because the rows of
+    // each head are together.
     const size_t at =
         index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,

@@ -14,7 +14,7 @@ namespace {
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
 // The tiles of a task: several, because neighbouring queries sample the same part of a level.
 constexpr int kQueryGrain = 16;
-// Elements of the heads that are packed together.
+// The most elements of heads that are packed together.
 constexpr size_t kTogether = size_t{400} << 10;
 
 }  // namespace
@@ -134,8 +134,8 @@ void Deformable::run(const Image& image) const {
     Places places;
     place(image.reference, places);
     // Computes a few heads at a time, because their samples for neighbouring queries fit a level-2 cache,
-    // unlike those of all heads. The values of a head are packed, because in the image they are a power of
-    // two apart and would share few sets of the cache.
+    // unlike the samples of all heads. Packs the values of a head: in the image their distance is often a
+    // power of two, so they would share few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
@@ -157,7 +157,7 @@ namespace {
 
 constexpr int kTile = 256;  // points whose corners are computed before the channels are read
 
-// Two neighbours along an axis. A pixel outside has the weight 0 and the place of a pixel inside.
+// Two neighbours along an axis. A pixel outside the map has the weight 0 and the place of a pixel inside.
 struct Neighbours {
     int low = 0, high = 0;
     float lowWeight = 0, highWeight = 0;

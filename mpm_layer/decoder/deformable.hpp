@@ -12,14 +12,14 @@ namespace mpm::decoder {
 
 struct DeformableShape {
     int queries = 0, heads = 0, points = 0;
-    int headSize = 0;              ///< channels of a head
+    int headSize = 0;
     std::vector<cv::Size> levels;  ///< their sizes; levels * points must fit an int
     bool referencePerLevel = false;
 };
 
 class Deformable {
 public:
-    /// Throws if the levels' positions do not fit an int.
+    /// Throws if the number of positions of all levels does not fit an int.
     explicit Deformable(const DeformableShape& shape);
 
     /// An image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],
@@ -37,14 +37,15 @@ private:
     };
 
     void place(const float* reference, Places& places) const;
-    /// Positions side by side in the values of an image, and their place in the packed values of a head.
+    /// Consecutive positions in the values of an image, and their place in the packed values of a head.
     struct Line {
         int first, count;
         size_t packed;
     };
 
     void addLevel(const cv::Size& level);
-    /// Copies the values of some heads to `to`, which has the zeros that kernels::DeformableHead needs.
+    /// Copies the values of some heads to `to`, which must already have the zeros that
+    /// kernels::DeformableHead needs.
     void pack(const float* values, int head, int count, float* to) const;
     void runTile(const Image& image, const Places& places, const float* values, int head, int first) const;
 
@@ -54,14 +55,14 @@ private:
     int m_positions = 0;  ///< of all levels
     int m_packed = 0;     ///< elements of a head, with zeros around the levels
     std::vector<Line> m_lines;
-    // The level of each sample of a tile.
+    // The size and place of the level of each sample of a tile.
     std::vector<float> m_columns, m_rows;
     std::vector<std::int32_t> m_pitch, m_start;
 };
 
 struct GridSampling {
     bool nearest = false;       ///< else bilinear
-    bool border = false;        ///< outside the map: the nearest pixel instead of 0
+    bool border = false;        ///< places outside the map read the nearest pixel instead of 0
     bool alignCorners = false;  ///< -1 and 1 are centres of pixels; else edges of the map
 };
 

@@ -10,8 +10,8 @@
 namespace mpm::decoder {
 namespace {
 
-// The size of a tile: enough rows that most source rows are used several times, and so few columns that their
-// masks and scores fit a level-2 cache.
+// The size of a tile: enough rows that most rows of the masks are used several times, and so few columns that
+// their masks and scores fit a level-2 cache.
 constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kTileFloats = 1 << 18;
 
@@ -28,8 +28,8 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// The temporary memory of a thread. It has two rows of the masks, stretched for each query or as scores of
-// each class.
+// The temporary memory of a thread. It has two rows of the masks: either stretched, for each query, or as
+// scores, for each class.
 struct MaskLabels::Scratch {
     struct Row {
         int index = -1;

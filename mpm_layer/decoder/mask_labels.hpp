@@ -1,5 +1,5 @@
-// Finds the classes of pixels from masks and classes of queries, tile by tile, so that no masks or scores of
-// the size of the image are stored.
+// The classes of pixels, from masks and classes of queries. Computed tile by tile, so that no masks or scores
+// of the image's size are stored.
 #pragma once
 
 #include <functional>
@@ -29,12 +29,10 @@ public:
     void run(const float* masks, const float* logits, const Write& write);
 
 private:
-    /// Some rows and columns of the image.
     struct Tile {
         cv::Range rows;
         int column = 0, columns = 0;
     };
-    /// The data for the columns of a tile.
     struct Columns {
         kernels::Runs runs;
         std::vector<int> sources;  ///< with sigmoid_first: columns of the masks that are needed
@@ -46,8 +44,8 @@ private:
     void setProbabilities(const float* logits);
     /// Computes labels and scores of a row of a tile, in `scratch`.
     void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
-    /// Returns the data of a row of the masks: stretched across, or as scores. All rows of the image between
-    /// the same two rows of the masks use the same data, so the data of row `other` is kept.
+    /// Returns a row of the masks, stretched across or as scores. Keeps the data of row `other`, because all
+    /// rows of the image between these two rows of the masks use both.
     const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;
     void stretchMasks(const Columns& columns, int row, float* to) const;
     void scoreMasks(const Columns& columns, int row, Scratch& scratch, float* to) const;

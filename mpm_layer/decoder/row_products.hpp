@@ -7,13 +7,13 @@
 
 namespace mpm::decoder {
 
-/// Computes output[r] = epilogue(rows[r] * weights). Rows follow each other without padding. `some`: the only
-/// rows to compute; the other rows of the output do not change.
+/// Computes output[r] = epilogue(rows[r] * weights). Rows follow each other without padding. `some`: the rows
+/// to compute (null: all); the other rows of the output do not change.
 void multiplyRows(const float* rows, int count, const std::vector<int>* some,
                   const kernels::PackedWeights& weights, const kernels::Epilogue& epilogue, float* output);
 
-/// Finds the maximum of each row of `columns` scores, at least one. NaN only if all scores of the row are
-/// NaN.
+/// Finds the maximum of each row of `columns` scores (at least 1). It is NaN only if all scores of the row
+/// are NaN.
 void largestOfRows(const float* scores, int rows, int columns, float* largest);
 
 /// Returns the indices of the `k` best scores, the best first. Equal scores are in the order of their

@@ -18,10 +18,10 @@ int grainOf(size_t elements) {
     return static_cast<int>(std::max<size_t>(1, kTurn / std::max<size_t>(1, elements)));
 }
 
-// Transposes a square of kLine x kLine floats, or a smaller part at the edges. Lines a power of two apart
-// share a few sets of the cache, so each line is read and written only once. Each line is in another page,
-// which the processor does not prefetch, so the function prefetches its output and the input of the square
-// below.
+// Transposes a square of kLine x kLine floats, or a smaller part at the edges. Lines whose distance is a
+// power of two share few sets of the cache, so the function reads and writes each line only once. Each line
+// is in another page, and the processor does not prefetch across pages, so the function prefetches its output
+// and the input of the square below.
 void turnSquare(const float* from, size_t fromStep, float* to, size_t toStep, size_t rows, size_t columns) {
     float square[kLine][kLine];
     if (rows == kLine && columns == kLine) {
@@ -63,7 +63,7 @@ Transpose::Transpose(const std::vector<int>& sizes, const std::vector<int>& orde
     addAxes(sizes, order);
 }
 
-// Drops axes of size 1, and joins axes that remain neighbours.
+// Drops axes of size 1, and joins neighbouring axes that remain neighbours in the result.
 void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& order) {
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)

@@ -1,4 +1,4 @@
-// Copies elements to another order of axes.
+// The copy of an array into another order of axes.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ private:
     // The last axis of the result, and the last axis of the input. If both are the same axis, runs of
     // elements are copied.
     size_t m_last = 1, m_lastFrom = 1;  ///< result's axis: extent, and elements between entries in the input
-    size_t m_first = 1, m_firstTo = 0;  ///< input's axis: the same, in the result; m_firstTo 0: same axis
+    size_t m_first = 1, m_firstTo = 0;  ///< input's axis: extent, and elements between entries in the result;
+                                        ///< 0: same axis
 };
 
 }  // namespace mpm::decoder

@@ -10,7 +10,7 @@ namespace {
 using cv::dnn::DictValue;
 using cv::dnn::LayerParams;
 
-// Reads a whole number. Returns false for text, and for values that are not finite, whole and within range.
+// Reads a whole number. Returns false for text, and for values that are no whole numbers within the range.
 bool readWhole(const DictValue& value, int index, int lowest, int highest, int& result) {
     if (value.isString()) return false;
     if (value.isReal()) {

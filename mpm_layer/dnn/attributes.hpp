@@ -11,9 +11,7 @@
 
 namespace mpm::dnn {
 
-/// Largest block number.
 constexpr int kMostBlocks = 9999;
-/// Limit of class, distillation and register tokens of an image.
 constexpr int kMostSpecialTokens = 65535;
 
 int wholeAttribute(const cv::dnn::LayerParams& params, const char* name, int fallback, int lowest,

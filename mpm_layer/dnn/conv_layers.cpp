@@ -33,8 +33,8 @@ cv::Size sizeOf(const cv::dnn::LayerParams& params, const char* name) {
     return {size[1], size[0]};
 }
 
-// Places the products in the output. Row (channel, i, j) and column p of a piece are output pixel (i, j) of
-// input pixel p.
+// Places products in the output. The product in row (channel, i, j) and column p is pixel (i, j) of the
+// output window of input pixel p.
 class Shuffle {
 public:
     Shuffle(cv::Size window, const cv::Mat& input, const cv::Mat& bias, kernels::Activation activation,
@@ -239,8 +239,9 @@ int64 ConvTransposeLayer::operations(const std::vector<Sizes>& operands, const S
     return weight.empty() ? 0 : checkedProduct<int64>(2, checkedTotal<int64>(x), weight[0]);
 }
 
-// Returns the shape of the convolution that computes output pixel (row, column) of each input pixel. The
-// transposed convolution adds kernel element k times input pixel i to output pixel stride * i + k - padding.
+// Returns the shape of the convolution that computes pixel (row, column) of every input pixel's window in the
+// output. Along an axis, the transposed convolution adds kernel element k times input pixel i to output pixel
+// stride * i + k - padding.
 cpu::ConvShape ConvTransposeLayer::phaseShape(const Sizes& x, int outs, int row, int column) const {
     const auto axis = [](int size, int kernel, int stride, int place) {
         const int before = (kernel - 1 - place) / stride, after = place / stride;

@@ -17,7 +17,7 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-// Opset 16 of ONNX names the first mode bilinear, opset 20 linear.
+// ONNX names the same mode bilinear in opset 16 and linear in opset 20.
 decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
     const std::string mode = textAttribute(params, "mode", "bilinear"),
                       padding = textAttribute(params, "padding_mode", "zeros");

@@ -35,7 +35,6 @@ private:
     decoder::GridSampling m_sampling;
 };
 
-/// A convolution, with bias, residual and activation.
 class ConvLayer : public SmallLayer {
 public:
     explicit ConvLayer(const cv::dnn::LayerParams& params);
@@ -63,9 +62,9 @@ private:
     cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution. Its stride is m_window: the pixels of the output that belong to a pixel of the
-/// input. If the kernel has the same size, a product and a shuffle compute the output; else a convolution
-/// computes each of these pixels.
+/// A transposed convolution. Its stride is the size of m_window, the output pixels that belong to an input
+/// pixel. If the kernel has this size, a product and a shuffle compute the output; else a convolution
+/// computes each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -90,7 +89,7 @@ private:
     const bool m_followsEncoder;
     std::optional<cpu::LeftRows> m_rows;     ///< rows of the weight, in the precision of the backbone or f32
     kernels::Buffer m_memory;                ///< memory of m_rows
-    std::vector<cpu::ConvWeights> m_phases;  ///< for each pixel in m_window
+    std::vector<cpu::ConvWeights> m_phases;  ///< weights for each pixel of m_window
     Precision m_precision = Precision::F32;  ///< as requested for the weights
     int m_depth = 0;
     cv::Mat m_packed;  ///< the matrix that the weights were packed from
@@ -134,7 +133,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Returns the index of the data among the operands. Constant data follow the indices.
+    /// Returns the index of the data among the operands. Constant data come after the indices.
     static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 

@@ -38,7 +38,7 @@ const std::map<std::string, float (*)(float)>& functions() {
     return all;
 }
 
-// Functions that products can apply as activations.
+// Functions that are activations of the kernels.
 const std::map<std::string, kernels::Activation>& activations() {
     using kernels::Activation;
     static const std::map<std::string, Activation> all{

@@ -20,7 +20,7 @@ protected:
 
 private:
     std::string m_operation;
-    bool m_reversed;  ///< the second operand is the left one
+    bool m_reversed;  ///< the second operand is the left operand
 };
 
 class FunctionLayer : public SmallLayer {
@@ -59,7 +59,7 @@ protected:
 
 private:
     int m_rows, m_columns;          ///< size of the enlarged image
-    int m_cropRows, m_cropColumns;  ///< size of the output, the upper left part of that image
+    int m_cropRows, m_cropColumns;  ///< size of the output: the upper left part of the enlarged image
     bool m_alignCorners;
     bool m_argmax;
 };

@@ -34,7 +34,6 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// Copies the table to every image.
 void layTable(const cv::Mat& table, cv::Mat& out) {
     for (int b = 0; b < out.size[0]; ++b)
         parallelCopy(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
@@ -48,7 +47,6 @@ kernels::Epilogue onTable() {
 
 }  // namespace
 
-// The patches of a batch of images.
 class PatchGrid {
 public:
     PatchGrid(const cv::Mat& images, cv::Size patch)
@@ -60,21 +58,21 @@ public:
     int tokens() const { return m_tokens; }
     int columns() const { return m_columns; }
 
-    /// Copies a patch channel by channel, row by row: the order of a convolution's weights.
+    /// Copies a patch in the order of a convolution's weights: channel by channel, row by row.
     void gather(int image, int token, float* to) const {
         eachRow(image, token, [&](const float* from) {
             to = std::copy_n(from, m_patch.width, to);
             return true;
         });
     }
-    /// Whether a patch has the same bits in `other`, whose images have the same size.
+    /// Whether a patch has the same bits in `other`, whose images must have the same size.
     bool samePatch(const PatchGrid& other, int image, int token) const {
         return eachRow(image, token, [&](const float* row) {
             const float* const others = other.m_images.ptr<float>() + (row - m_images.ptr<float>());
             return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
-    /// Whether patches first..end-1, which must be whole rows of patches, have the same bits.
+    /// Whether patches first..end-1, which must be whole rows of patches, have the same bits in `other`.
     bool sameRows(const PatchGrid& other, int image, int first, int end) const {
         return eachBand(image, first, end, [&](size_t at, size_t count) {
             return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
@@ -142,8 +140,8 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
     return {{x[0], table[0], dim}};
 }
 
-// Whether the patches fit the table. Throws if the model requires another number, because fewer patches would
-// fit too.
+// Whether the patches fit the table. Throws if the model requires another number of patches, because fewer
+// patches would also fit.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,
@@ -197,8 +195,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // If a layer selects positions, products are in f32: without a norm before the scores, as in DEIMv2, an
-    // error of bf16 grows with the largest token.
+    // If a layer selects positions, products are in f32, because in models without a norm before the scores,
+    // such as DEIMv2, errors of bf16 grow with the largest token.
     const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];

@@ -26,7 +26,7 @@ private:
     void eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const;
     void project(const PatchGrid& grid, int image, const std::vector<int>& tokens, const cv::Mat& table,
                  cv::Mat& out) const;
-    /// For an encoder with reuse that reads `out`: projects, but multiplies only patches whose bits changed.
+    /// Projects for an encoder with reuse that reads `out`: multiplies only patches whose bits changed.
     void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
     /// Packs the weights of the next products. Returns false if they are already packed.
     bool pack(const cv::Mat& weight, bool constant);
@@ -35,9 +35,9 @@ private:
     bool fits(int tokens, int rows) const;
 
     int m_first;                 ///< row of the first patch
-    int m_patches;               ///< required number of patches; negative if the model leaves it open
+    int m_patches;               ///< required number of patches; negative: any
     cv::Size m_patch;            ///< in pixels; empty if the input is patches
-    cpu::Linear m_weights;       ///< bf16 if the backbone after the layer is, and no layer selects positions
+    cpu::Linear m_weights;       ///< in bf16 if the next backbone runs in bf16 and no layer selects positions
     int m_depth = 0;             ///< rows of the weights
     cv::Mat m_packed;            ///< the matrix that m_weights was packed from
     cv::Mat m_images, m_tokens;  ///< of the last forward, for projectAgain(); empty if not known

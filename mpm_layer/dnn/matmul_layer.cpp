@@ -43,7 +43,8 @@ struct Batches {
 
     size_t count() const { return checkedTotal<size_t>(lead); }
 
-    // Returns the matrices of a product. An operand with fewer matrices along an axis is repeated.
+    // Returns the indices of the matrices of a product. An operand with fewer matrices along an axis is
+    // repeated.
     std::pair<size_t, size_t> at(size_t index) const {
         size_t a = 0, b = 0;
         for (size_t k = lead.size(); k-- > 0;) {
@@ -59,7 +60,8 @@ private:
     std::vector<int> m_extentA, m_extentB;
 };
 
-// Multiplies few rows with many columns, such as masks of queries with pixels. Threads divide the columns.
+// Multiplies few rows with many columns, such as queries with pixels. The columns are divided among the
+// threads.
 void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
     const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
     kernels::Buffer memory;

@@ -43,7 +43,6 @@ class RefusedLayer : public PortableLayer {
 public:
     RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason)
         : PortableLayer(params), m_reason(reason) {}
-    /// Throws the reason.
     [[noreturn]] void refuse() const { throw m_reason; }
 
 private:

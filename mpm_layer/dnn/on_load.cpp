@@ -1,5 +1,5 @@
-// Registers the operators when the shared library is loaded, because after LD_PRELOAD or ctypes no function
-// is called.
+// Registers the operators when the shared library is loaded, because LD_PRELOAD or ctypes calls no function
+// that could register them.
 #include <mpm/mpm.hpp>
 
 namespace {

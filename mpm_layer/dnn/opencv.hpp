@@ -23,7 +23,6 @@ constexpr int kInteger = CV_32F;  // OpenCV 4 stores every blob as f32
 #endif
 constexpr bool kHasInt64 = kInteger != CV_32F;
 
-/// Whether this OpenCV has an engine with shapes that depend on data.
 #ifdef MPM_OPENCV_DYNAMIC
 constexpr bool kHasDynamicShapes = true;
 #else
@@ -94,7 +93,7 @@ protected:
 #endif
     }
     /// Whether the engine has dynamic shapes. Such an engine passes constants as inputs, and passes only
-    /// connected outputs, of any size.
+    /// connected outputs, which may have any size.
     bool hasDynamicEngine() const {
 #ifdef MPM_OPENCV_DYNAMIC
         return !this->inputs.empty();  // only that engine names a layer's inputs
@@ -136,9 +135,9 @@ inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #endif
 }
 
-/// Call it before an input of the same shape as the last input. If the number of tokens changes, the engine
-/// with dynamic shapes may keep old inner sizes, and give wrong results (OpenCV 5.0). An input of another
-/// shape in between makes the engine update the sizes.
+/// Sets an input of another shape, so that the engine with dynamic shapes updates its inner sizes. Call it
+/// before an input of the same shape as the last input: if the number of tokens changes, the engine may
+/// otherwise keep old sizes and give wrong results (OpenCV 5.0).
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC

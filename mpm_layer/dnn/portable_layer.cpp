@@ -9,7 +9,6 @@
 namespace mpm::dnn {
 namespace {
 
-// Iterates over a shape of any version of OpenCV.
 struct SizesOf {
     const Shape& shape;
 
@@ -90,7 +89,8 @@ bool PortableLayer::getMemoryShapes(const std::vector<Shape>& in, int required, 
     out = outputShapes(in);
     for (const Shape& shape : out)
         checkShape(SizesOf{shape}, "mpm: the output of " + printable(type, 80));
-    // The new engine expects only the outputs of the node; the other engines expect all of the operator.
+    // The new engine expects only the outputs of the node; the other engines expect all outputs of the
+    // operator.
     if (hasDynamicEngine() && required > 0 && static_cast<size_t>(required) < out.size())
         out.resize(required);
     return false;

@@ -12,8 +12,8 @@ using Sizes = std::vector<int>;
 /// and the new engine of 5.x keeps them among the inputs.
 class SmallLayer : public PortableLayer {
 public:
-    /// @param least, most limits of the number of operands, constants included; the first must not be a
-    ///     constant
+    /// @param least, most limits of the number of operands, constants included; the first operand must not be
+    ///     a constant
     SmallLayer(const cv::dnn::LayerParams& params, size_t least, size_t most)
         : PortableLayer(params), m_least(least), m_most(most) {}
 
@@ -30,7 +30,7 @@ protected:
     /// Returns an operand; empty if it is absent.
     cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
     std::vector<Sizes> operandSizes(const std::vector<cv::Mat>& in) const;
-    /// Whether the operand is a constant. If so, its packed form can be kept for the next forward.
+    /// Whether the operand is a constant, so that its packed form can be kept.
     bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
     /// Whether the packed form of `before` is also valid for `now`. A layer must keep the matrix that it
     /// packed, so that no other matrix can get the same memory.

@@ -1,5 +1,5 @@
 // The interface between the encoder and a device. Sizes: B images, each of E special rows, N image tokens and
-// T trailing rows, of D values.
+// T trailing rows; a row has D values.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,6 @@ public:
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
-/// A merge of the whole batch.
 struct StageRequest {
     const Reducer* reducer = nullptr;                ///< decides which tokens merge, unless maps are imposed
     const std::vector<MergeMap>* imposed = nullptr;  ///< a map for each image, or a single map for all
@@ -44,7 +43,7 @@ public:
     virtual void attend(int block) = 0;  ///< x += attention; `block` counts from 0 in this encoder
     virtual void runMlp(int block) = 0;  ///< x += MLP; does nothing if attend() ran the MLP too
     /// Outputs the restored tokens [B, E+N+T, D], image tokens in raster order. The caller must keep `output`
-    /// in place until finish(), which may be the first to write it.
+    /// in place until finish(), because finish() may be the function that writes it.
     virtual void emit(bool norm, cv::Mat& output) = 0;
     /// Waits for all functions above. The caller must call finish() before the functions below.
     virtual void finish() = 0;
@@ -54,14 +53,13 @@ public:
     virtual double restoreMs() const = 0;
 };
 
-/// The input of a forward.
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
     /// A map for each image, with the cluster of each image token at entry; empty without input maps. The
     /// rows of an image are in the order of its cluster ids.
     std::vector<MergeMap> maps;
-    const Reducer* reducer = nullptr;  ///< shows which data the stages will need
+    const Reducer* reducer = nullptr;  ///< tells which data the stages will need
     bool batchIndependent = false;     ///< the bits of an image must not depend on the other images
     /// True: `tokens` and the outputs of emit() are headers of memory on the device, and earlier work in
     /// `stream` writes the tokens.
@@ -78,7 +76,7 @@ public:
 };
 
 /// An image that runs with reuse: only the rows of `plan` are computed; the memory of the image's stream has
-/// the others.
+/// the other rows.
 struct RememberedImage {
     StreamMemory* memory = nullptr;
     const FramePlan* plan = nullptr;
@@ -105,7 +103,7 @@ public:
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;
-    /// Begins a forward of the rows that are computed again. emit() outputs remembered rows too.
+    /// Begins a forward of the rows that are computed again. emit() also outputs the remembered rows.
     virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
                                                 std::shared_ptr<const PackedEncoder> weights,
                                                 const SessionInput& input,

@@ -22,7 +22,7 @@ public:
     void add(const EncoderConfig& next);
 
     int count() const { return static_cast<int>(m_ranges.size()); }
-    /// Returns the schedules of all segments together.
+    /// Returns the union of the segments' schedules.
     const std::vector<int>& schedule() const { return m_schedule; }
     const std::string& method() const { return m_methods.front(); }
     /// Throws if the segments do not cover the chain, overlap, or differ in method or windows.
@@ -42,8 +42,8 @@ private:
     bool m_sameWindows = true;
 };
 
-/// Renumbers the clusters of every stage in the order of their representatives. The rows of ALGM's clusters
-/// and of imposed maps have another order.
+/// Renumbers the clusters of every stage in the order of their representatives. Before, clusters of ALGM and
+/// of imposed maps are numbered in the order of their rows.
 void numberByRepresentative(ImageReport& image);
 
 /// Adds a segment's report to the report of the earlier segments. The segment's input map becomes a stage

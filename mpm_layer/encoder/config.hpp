@@ -21,7 +21,7 @@ struct EncoderConfig {
     int heads = 0;
     int specialTokens = 1;
     int trailingTokens = 0;  ///< rows after the image tokens; never merged
-    int dim = 0;             ///< the attribute; 0: taken from the weights
+    int dim = 0;             ///< values of a token; 0: taken from the weights
     std::vector<int> schedule;
     std::string method = "mpm";  ///< a text for Encoder::setMethod
     std::vector<int> taps;       ///< blocks after which tokens are output
@@ -31,7 +31,7 @@ struct EncoderConfig {
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     bool parallel = false;  ///< attention and MLP of a block read the same tokens
-    float scale = 0;        ///< 0: 1 / sqrt(head size)
+    float scale = 0;        ///< of attention; 0: 1 / sqrt(head size)
     Rotary rotary = Rotary::Interleaved;
     bool merges = true;  ///< false: the encoder of a decoder
     cv::Size grid;
@@ -57,8 +57,8 @@ struct EncoderConfig {
     /// segment's numbers.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
     int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
-    /// Returns the configuration of the whole chain as a single encoder. A schedule names the blocks of this
-    /// encoder.
+    /// Returns the configuration of the whole chain as a single encoder. Schedules name blocks of the whole
+    /// chain.
     EncoderConfig ofChain() const;
 };
 
@@ -89,8 +89,8 @@ private:
     std::map<std::string, cv::Mat> m_values;
 };
 
-/// Throws if a name is unknown, occurs twice or is missing. Otherwise a weight with a wrong name would be
-/// ignored, and the encoder would silently compute something else.
+/// Throws if a name is unknown, occurs twice or is missing. Without this check, a weight with a wrong name
+/// would be ignored and the encoder would silently compute something else.
 void checkWeightNames(const std::vector<std::string>& names, const EncoderConfig& config);
 
 }  // namespace mpm

@@ -21,12 +21,14 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
-// Copies a map, so that a caller may write to the copy. A clone of an empty map would lose the type.
+// Copies a map, so that a caller may write to the copy. Returns an empty map itself, because a clone would
+// lose its type.
 cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
 
-// Reads a variable that is set, if `value` is absent. Error messages contain the variable's name.
+// Reads an environment variable, if it is set and `value` is absent. Error messages contain the variable's
+// name.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
     const std::string text = environment(name), own = "mpm: ";

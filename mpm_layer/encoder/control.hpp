@@ -29,14 +29,13 @@ struct Settings {
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
     std::optional<std::optional<Reuse>> reuse;  ///< std::nullopt inside: reuse is off
-    std::optional<std::string> reuseText;       ///< options that the text lacks are those of the model file
+    std::optional<std::string> reuseText;       ///< options that are not in the text come from the model file
     std::vector<int> streams;                   ///< stream of each image; empty: the image's index
-    std::map<int, std::vector<MergeMap>> imposed;  ///< maps by stage
+    std::map<int, std::vector<MergeMap>> imposed;
 
-    /// Fills absent entries from `lower`.
     void fallBackTo(const Settings& lower);
-    /// Fills absent entries from the environment, which is read each time because a host may change it. Does
-    /// not read the variables of other entries, so these may have any value.
+    /// Fills absent entries from the environment, which is read each time because a host may change it.
+    /// Ignores the variables of other entries, even if their values are invalid.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void methodFromEnvironment();
@@ -57,14 +56,14 @@ std::string methodFrom(const std::string& text);                    ///< "none" 
 
 class EncoderRunner;
 
-/// Settings and report that the layers of a chain, mostly a single layer, share with their handles.
+/// The settings and the report of a chain (mostly a single layer). Its layers and handles share them.
 class EncoderControl {
 public:
     explicit EncoderControl(const EncoderConfig& segment);
 
     /// Returns the configuration of the whole chain, but with schedule and taps of its first segment.
     const EncoderConfig& config() const { return m_config; }
-    /// Returns false, without adding the segment, if it belongs to another chain.
+    /// Returns false, and does not add the segment, if the segment belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
     int segments() const;
     /// Throws if segments are missing or overlap.
@@ -77,13 +76,13 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Sets the model file's options of reuse, from which a text that turns reuse on starts.
+    /// Sets the model file's options of reuse, which apply to options that a text does not name.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
     /// Returns the settings of the next forward. An entry is taken from the handle, else the C interface,
-    /// else the environment, else the model. A decoder has no handle, so takes device and precision from the
-    /// handle of `backbone`, if not null.
+    /// else the environment, else the model. A decoder has no handle, so it takes device and precision from
+    /// the handle of `backbone`, if not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
     std::string method() const;         ///< the method of effective(); reads no other settings

@@ -7,8 +7,8 @@
 namespace mpm {
 namespace {
 
-// Runs all blocks: merge, attention, merge, MLP, and outputs at the taps. reduceAt(moment, block) must merge
-// if there is a stage. Outputs are allocated, one for each tap.
+// Runs all blocks: merge, attention, merge, MLP, and an output at each tap. reduceAt(moment, block) must
+// merge if the block has a stage at this moment. The caller must allocate an output for each tap.
 template <class ReduceAt>
 void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Mat>& outputs,
                const ReduceAt& reduceAt) {
@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// The stages of a forward. Stages and blocks are numbered over the whole chain.
+// Stages and blocks are numbered over the whole chain.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    // Ignores imposed maps if the schedule is empty. Otherwise each imposed map must have a stage.
+    // Throws if an imposed map has no stage. If the schedule is empty, imposed maps are ignored.
     void checkImposed() const {
         const int stages = static_cast<int>(m_schedule.size());
         if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
@@ -168,7 +168,7 @@ struct Groups {
     std::vector<int> merged, whole, remembered;
 };
 
-// Groups the images. Copies the outputs of idle frames from memory; these images do not run.
+// Groups the images. Copies the outputs of idle frames from memory; images with idle frames do not run.
 Groups groupsOf(const ReusePlan& plan, std::vector<cv::Mat>& outputs) {
     Groups groups;
     for (int i = 0; i < static_cast<int>(plan.frames.size()); ++i) {

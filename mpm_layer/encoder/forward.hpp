@@ -1,4 +1,4 @@
-// Runs a batch through the blocks of an encoder, with given settings and a plan.
+// The forward of a batch through the blocks of an encoder.
 #pragma once
 
 #include <vector>

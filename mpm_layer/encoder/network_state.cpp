@@ -50,8 +50,8 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
 }
 
 // OpenCV 4 and the classic engine of 5 allocate all layers of a network before any of them runs, in the
-// thread that runs them. A failed allocation may remain open, so the next allocation begins if a layer, or a
-// layer of the same name, occurs again.
+// thread that runs them. After a failed allocation no layer runs, so the next allocation also begins if a
+// layer, or a layer of the same name, is allocated again.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {

@@ -21,25 +21,24 @@ namespace mpm {
 
 class EncoderControl;
 
-/// The decisions of an encoder that leads: which rows a forward computes again. Later encoders follow these
-/// decisions.
+/// The decisions of an encoder that leads, about the rows that a forward computes again. Later encoders
+/// follow these decisions.
 struct LeadFrame {
     std::vector<int> streams;      ///< the stream of each image
     std::vector<FramePlan> plans;  ///< the plan of each image
 };
 
-/// A layer of a network.
 struct NetworkLayer {
     std::string name;                     ///< empty if unknown
     const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
     unsigned allocation = 0;  ///< in other engines, number of the network's allocation, from 1; 0: none yet
-    std::weak_ptr<EncoderControl> control;   ///< of an encoder
+    std::weak_ptr<EncoderControl> control;   ///< only of an encoder
     bool merges = false;                     ///< is an encoder, but not of a decoder
     bool leads = false;                      ///< is the first segment of its chain
     bool selects = false;                    ///< selects positions by score
     std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
-    const void* watched = nullptr;  ///< the address of the last forward's tokens if it ran with reuse
-    int blocksFollowing = 0;        ///< number of blocks if this encoder follows another, else 0
+    const void* watched = nullptr;           ///< address of the tokens if the last forward ran with reuse
+    int blocksFollowing = 0;                 ///< number of blocks if this encoder follows another, else 0
 };
 
 class NetworkState {
@@ -47,9 +46,9 @@ public:
     /// @param marked whether beginReading() and endReading() enclose the layers of a network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
-    /// Returns the state for a layer that the calling thread creates now: between the marks the state of
-    /// their network; else the state of the thread's last layers, or a new state if any of these layers has
-    /// run.
+    /// Returns the state for a layer that the calling thread creates now: between beginReading() and
+    /// endReading(), the state of that network; else the state of the thread's last layers, or a new state if
+    /// any of these layers has run.
     static std::shared_ptr<NetworkState> ofNextLayer();
     static void beginReading();
     static void endReading();
@@ -69,7 +68,7 @@ private:
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
     unsigned m_allocations = 0;
-    std::map<std::thread::id, unsigned> m_open;  ///< by thread: an allocation after which no layer ran
+    std::map<std::thread::id, unsigned> m_open;  ///< for each thread: an allocation, until a layer runs
 };
 
 /// While this object exists, the layers that the calling thread creates belong to the same network.
@@ -95,7 +94,7 @@ public:
     void allocate();  ///< to call when OpenCV allocates the network of the layer
     void run();       ///< to call when a forward of the layer begins
 
-    /// Return the backbone nearest to the layer, before or after it; null if there is none.
+    /// Return the nearest backbone before or after the layer; null if there is none.
     std::shared_ptr<EncoderControl> backboneBefore() const;
     std::shared_ptr<EncoderControl> backboneBehind() const;
     /// Return the precision of that backbone; F32 if there is no backbone, or if it does not run on the CPU.

@@ -12,20 +12,18 @@
 
 namespace mpm {
 
-/// A forward of an encoder.
 struct EncoderForward {
     const EncoderConfig& config;
     const Backend& backend;
     std::shared_ptr<const PackedEncoder> weights;
     SessionInput input;
 
-    /// Returns the rows of an image.
     FrameRows frame(int image) const;
 };
 
 struct ReuseStream {
     int id = 0;
-    std::int64_t firstFrame = 0;  ///< added to frame numbers; a later stream of this id has another value
+    std::int64_t firstFrame = 0;  ///< added to frame numbers; differs between successive streams of an id
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;

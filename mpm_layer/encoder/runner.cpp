@@ -193,8 +193,8 @@ EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, co
     return plan;
 }
 
-// An earlier encoder has decided which rows are computed. Images that are computed with memory never merge,
-// so a map that merges them must be from outside the chain, and is rejected.
+// Plans a forward for which an earlier encoder has already decided which rows are computed. Images that run
+// with memory never merge, so a map that merges such an image is from outside the chain, and is rejected.
 EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
     const SessionInput& input = forward.input;
     const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;
@@ -249,8 +249,8 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     check(given, settings, outputs.size());
     EncoderForward forward{m_config, *m_choice.backend, m_packed, given};
     forward.input.batchIndependent = *settings.batchIndependent;
-    // A map from outside may number clusters in any order. A later segment's clusters are already in the
-    // order of its rows.
+    // A map from outside the chain may number clusters in any order. In the map of a later segment, clusters
+    // are already in the order of their rows.
     for (MergeMap& map : forward.input.maps)
         if (!m_config.continues()) renumber(map, representativeOrder(map));
     std::vector<cv::Mat> taps(outputs.begin(), outputs.begin() + m_config.taps.size());

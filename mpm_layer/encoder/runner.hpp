@@ -21,18 +21,18 @@ public:
                   std::shared_ptr<NetworkPlace> place = nullptr)
         : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
-    /// Sets the operator's constants, which the next forward packs; it packs them again if device or
+    /// Sets the operator's constants. The next forward packs them; later forwards do so only if device or
     /// precision change.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
     /// Runs tokens [B, E+N+T, D] (sizes as in backend.hpp). The caller must allocate an output of this shape
-    /// for each tap. Adds to the control's report. Returns the composed map of each image, with clusters in
-    /// the order of their rows, so that the next segment continues with the same rows.
+    /// for each tap. Sets or extends the control's report. Returns the composed map of each image, with
+    /// clusters in the order of their rows, so that the next segment continues with the same rows.
     std::vector<cv::Mat> run(const SessionInput& input, std::vector<cv::Mat>& outputs);
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
-    /// Runs tokens [images, rows, dim] in memory of the GPU in the settings. Each output, one for each tap,
-    /// has the same shape.
+    /// Runs tokens [images, rows, dim] in memory of the GPU that the settings name. There must be an output
+    /// of the same shape for each tap.
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 

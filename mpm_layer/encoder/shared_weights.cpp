@@ -39,7 +39,8 @@ private:
     std::uint64_t m_first = 0x243F6A8885A308D3u, m_second = 0x13198A2E03707344u;
 };
 
-// Digests all that packing reads. Schedule, taps and special tokens do not affect packed weights.
+// Computes a digest of everything that packing reads. Schedule, taps and special tokens do not affect packed
+// weights.
 Digest digestOf(const Backend& backend, int deviceIndex, const EncoderConfig& config,
                 const NamedWeights& weights, Precision precision) {
     Digest digest;

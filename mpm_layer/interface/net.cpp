@@ -27,7 +27,7 @@ int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* output) {
         if (!net || !output) CV_Error(cv::Error::StsNullPtr, "mpm: net or output is null");
         net->net.setInput(mpm::matrixOf(input, "input"));
         net->output = net->net.forward();
-        // Ids are int64 in OpenCV 5, which mpm_array does not have; in 4.x they are f32.
+        // In OpenCV 5, ids are int64, a type that mpm_array lacks; in 4.x, ids are f32.
         if (net->output.depth() != CV_32F && net->output.depth() == mpm::dnn::kInteger)
             net->output.convertTo(net->output, CV_32S);
         if (!net->output.isContinuous()) net->output = net->output.clone();

@@ -37,7 +37,6 @@ cv::dnn::Layer& builtLayer(mpm_operator* op) {
     return *op->layer;
 }
 
-/// Sets the attribute `name` to `value()`, which has `count` values.
 template <class Value, class Make>
 int setList(mpm_operator* op, const char* name, const Value* values, int count, const Make& value) {
     return guarded([&] {
@@ -94,7 +93,7 @@ mpm_operator* mpm_operator_new(const char* type) {
             if (std::string(type) != entry.type) continue;
             auto op = std::make_unique<mpm_operator>();
             op->entry = &entry;
-            op->params.type = type;  // no name, because all operators of a network would have the same
+            op->params.type = type;  // no name, because all operators of a network would have the same name
             return op.release();
         }
         CV_Error(cv::Error::StsBadArg, "mpm: there is no operator '" + mpm::printable(type, 80) + "'");

@@ -12,7 +12,7 @@ using CreateLayer = cv::Ptr<cv::dnn::Layer>(cv::dnn::LayerParams& params);
 struct Operator {
     const char* type;  ///< "MpmEncoder"
     CreateLayer* create;
-    CreateLayer* createOrRefuse;  ///< after an exception: returns a layer that throws it when used
+    CreateLayer* createOrRefuse;  ///< after an exception: returns a layer that throws the exception when used
 };
 
 const std::vector<Operator>& operators();

@@ -13,7 +13,7 @@ namespace {
 namespace logging = cv::utils::logging;
 
 /// Suppresses OpenCV's warnings about operators of unknown domains, because ours are registered. Errors are
-/// still printed. All threads share the log level, so the last of several readers restores it.
+/// still printed. All threads share the log level, so the last of several readers restores the level.
 class Quiet {
 public:
     Quiet() {

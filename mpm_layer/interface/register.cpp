@@ -1,4 +1,4 @@
-// Registers the operators with OpenCV, and finds the encoder of a network and its token sharing.
+// Registers the operators with OpenCV, and finds the encoder and the token sharing of a network.
 #include <mutex>
 #include <type_traits>
 
@@ -27,8 +27,7 @@ cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params) {
     return layer;
 }
 
-/// For the new engine of OpenCV 5.0, which hides exceptions of constructors. After an exception, returns a
-/// layer that throws it when used.
+/// Creates a layer for the new engine of OpenCV 5.0, which hides exceptions of constructors.
 template <class AnyLayer>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {

@@ -7,17 +7,17 @@
 
 namespace mpm {
 
-/// The most similar target of each source. Sources are the image tokens at even positions, targets those at
-/// odd positions. As in the published methods, positions include the special tokens in front.
+/// The most similar target of each source. Sources are the image tokens at even positions, targets the image
+/// tokens at odd positions. As in the published methods, positions count the special tokens too.
 struct Matching {
     std::vector<int> sources, targets;  ///< image tokens, ascending
-    std::vector<double> similarity;     ///< of each source; below any cosine if it has no target
+    std::vector<double> similarity;     ///< of each source; below any cosine if the source has no target
     std::vector<int> target;            ///< of each source: index into targets, or -1
 
     /// Returns the sources by falling similarity, the lower index first on ties.
     std::vector<int> ranking() const;
-    /// Merges the `edges` best sources with their targets. Unmerged sources come first, then targets, each in
-    /// order. This order decides which rows are even and odd in the next stage.
+    /// Merges the `edges` most similar sources with their targets. Unmerged sources come first, then targets,
+    /// both in ascending order. This order decides which rows are even and odd in the next stage.
     MergeMap join(int edges) const;
 };
 

@@ -107,8 +107,7 @@ ReducerEntry localPairsEntry() {
             "mutual pairs among tokens at most `window` rows and columns apart",
             {Parameter::integer("window", 8, 1, 100000)},
             [](const Arguments& a) { return std::make_shared<LocalPairs>(a.integer("window")); },
-            // Each token is compared with all neighbours; at the border of the image, and after a merge,
-            // there are fewer.
+            // An upper limit: at the border of the image, and after a merge, tokens have fewer neighbours.
             [](const Arguments& a, const MatchingSize& size) {
                 const double side = 2.0 * a.integer("window") + 1;
                 return size.tokens * std::min(size.tokens - 1, side * side - 1) * size.width;

@@ -22,7 +22,7 @@ int rowsOfTask(int count) {
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
 }
 
-/// Calls screen(image, first, rows, leads) for all tasks, and merges the leads that it finds.
+/// Calls screen(image, first, rows, leads) for all tasks, and merges the leads that the calls find.
 template <class Screen>
 void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads,
                const Screen& screen) {
@@ -48,7 +48,8 @@ void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Lea
         1);
 }
 
-/// Compares near rows first, which tend to be the most similar, then the far rows that may be more similar.
+/// Finds the leads: compares near rows first, which tend to be the most similar, then the far rows that may
+/// be more similar.
 std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     std::vector<kernels::Leads> leads;
     for (const ScreenedRows& image : images)
@@ -66,15 +67,16 @@ std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     return leads;
 }
 
-/// Rows of an image whose most similar column does not follow from the leads. Columns with U below `least`
-/// are excluded.
+/// Rows of an image whose most similar column does not follow from the leads. Columns with U (screen.hpp)
+/// below `least` are excluded.
 struct Doubt {
     int image;
     std::vector<int> rows;
     std::vector<float> least;
 };
 
-/// Decides rows for which only two columns remain. Returns rows with more columns, in parts of an image.
+/// Decides rows for which only two columns remain. Returns the rows for which more columns remain, in parts
+/// of an image.
 std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
                                     std::vector<kernels::Leads>& leads) {
     constexpr int kRows = 64;
@@ -108,7 +110,7 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
     return parts;
 }
 
-/// Puts the rows of each image together and divides them into tasks.
+/// Divides the rows of each image into tasks.
 std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
     const auto most = static_cast<size_t>(kernels::decidedTogether());
     std::vector<Doubt> tasks;
@@ -123,7 +125,7 @@ std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
     return tasks;
 }
 
-/// Replaces the leads of doubtful rows with the results of cosines in f64.
+/// Replaces the leads of doubtful rows with the results of exact cosines, in f64.
 void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
     parallelParts(static_cast<int>(images.size()), [&](int i) { images[i].setBars(leads[i]); });
     const std::vector<Doubt> parts = decideBetweenTwo(images, leads);

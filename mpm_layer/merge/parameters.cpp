@@ -12,8 +12,7 @@
 namespace mpm {
 namespace {
 
-// strtod() and printf() would use a decimal comma if the locale does, and any program with Qt may set such a
-// locale.
+// Reads a number with a decimal point in any locale, unlike strtod().
 bool readNumber(const std::string& text, double& value) {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
     const char *first = text.data() + (plus ? 1 : 0), *last = text.data() + text.size();
@@ -48,7 +47,7 @@ double numberIn(const MethodText& method, const Parameter& parameter) {
     return value;
 }
 
-// A decimal point makes a number a share: "1.0" is all pairs, "1" is a single pair.
+// Reads an amount. A number with a decimal point is a share: "1.0" is all pairs, "1" is a single pair.
 Amount amountIn(const MethodText& method, const Parameter& parameter) {
     const auto given = method.values.find(parameter.key);
     if (given == method.values.end() || given->second == "all") return {};

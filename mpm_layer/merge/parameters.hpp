@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// How many of the pairs merge: a share of them, limited to a count. The default is all.
+/// How many pairs merge: a share of the pairs, limited to a count. The default is all pairs.
 struct Amount {
     double share = 1;
     int most = std::numeric_limits<int>::max();
@@ -17,11 +17,10 @@ struct Amount {
     int of(int pairs) const;
 };
 
-/// A parameter as its reducer declares it.
 struct Parameter {
     static Parameter number(const std::string& key, double fallback, double lowest, double highest);
     static Parameter integer(const std::string& key, int fallback, int lowest, int highest);
-    /// Declares one of several words; the first is the default.
+    /// Declares a choice between words; the first word is the default.
     static Parameter word(const std::string& key, const std::vector<std::string>& words);
     /// Declares "all" (the default), a share with a decimal point, or a count.
     static Parameter amount(const std::string& key);
@@ -36,7 +35,7 @@ struct Parameter {
     bool isAmount = false;
 };
 
-/// The parts of the text of a method. Throws if the text has another form.
+/// The parts of a method's text. The constructor throws if the text has another form.
 struct MethodText {
     explicit MethodText(const std::string& text);
 

@@ -48,7 +48,7 @@ private:
     int m_seed;
 };
 
-// The first stage pools squares of the image's grid; after that, there is no grid to pool.
+// The first stage pools squares of the image's grid; later stages have no grid and merge nothing.
 class GridPooling : public Reducer {
 public:
     explicit GridPooling(int size) : m_size(size) {}

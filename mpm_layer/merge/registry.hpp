@@ -16,16 +16,17 @@ namespace mpm {
 
 struct ReducerEntry {
     std::string name;
-    std::string description;  ///< one line
+    std::string description;
     std::vector<Parameter> parameters;
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
     /// Counts the operations by which a stage decides which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
-    /// Returns the blocks before which the reducer merges without a schedule; null: Reducer::ownSchedule().
+    /// Returns the blocks before which the reducer merges if no schedule is given; null:
+    /// Reducer::ownSchedule().
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 
-/// Mutual pairs, the default, come first.
+/// Returns all entries; the default, mutual pairs, is first.
 const std::vector<ReducerEntry>& reducerEntries();
 
 }  // namespace mpm

@@ -55,8 +55,8 @@ ScreenedRows::ScreenedRows(const RowsView& tokens)
     m_margin = kernels::screenMargin(reach, error, m_width, m_words);
 }
 
-/// Sorts tokens by their place in the first direction, in many equal parts of the range. Tokens in the same
-/// part keep their order.
+/// Sorts tokens by their place along the first direction, whose range is divided into many equal parts.
+/// Tokens in the same part keep their order.
 void ScreenedRows::sortTokens(const std::vector<kernels::PlacedRow>& placed) {
     const auto before = [](const kernels::PlacedRow& a, const kernels::PlacedRow& b) {
         return a.place[0] < b.place[0];
@@ -165,8 +165,8 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows from the whole image, one from each of kSampledRows parts. The place within a part varies,
-/// because the rows would otherwise come from few columns of a grid.
+/// Unit rows (of length 1) from the whole image, one row from each of kSampledRows parts. The place within a
+/// part varies, because the rows would otherwise come from few columns of a grid.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
         for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {
@@ -212,8 +212,8 @@ void Basis::centre(Sample& sample) {
         kernels::addScaledRow(-1, origin, m_width, sample.row(i));
 }
 
-/// Finds the directions one after another. A step of the power method, from the row that is furthest from all
-/// earlier directions, nearly gives the direction in which the sample is widest.
+/// Finds the directions one after another. A single step of the power method, from the row that is furthest
+/// from all earlier directions, nearly gives the direction in which the sample is widest.
 void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);
     for (int i = 0; i < sample.count; ++i)
@@ -244,7 +244,7 @@ void Basis::turn(Sample& sample) {
 }
 
 /// Whether the directions have the lengths and right angles that the bound of the screen assumes: a'B'Ba / 2
-/// differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
+/// (see screen.hpp) differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
 bool Basis::isTrue() const {
     double off = 0;
     for (int l = 0; l < kernels::kDirections; ++l) {

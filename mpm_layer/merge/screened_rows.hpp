@@ -1,4 +1,4 @@
-// The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), sorted by their places in the
+// The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), sorted by their places along the
 // basis's first direction. Row numbers follow this order.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace mpm {
 
-/// The basis, found from some of the rows. Any basis gives correct results; a good basis leaves few rows to
-/// decide.
+/// The basis, found from some of the rows. Any basis gives correct results; with a good basis, few rows need
+/// exact cosines.
 class Basis {
 public:
     explicit Basis(const RowsView& rows);
@@ -30,7 +30,7 @@ private:
 
     int m_width;
     size_t m_stride;
-    kernels::Buffer m_data;  // the origin, then the directions; zeros behind each
+    kernels::Buffer m_data;  // the origin, then the directions; zeros after each
 };
 
 class ScreenedRows {
@@ -70,7 +70,7 @@ private:
     size_t m_stride, m_unitStride = 0;
     std::vector<int> m_tokens;
     kernels::Buffer m_cells, m_panels;
-    // Arrays for whole panels.
+    // An entry for each row, up to whole panels.
     std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
     std::vector<kernels::Extent> m_extents;  // of each panel
     kernels::Buffer m_unit;                  // unit rows by token, after normaliseAll()

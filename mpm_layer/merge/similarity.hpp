@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// The finite rows of a view, normalised. Rows that are not finite never pair, so they are dropped; the
-/// others keep their order.
+/// The finite rows of a view, normalised. Rows that are not finite never pair, so they are dropped; the other
+/// rows keep their order.
 class UnitRows {
 public:
     explicit UnitRows(const RowsView& rows);
@@ -32,7 +32,6 @@ private:
     std::vector<int> m_original;
 };
 
-/// Packs rows as the columns of panels.
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
 /// Returns the number of rows of a task: enough to read each panel from the cache several times, few enough

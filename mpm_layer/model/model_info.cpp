@@ -21,7 +21,8 @@ constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // The deepest value is a list of lists: "[[r, g, b], ...".
 constexpr int kDeepest = 2;
 
-// Thrown if a value has another kind than the key requires. The caller adds the key and the expected kind.
+// Thrown if a value has another kind than the key requires. readProperty() adds the key and the expected
+// kind.
 struct Unfit {};
 
 double number(const json& value) {
@@ -74,7 +75,6 @@ void readDeviation(const json& value, ModelInfo& info) {
 void readSchedule(const json& value, ModelInfo& info) {
     std::vector<int> schedule;
     for (const json& block : listOf(value, value.size())) {
-        // Block numbers must increase.
         schedule.push_back(wholeNumber(block, schedule.empty() ? 0 : schedule.back() + 1, kLargestBlock));
     }
     info.schedule = schedule;

@@ -28,7 +28,7 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::uint64_t kLatestDomainVersion = 3;
-// No input has more dimensions.
+// Further dimensions of an input are ignored.
 constexpr size_t kMostDims = 16;
 
 // Reads Protobuf's wire format from a range of a file.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // tokens that a class needs for a reliable quantile
 constexpr double kQuantile = 0.3;
-constexpr float kRise = 1.02f;   // largest rise in a frame
+constexpr float kRise = 1.02f;   // largest factor by which an estimate rises in a frame
 constexpr float kChance = 0.8f;  // by chance, bounds of pure noise may be as low as this share of the noise
 
 }  // namespace
@@ -71,7 +71,7 @@ namespace {
 
 constexpr int kSample = 256;                   // tokens of a frame to learn from
 constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of conjugate gradients
-constexpr float kMoves = 2;                    // tokens that differ by more, in medians, are not used
+constexpr float kMoves = 2;                    // in medians: tokens that differ by more are not used
 constexpr int kGrain = 64;                     // tokens of a task
 
 // Tokens and their squared differences; from both, the mean was subtracted.

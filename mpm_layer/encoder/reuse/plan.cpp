@@ -106,7 +106,7 @@ namespace {
 
 constexpr int kGrainOfFollowed = 64;  // rows of a task
 
-// Whether all values are finite. The squared length of a row is finite only if all values of the row are.
+// Whether all values are finite. The squared length of a row is finite only if all its values are finite.
 bool finite(const FrameRows& frame) {
     std::atomic<bool> all{true};
     parallelFor(

@@ -27,7 +27,6 @@ struct FrameRows {
     const float* token(int t) const { return row(special + t); }
 };
 
-/// The rows that a frame computes.
 struct FramePlan {
     ReuseState state = ReuseState::Full;
     bool remembers = true;    ///< false: the frame runs without memory, and the stream's memory is dropped
@@ -41,8 +40,9 @@ struct FramePlan {
 class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
-    /// Plans to compute the tokens of `lead.tokens`, tokens whose bits changed, and tokens that `lead` does
-    /// not have; all tokens if this encoder did not follow the frame before.
+    /// Follows `lead`, the plan of another encoder: computes the tokens of `lead.tokens`, tokens whose bits
+    /// changed, and tokens that `lead` does not have; all tokens if this encoder did not follow the previous
+    /// frame.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:
@@ -50,7 +50,7 @@ private:
     bool changed(const FrameRows& frame, int row) const;
 
     std::int64_t m_number = 0;      ///< number of the last frame of `lead`
-    std::vector<float> m_previous;  ///< all rows of the frame before; empty if no frame is kept
+    std::vector<float> m_previous;  ///< all rows of the previous frame; empty if no frame is kept
 };
 
 }  // namespace mpm

@@ -9,11 +9,11 @@
 namespace mpm {
 
 /// For operators after an encoder that runs with reuse, if they compute each row independently. If most rows
-/// differ in several forwards, comparing costs more than it saves. Then the memory rests for some forwards,
-/// more each time, and is empty.
+/// differ in several forwards, comparing costs more than it saves. Then the memory is emptied and rests for
+/// some forwards, longer each time.
 class RowMemory {
 public:
-    /// Remembers `input`. Returns the rows, ascending, that differ from the forward before; all rows if the
+    /// Remembers `input`. Returns the rows, ascending, that differ from the previous forward; all rows if the
     /// sizes differ; std::nullopt while the memory rests.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
     /// Returns the results of all rows. The caller must write the results of rows that differ.

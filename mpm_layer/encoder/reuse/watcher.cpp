@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-// After a full frame all tokens seem to stop, although most have not moved, so only every second such token
-// causes a refresh.
+// After a full frame all tokens seem to have stopped changing, although most had not changed, so only every
+// second such token causes a refresh.
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a task
-// The largest noise, as a share of the distance between two tokens of a frame. A token that differs more from
-// its old value is another token.
+// The largest noise, as a share of the distance between two tokens of a frame. If a token differs more from
+// its old value, the scene has changed.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
@@ -66,7 +66,7 @@ void StreamWatcher::restart() {
     m_fullInARow = m_quietInARow = m_stillFrames = 0;
 }
 
-// Compares a token with its old value, and with the next token in this frame and in the frame before.
+// Compares a token with its old value, and with the next token in this frame and in the previous frame.
 void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const {
     const int next = token + 1 < frame.tokens ? token + 1 : std::max(0, token - 1);
     const auto before = [&](int t) {
@@ -90,7 +90,7 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
     evidence.contrastsBefore[token] = std::sqrt(then);
 }
 
-// Measures sizes, differences from the frame before, and noise. Returns false if a row is not finite.
+// Measures sizes, differences from the previous frame, and noise. Returns false if a row is not finite.
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
@@ -252,9 +252,9 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 }
 
 // Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
-// and the work is even: the tokens of each age and above are spread over the frames that remain to them.
-// Ignores tokens younger than `refresh` / 2, because many will change before they are old. If the budget is
-// below twice the even share, returns the even share.
+// and the work is even: for every age, the tokens of at least this age are spread over the frames before they
+// must be computed. Ignores tokens younger than `refresh` / 2, because many will change before they are old.
+// If the budget is below twice the even share (tokens / `refresh`), returns the even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);

@@ -9,24 +9,25 @@
 namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
-/// frames, so if `differences` are only noise, no other value is smaller. If `apart` is smaller, light or
-/// scene changed, which is similar in neighbouring tokens. If a contrast is smaller, so is the noise.
+/// frames, so if `differences` are only noise, no other bound is smaller. If `apart` is smaller, the light or
+/// the scene has changed, similarly in neighbouring tokens. If a contrast is smaller, the noise cannot exceed
+/// this contrast.
 struct NoiseEvidence {
-    std::vector<float> differences;      ///< from the frame before
+    std::vector<float> differences;      ///< from the previous frame
     std::vector<float> apart;            ///< differences without the part that the next token shares
     std::vector<float> contrasts;        ///< differences from the next token
-    std::vector<float> contrastsBefore;  ///< differences from the next token in the frame before
+    std::vector<float> contrastsBefore;  ///< the same in the previous frame
 
     void resize(std::size_t tokens);
 };
 
 /// Estimates noise. Noise differs from token to token, so tokens are sorted into classes by expected noise.
 /// The estimate of a class is a low quantile of its differences, because a part of every scene does not move.
-/// The estimate falls immediately but rises slowly, so that traffic does not pass for noise.
+/// The estimate falls immediately but rises slowly, so that traffic is not taken for noise.
 class NoiseEstimate {
 public:
     /// Adds the next frame: the position of each token on the NoiseAxis, and the evidence. Noise below
-    /// `least` has no effect, so an estimate below `least` rises again from there. No estimate exceeds
+    /// `least` has no effect, so an estimate below `least` rises again from `least`. No estimate exceeds
     /// `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
     /// Returns the noise of a token of the last added frame; 0 before the second frame.
@@ -42,12 +43,12 @@ private:
 };
 
 /// The axis that sorts tokens by noise. The noise of a pixel grows with its brightness, and an embedding is
-/// linear. So the squared noise of a token is nearly a linear function of the token. Least squares learns
-/// this function from differences of frames.
+/// linear. So the squared noise of a token is nearly a linear function of the token. Least squares fits this
+/// function to the differences between frames.
 class NoiseAxis {
 public:
     /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
-    /// of the tokens; `differences`: root mean squares of their differences from the frame before.
+    /// of the tokens; `differences`: root mean squares of their differences from the previous frame.
     std::vector<float> positions(const FrameRows& frame, const std::vector<float>& sizes,
                                  const std::vector<float>& differences);
 
@@ -63,8 +64,8 @@ class StreamWatcher {
 public:
     /// Makes the next frame full.
     void restart();
-    /// Plans the next frame. `blocks`: number of consecutive blocks. After blocks + 1 refreshes, an
-    /// unchanging input has passed through all blocks.
+    /// Plans the next frame. `blocks`: number of consecutive blocks. If the input does not change during
+    /// blocks + 1 refreshes, all outputs are final, and further equal frames are idle.
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:
@@ -91,14 +92,14 @@ private:
     int m_fullInARow = 0, m_quietInARow = 0;
     int m_stillFrames = 0;           ///< consecutive frames with the same bits
     std::vector<float> m_reference;  ///< image tokens as they were last computed
-    std::vector<float> m_previous;   ///< all rows of the frame before
+    std::vector<float> m_previous;   ///< all rows of the previous frame
     std::vector<int> m_ages;         ///< frames since each image token was computed
     std::vector<int> m_still;        ///< frames since each image token changed
     NoiseAxis m_axis;
     NoiseEstimate m_noise;
     std::vector<float> m_sizes;
-    NoiseEvidence m_evidence;  ///< of this frame
-    float m_least = 0;         ///< the smallest difference that is a change
+    NoiseEvidence m_evidence;
+    float m_least = 0;  ///< the smallest difference that is a change
 };
 
 }  // namespace mpm

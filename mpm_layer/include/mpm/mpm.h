@@ -61,7 +61,8 @@ MPM_C_API int mpm_report_stages(int image);
 MPM_C_API int mpm_report_stage(int image, int stage, int* block, int* tokens);
 /* Writes the cluster of each image token that entered the stage, as mpm_report_map() does. */
 MPM_C_API int mpm_report_stage_map(int image, int stage, int* ids, int capacity);
-/* Return milliseconds of the last forward: for all merges, all restores, the whole encoder; at first 0. */
+/* Return the milliseconds of all merges, all restores and the whole encoder in the last forward; 0
+ * before the first forward. */
 MPM_C_API double mpm_report_merge_ms(void);
 MPM_C_API double mpm_report_restore_ms(void);
 MPM_C_API double mpm_report_whole_ms(void);
@@ -90,8 +91,8 @@ MPM_C_API void mpm_net_free(mpm_net* net);
  * of a chain (attribute "chain" of MpmEncoder) find each other if a thread builds them one after another, as
  * for a network. */
 typedef struct mpm_operator mpm_operator;
-/* Begin and end a network: the operators that the calling thread builds between these calls belong to it.
- * Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */
+/* Begin and end a network: the operators that the calling thread builds between these calls belong to the
+ * network. Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */
 MPM_C_API void mpm_begin_network(void);
 MPM_C_API void mpm_end_network(void);
 /* Returns the name of operator `index`, counted from 0 ("MpmEncoder"), or NULL after the last operator. The

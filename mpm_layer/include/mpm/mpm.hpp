@@ -18,8 +18,8 @@
 
 namespace mpm {
 
-/// The device of an encoder. Auto: the GPU if libmpm_cuda and a usable GPU are found; the CPU if not, if
-/// reuse is on, or if the encoder has windows or rows behind the image tokens.
+/// The device of an encoder. Auto: the GPU if libmpm_cuda and a usable GPU are found, unless reuse is on or
+/// the encoder has windows or rows after the image tokens; else the CPU.
 enum class Device { Cpu, Cuda, Auto };
 
 /// The number format of an encoder's products. I8: products in int8, with values quantised during the
@@ -72,7 +72,7 @@ struct ReuseReport {
     double recomputed = 1;  ///< share of the image tokens that were computed, 0..1
     cv::Mat reasons;  ///< CV_8U 1xN: ReuseReason of each image token; empty if Off or Suspended, or if the
                       ///< frame has NaN or Inf
-    cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is
+    cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is empty
     /// Drift: the difference between a refreshed token's new and old values in the last output (of the last
     /// segment, in a chain), as a root mean square relative to that of the new values. Shows how far kept
     /// tokens are from a full forward. 0 if no token was refreshed.
@@ -96,7 +96,7 @@ struct Times {
 
 /// The last forward of an encoder.
 struct Report {
-    std::vector<ImageReport> images;  ///< one for each image of the batch
+    std::vector<ImageReport> images;
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
@@ -155,7 +155,7 @@ public:
     ///     enter the stage, ids 0..M-1, each used at least once
     /// @throws cv::Exception if `stage` is negative, `maps` is empty, or a map has another type or other ids.
     ///     The next forward throws if the schedule merges but has no such stage, if a map has another length,
-    ///     if there is neither a single map nor one for each image, and if reuse is on
+    ///     if there is neither a single map nor one for each image, or if reuse is on
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     /// Removes the maps of all stages.
     void clearMaps();
@@ -176,13 +176,14 @@ public:
     void forget();
 
     /// Runs the encoder alone, on memory of the GPU that setDevice(Device::Cuda, index) has set. Outputs and
-    /// report() are complete when it returns. The network must still exist and must have run once. The
-    /// encoder must not be a chain of several segments, nor take a map.
+    /// report() are complete when the function returns. The network must still exist and must have run once.
+    /// The encoder must not be a chain of several segments, nor take a map.
     /// @param tokens f32 [images, rows, dim()] on the device, special tokens included
     /// @param images number of images in the batch, at least 1
     /// @param rows number of tokens of each image, special tokens included
     /// @param outputs f32 [images, rows, dim()] on the device, for each output of the encoder, in order
-    /// @param stream a cudaStream_t; tokens are read after all earlier work in it. Null: the default stream
+    /// @param stream a cudaStream_t; the tokens are read after all earlier work in this stream. Null: the
+    ///     default stream
     /// @throws cv::Exception if a requirement above is not met, a pointer is not of that device, reuse is on,
     ///     or the device fails or has too little memory
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
@@ -201,8 +202,8 @@ public:
     /// @throws cv::Exception if the last forward had no such image
     std::vector<std::vector<int>> tokensByWindow(int image = 0) const;
 
-    /// @param keep true: every forward of the network keeps a copy of its tokens for output(); false (the
-    ///     default) also drops an existing copy
+    /// @param keep true: every forward of the network keeps a copy of the last output's tokens for output();
+    ///     false (the default) also drops an existing copy
     void keepOutput(bool keep);
     /// @return the last output of the last forward, with the special tokens: CV_32F [images, rows, dim()];
     ///     empty if no copy was kept. Later forwards do not change the matrix
@@ -226,17 +227,17 @@ struct Merged {
     cv::Mat map;     ///< CV_32S 1xN: cluster of each image token, 0..M-1
 };
 
-/// The values of a box. CxCyWh: centre x and y, width, height. XyXy: left, top, right, bottom.
+/// CxCyWh: centre x and y, width, height. XyXy: left, top, right, bottom.
 enum class BoxFormat { CxCyWh, XyXy };
 
 /// The unit of a box. Unit: shares of the image, 0..1. Pixels: pixels of the original image if the network
-/// has an input for its size, else pixels of the network's input.
+/// has an input for the image's size, else pixels of the network's input.
 enum class BoxScale { Unit, Pixels };
 
 /// The function that turns a detector's scores into values of 0..1.
 enum class ScoreActivation { None, Sigmoid, Softmax };
 
-/// The order of an image's size. Wh: width, height. Hw: height, width.
+/// Wh: width, height. Hw: height, width.
 enum class SizeOrder { Wh, Hw };
 
 /// The outputs of a detector and their meaning.
@@ -268,7 +269,6 @@ struct ModelInfo {
     std::string input;                           ///< name of the input for images in the file
 };
 
-/// An object in an image.
 struct Detection {
     cv::Rect2f box;   ///< in pixels of the original image, clipped to it
     int label = 0;    ///< id of the class
@@ -308,7 +308,6 @@ MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int spe
 /// @throws cv::Exception if a type or an id is not as described, or if the lengths do not fit
 MPM_API cv::Mat composeMaps(const cv::Mat& first, const cv::Mat& second);
 
-/// A parameter of a reducer.
 struct ReducerParameter {
     std::string name;
     std::string fallback;  ///< the default value
@@ -318,7 +317,7 @@ struct ReducerParameter {
 /// A reducer as Encoder::setMethod names it.
 struct ReducerInfo {
     std::string name;
-    std::string description;  ///< a single line
+    std::string description;
     std::vector<ReducerParameter> parameters;
 };
 
@@ -364,8 +363,8 @@ MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// Reads the outputs of a detector. Sigmoid: each pair of a box and a class other than the background is a
 /// candidate. Softmax: each box is a candidate of its best class other than the background. Without
-/// activation: each box with its label is a candidate, or each pair, as for Sigmoid, if the model has no
-/// labels. Boxes are clipped to the image; boxes with NaN or without area are skipped.
+/// activation: each box with its label is a candidate; if the model has no labels, each pair is, as for
+/// Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are skipped.
 /// @param outputs from net.forward(outputs, names)
 /// @param names names of the outputs, in the same order; must include all outputs named in info.detections
 /// @param info from modelInfo(); `detections` must be set; if boxes are in pixels of the input, `size` too
@@ -373,7 +372,7 @@ MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 /// @param threshold only candidates with a larger score are returned
 /// @param b index of the image in the batch
 /// @param most limit of the number of objects; those with the largest scores are returned
-/// @return the objects, the largest score first; objects with equal scores by box, then by class
+/// @return the objects, the largest score first; objects with equal scores are ordered by box, then by class
 /// @throws cv::Exception if an output is missing or has another shape, or if an argument is out of range
 MPM_API std::vector<Detection> detections(const std::vector<cv::Mat>& outputs,
                                           const std::vector<std::string>& names, const ModelInfo& info,

@@ -8,7 +8,6 @@
 
 namespace mpm {
 
-/// A precision and its name.
 struct PrecisionInfo {
     Precision precision = Precision::F32;
     std::string name;         ///< "bf16"

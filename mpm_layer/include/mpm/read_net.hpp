@@ -19,11 +19,11 @@ MPM_API cv::dnn::Net readNet(const std::string& path);
 /// @throws cv::Exception if the file cannot be read or has a later version, or if a value is out of range
 MPM_API Reuse reuseOf(const std::string& path);
 
-/// @return the batch size that the model's input for images declares; 0 if the model leaves it open
+/// @return the batch size that the model's input for images declares; 0 if the batch size is dynamic
 /// @throws cv::Exception if the file cannot be read or has a later version
 MPM_API int batchOf(const std::string& path);
 
-/// Like reuseFrom(text), but options that `text` lacks have the values of `others`.
+/// Like reuseFrom(text), but options that are not in `text` have the values of `others`.
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others);
 
 }  // namespace mpm
