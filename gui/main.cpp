@@ -62,7 +62,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
                      [state](const mpm::gui::LiveFrame& live) { state->frame = live.number; });
     QObject::connect(&window.engine(), &mpm::gui::Engine::rendered, due,
                      [due, state, write](const mpm::gui::RenderedFrame& drawn) {
-                         // The views show the overlay by the next turn of the event loop.
+                         // In the next turn of the event loop, the views show the overlay.
                          if (!due->isActive() && drawn.analysis->frame.number == state->frame)
                              QTimer::singleShot(0, due, write);
                      });
@@ -72,7 +72,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Tried first, because a child process that converts a model needs no window, bus or profile.
+    // Is first, because a child process that converts a model needs no window, D-Bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
     mpm::useOneHeap();
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     // Options are parsed before the QApplication exists, because --help must not need a display.
     const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments, mpm::gui::viewKeys());
     if (parsed.exit >= 0) {
-        // An error message quotes the wrong argument, which may be an address.
+        // Masks passwords, because an error message quotes the wrong argument, which may be an address.
         const std::string message = parsed.message.trimmed().toStdString();
         const std::string line =
             parsed.exit == 0 ? message : mpm::printable(mpm::pipeline::redacted(message), 1000);

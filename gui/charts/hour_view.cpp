@@ -13,9 +13,9 @@ namespace mpm::gui {
 namespace {
 
 constexpr int kMostDays = 62;
-constexpr int kScale = 120;  // pixels of the colour scale
+constexpr int kScale = 120;  // width of the colour scale in pixels
 
-/// Returns the colour of a share (0 to 1). All have the same hue, so that colour-blind users can read them.
+/// Returns the colour of a share (0 to 1). All have the same hue, so that colour-blind users see the order.
 QColor heat(const Theme& theme, double share) {
     const QColor low = theme.dark ? QColor(0x22303F) : QColor(0xE3EEF9);
     const QColor high = theme.dark ? QColor(0x9AD0FF) : QColor(0x0B4F9C);
@@ -71,7 +71,7 @@ void HourView::paintCells(QPainter& painter) const {
             painter.fillRect(place.adjusted(0.5, 0.5, -0.5, -0.5),
                              heat(theme, (found.mean - m_map.least()) / range));
             if (!found.outlier) continue;
-            // The triangle points up for more than usual and down for less, because not every user sees its
+            // The triangle points up for more than usual and down for less, because not every user sees the
             // colour.
             const double size = std::clamp(place.height() * 0.45, 2.5, 5.0);
             const double tip = found.deviation > 0 ? -size : size;

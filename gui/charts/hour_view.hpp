@@ -17,7 +17,6 @@ public:
     explicit HourView(const TimelineData* data, QWidget* parent = nullptr);
 
     const HourMap& map() const { return m_map; }
-    /// Chooses the curve; the first is the tokens.
     void setCurve(const Curve& curve);
     /// Returns the text for a position; empty if nothing was measured there.
     QString describe(QPointF at) const;
@@ -45,7 +44,7 @@ private:
     HourMap m_map;
     QTimer m_again;
     std::optional<QPointF> m_hover;
-    int m_back = 0;  // days between the last column shown and the newest day
+    int m_back = 0;  // days from the last column shown to the newest day
 };
 
 }  // namespace mpm::gui

@@ -1,4 +1,4 @@
-// Curves of the timeline and of the heat map: a name, a colour, a unit, and a number for each column.
+// Curves of the timeline and of the heat map: name, colour, unit, and a value for each column.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,9 @@ struct Curve {
     QColor colour = {};
     bool quantity = false;  ///< one of TimelineData::quantities()
 
-    /// Returns the colour for a theme. A colour too near to the background is made lighter in a dark theme,
-    /// and darker in a light theme.
+    /// Returns the colour for a theme. A colour that is too similar to the background is made lighter in the
+    /// dark theme, and darker in the light theme.
     QColor colourIn(const Theme& theme) const;
-    /// Returns a value as text, with the unit.
     QString text(double value) const;
 };
 
@@ -39,7 +38,7 @@ public:
 Curve tokensCurve();
 /// Returns lanes of the quantities that have a mean over minutes and hours.
 std::vector<Lane> fieldLanes();
-/// `index`: of the quantity, in TimelineData::quantities().
+/// `index`: index of the quantity in TimelineData::quantities().
 Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour,
                   bool objects = false);
 

@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kJitter = 2'000;  // milliseconds between two readings of a busy machine, at most
+constexpr double kJitter = 2'000;  // longest usual time between two readings, in milliseconds
 
 constexpr int kGridLines = 4;
 
@@ -24,8 +24,8 @@ constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Returns the longest distance, in columns, that a curve bridges: three times the usual distance of
-/// readings. A longer gap is a stall, or the time between two runs.
+/// Returns the largest distance, in columns, of readings that a curve connects: three times the usual
+/// distance. A longer gap is a stall, or the time between two runs.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;
@@ -41,7 +41,7 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-/// If the height is too small for all lanes, shows only the last, because the user chose the last lanes.
+/// If the height is too small for all lanes, shows only the last, because the user chose these.
 void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
@@ -117,7 +117,7 @@ void TimelineView::paintGrid(QPainter& painter, const Places& places) const {
         if (place.area.height() <= 0) continue;
         painter.drawLine(place.area.bottomLeft(), place.area.bottomRight());
         if (place.least >= 0) continue;
-        const double none = place.y(0);  // negative values are below this line
+        const double none = place.y(0);  // negative values are below the line of 0
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }
     const Place& tokens = places[0];
@@ -167,7 +167,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const P
     painter.drawPath(path);
 }
 
-/// Draws the range from the lowest to the highest share of a column, which a mean over an hour would hide.
+/// Draws the range from the lowest to the highest share in each column, which the mean would hide.
 void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Place& place,
                                const QColor& colour) const {
     QColor light = colour;
@@ -212,7 +212,7 @@ void TimelineView::paintLane(QPainter& painter, const Columns& columns, const La
         painter.setClipRect(place.area.adjusted(0, -2, 0, 2));
         paintCurve(painter, columns, place, QPen(colour, 1.6), curve.of);
         painter.restore();
-        // Behind the name is a plate, so that a curve that begins at the left edge does not cross the name.
+        // A plate behind the name hides a curve that begins at the left edge.
         const QRectF plate(left, place.area.top() - 2,
                            painter.fontMetrics().horizontalAdvance(curve.name) + 20, line);
         QColor ground = theme.plot;
@@ -234,7 +234,7 @@ void TimelineView::paintEvents(QPainter& painter) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
     for (const pipeline::Event& event : m_data->events(m_from, m_to)) {
-        if (event.kind == "day" || event.kind == "night") continue;  // the bands show them
+        if (event.kind == "day" || event.kind == "night") continue;  // the bands show this
         const double x = xOf(event.time.count());
         const QColor colour = event.kind == "source"  ? theme.bad
                               : event.kind == "alert" ? theme.warning

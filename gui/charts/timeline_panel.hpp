@@ -1,4 +1,4 @@
-// The timeline, buttons for its range, and export.
+// The timeline, with buttons for its range and for the export.
 #pragma once
 
 #include <vector>
@@ -34,15 +34,14 @@ public:
     bool hoursShown() const { return m_stack->currentIndex() == 1; }
     QWidget* shown() const { return m_stack->currentWidget(); }
     void endTall() { m_tall->setChecked(false); }
-    /// Sets the lanes of the timeline. The heat map can show the tokens, every field, and each quantity among
-    /// the lanes.
+    /// Sets the lanes of the timeline. The heat map can show the tokens, every field, and the quantities that
+    /// have a lane.
     void setLanes(const std::vector<Lane>& lanes);
-    /// Sets the menu of the button next to the ranges.
     void setLaneMenu(QMenu* menu) { m_lanes->setMenu(menu); }
 
 signals:
     void exportWanted();
-    /// The timeline should replace the views (`tall`), or return to its place.
+    /// The timeline should replace the views (if `tall`), or return to its place.
     void tallWanted(bool tall);
 
 private:
@@ -54,7 +53,7 @@ private:
     QStackedLayout* m_stack;
     QToolButton *m_hours, *m_lanes, *m_tall;
     ElidedLabel* m_title;
-    QComboBox* m_curve;  // chooses the curve of the heat map
+    QComboBox* m_curve;
     QButtonGroup* m_ranges;
 };
 

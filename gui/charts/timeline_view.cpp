@@ -18,7 +18,7 @@ using pipeline::Summed;
 constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
 constexpr Time kYoungest = 60'000;
 constexpr int kFrame = 100;            // least time between two repaints while following, in milliseconds
-constexpr Time kLongestFrame = 1'000;  // even in a long range, an event appears within this time
+constexpr Time kLongestFrame = 1'000;  // so that even in a long range, an event appears soon
 
 }  // namespace
 
@@ -36,7 +36,7 @@ TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(
 void TimelineView::moveOn() {
     if (!m_following || !isVisible()) return;
     const Time now = m_pausedAt.value_or(QDateTime::currentMSecsSinceEpoch());
-    // The range is not longer than the data, so it grows while there are few data.
+    // If there are few data, the range is only as long as the data.
     const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
     const Time before = std::exchange(m_shownLength, m_length > 0 ? std::min(m_length, whole) : whole);
     m_to = now;
@@ -45,7 +45,8 @@ void TimelineView::moveOn() {
     if (before != m_shownLength) emit rangeChanged();
 }
 
-/// Moves the range by at least a pixel. A shorter move shows nothing new, and painting takes milliseconds.
+/// Moves the range once it is a pixel or kLongestFrame behind. Painting more often would take milliseconds
+/// and show nothing new.
 void TimelineView::moveOnByPixels() {
     if (m_pausedAt) return;
     const Time pixel = (m_to - m_from) / std::max<Time>(1, static_cast<Time>(plot().width()));
@@ -192,7 +193,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     m_dragFrom.reset();
     const auto pressed = std::exchange(m_pressed, std::nullopt);
     if (pressed && std::abs(event->position().x() - *pressed) < 3) return chooseMoment(*pressed);
-    // If the user dragged beyond the present, follow new measurements again.
+    // If the user drags beyond the present, the range follows new measurements again.
     if (!m_following && m_to >= QDateTime::currentMSecsSinceEpoch()) follow(m_to - m_from);
 }
 

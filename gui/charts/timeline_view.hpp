@@ -25,13 +25,13 @@ public:
     Time from() const { return m_from; }
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
-    /// `blocks`: the blocks before which tokens merge; they name the curves ("before block 2"). `reuse`:
-    /// nothing merges, and the curve shows the tokens computed.
+    /// `blocks`: the blocks before which tokens merge; curves are named after them ("before block 2").
+    /// `reuse`: nothing merges; the curve shows the computed tokens.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
-    /// Sets the lanes below the tokens. If the height is too small for all, only the last are shown.
+    /// Sets the lanes below the tokens. If the height is too small for all lanes, only the last are shown.
     void setLanes(const std::vector<Lane>& lanes);
     const std::vector<Lane>& lanes() const { return m_lanes; }
-    /// A paused timeline does not scroll, because nothing new is measured.
+    /// If `paused`, the timeline does not scroll, because nothing new is measured.
     void setPaused(bool paused);
     /// Shows the time around a moment, as if the pointer were there.
     void showMoment(Time time);
@@ -43,7 +43,7 @@ public:
 
 signals:
     void rangeChanged();
-    /// A click at this time, or near an event at this time.
+    /// The user clicked at this time, or near an event of this time.
     void momentChosen(qint64 time);
 
 protected:
@@ -56,7 +56,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    /// The place and the axis of a lane. The height is 0 if the lane is not shown.
+    /// The place and the axis of a lane; the height is 0 if the lane is hidden.
     struct Place {
         QRectF area;
         double least = 0, most = 1;
@@ -100,7 +100,7 @@ private:
     std::vector<int> m_blocks;
     bool m_reuse = false;
     Time m_from = 0, m_to = 60'000;
-    Time m_length = 120'000;  // length to follow; 0: everything
+    Time m_length = 120'000;  // length of the range that follows the clock; 0: all data
     Time m_shownLength = 0;
     bool m_following = true;
     std::optional<Time> m_pausedAt;

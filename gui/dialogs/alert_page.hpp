@@ -23,15 +23,15 @@ namespace mpm::gui {
 class AlertPage : public QWidget {
     Q_OBJECT
 public:
-    /// `sources`: the sources that a rule may name: addresses without passwords, with their names.
+    /// `sources`: addresses (without passwords) and names of the sources that a rule may name.
     AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
               const QStringList& labels, const std::map<QString, QString>& sources,
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// Sets the present values of the source in front; the value of the rule is shown next to its threshold.
+    /// Sets the present values of the source in front; the form shows the rule's value next to the threshold.
     void setInput(const pipeline::AlertInput& input);
-    /// Renames a region in the rules of a source. `everywhere`: also in rules of every source, because no
+    /// Renames a region in the rules of a source. `everywhere`: also in rules for every source, because no
     /// other source has a region of this name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);
@@ -65,7 +65,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as rounded by the box; the user typed any other value
+    double m_thresholdShown = 0;  // rounded by the box; any other value is from the user
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

@@ -121,7 +121,7 @@ void DayNightDialog::fillHand(QFormLayout* form, const Rule& rule) {
     connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
-/// Returns the thresholds, the lower first and with a distance, so that no impossible rule can be entered.
+/// Returns both thresholds, the lower first, with a least distance, so that the rule is valid.
 std::pair<double, double> DayNightDialog::thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other) {
     constexpr double kApart = 0.005;
     const double low = std::min({one->value(), other->value(), 1 - kApart});

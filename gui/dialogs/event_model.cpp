@@ -14,7 +14,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the words for a kind of event. An unknown kind, perhaps of a newer version, is returned unchanged.
+/// Returns the words for a kind of event; an unknown kind, perhaps of a newer version, unchanged.
 QString kindText(const std::string& kind) {
     if (kind == "day") return EventModel::tr("Day begins");
     if (kind == "night") return EventModel::tr("Night begins");

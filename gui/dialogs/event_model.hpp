@@ -16,7 +16,7 @@ public:
     enum Column { Image, Time, Source, Rule, Value, Play, Columns };
     enum Role { MomentRole = Qt::UserRole, IdRole, FileRole, SourceRole };
 
-    /// `image`: finds the image file of a moment; empty if there is none. `title`: gives the name of a
+    /// `image`: finds the image file of a moment; empty if there is none. `title`: returns the name of a
     /// source. `rules`: names of the present rules.
     using FindImage = std::function<QString(const QString& source, qint64 time)>;
     using Title = std::function<QString(const QString& source)>;
@@ -32,7 +32,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Returns the different values of a column in the order of the rows; of Time, the dates.
+    /// Returns the different values of a column in the order of the rows; for Time, the dates.
     QStringList valuesOf(Column column) const;
 
     static constexpr int kImageHeight = 48;
@@ -52,7 +52,7 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// Shows only rows with the wanted text in each column; an empty text fits every row.
+/// Shows only rows with the wanted text in each column; an empty text accepts every row.
 class EventFilter : public QSortFilterProxyModel {
     Q_OBJECT
 public:

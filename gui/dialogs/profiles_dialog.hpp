@@ -1,4 +1,4 @@
-// A dialog of this user's profiles: to switch to another, to add one, and to delete one.
+// A dialog that switches to another profile of this user, adds a profile, or deletes a profile.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ public:
         std::function<std::vector<std::pair<QString, QString>>()>
             all;  ///< names of profiles, and their sources as text
         std::function<bool(const QString& text)> isName;
-        std::function<QString(const QString& name)> remove;  ///< returns why it failed; empty if it did not
+        std::function<QString(const QString& name)> remove;  ///< returns why it failed; empty on success
     };
     /// `present`: the profile that the window uses.
     ProfilesDialog(const QString& present, Profiles profiles, QWidget* parent = nullptr);

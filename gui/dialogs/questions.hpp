@@ -1,5 +1,5 @@
-// Dialogs that ask for a file, a name or a number. They use open(), not exec(), so frames, measurements and
-// the network continue.
+// Dialogs that ask for a file, a name or a number. They use open(), because exec() would stop frames,
+// measurements and the network.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// The context of the translations, in a header because lupdate would not find it elsewhere.
+/// The context of translations; in a header, so that lupdate finds it.
 struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };
 
-/// `suggestion`: a file name with an ending, for a new file. If empty, the dialog asks for an existing file.
+/// `suggestion`: name of a new file, with its ending. If empty, the dialog asks for an existing file.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
 /// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if it can.

@@ -66,7 +66,7 @@ QString RecordingsDialog::titleOf(const Recording& recording) const {
     return named != m_names.end() ? named->second : safeText(QFileInfo(recording.file).completeBaseName());
 }
 
-/// Shows the rule, or the source if there is no rule, and the other facts in a line below.
+/// Shows the rule (if there is none, the source), and below it the other facts.
 void RecordingsDialog::updateText(int row) {
     const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
     const QString name = titleOf(recording);

@@ -1,4 +1,4 @@
-// A dialog of the recordings, to play them, with image, rule, source, time and duration.
+// A dialog that lists the recordings with image, rule, source, time and duration, and plays them.
 #pragma once
 
 #include <QDialog>
@@ -35,7 +35,7 @@ private:
         double seconds = 0;
     };
     const std::map<QString, QString> m_names;
-    std::vector<Entry> m_entries;  // an entry for each row
+    std::vector<Entry> m_entries;
     QListWidget* m_list;
     std::unique_ptr<Previews> m_previews;
 };

@@ -50,7 +50,7 @@ private:
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back; empty if the text is not a shape.
+/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back; the shape is empty if this fails.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);
 

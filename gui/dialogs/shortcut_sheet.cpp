@@ -46,7 +46,7 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     return grid;
 }
 
-/// The columns of the sheet. Each block goes into the column that is shortest so far, to fit a low screen.
+/// The columns of the sheet. To fit a low screen, each block goes into the column that is shortest so far.
 class Columns {
 public:
     explicit Columns(int count) : m_rows(static_cast<std::size_t>(count)) {
@@ -114,7 +114,7 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     layout->addWidget(scroll);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // the frame of a dialog
+    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // a dialog's frame
     const int bar = scroll->verticalScrollBar()->sizeHint().width() + 2;
     for (int count = kMostColumns; count > 0; --count) {
         scroll->setWidget(makeSheet(window, count));

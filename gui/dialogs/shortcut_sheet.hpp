@@ -8,7 +8,6 @@ class QMainWindow;
 
 namespace mpm::gui {
 
-/// The context of the sheet's translations.
 struct ShortcutSheet {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ShortcutSheet)
 };

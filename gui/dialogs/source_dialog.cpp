@@ -19,7 +19,7 @@ namespace {
 
 constexpr QSize kSnapshot(320, 200);
 
-/// Returns the source of a choice: 0 for "0: Integrated Camera".
+/// Returns the source for an entry of the list: 0 for "0: Integrated Camera".
 QString sourceFrom(const QString& text) {
     static const QRegularExpression named(QStringLiteral("^(\\d+): .*$"));
     const QRegularExpressionMatch match = named.match(text);
@@ -85,7 +85,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
     connect(m_test, &QPushButton::clicked, this, &SourceDialog::test);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
-        endTest();  // releases the source, because some cameras serve a single client
+        endTest();  // because some cameras serve only a single client
         accept();
         emit chosen(source(), m_name->text().trimmed());
     });
@@ -121,7 +121,7 @@ void SourceDialog::choose(const QListWidgetItem* item) {
     if (m_name->text().isEmpty() && chosen != text && isFree(camera)) offerName(camera);
 }
 
-/// Replaces an earlier offer, but not a name that was typed.
+/// Replaces a name that was offered earlier, but not a name that the user typed.
 void SourceDialog::offerName(const QString& name) {
     if (m_name->text() != m_offered) return;
     m_offered = name;

@@ -1,5 +1,5 @@
-// A dialog that asks which source to open: a camera, a recent source or an address. The user can test it
-// first.
+// A dialog that asks for a source: a camera, a recent source or an address. The user can first test the
+// source.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class SourceDialog : public QDialog {
     Q_OBJECT
 public:
     struct Choices {
-        QStringList cameras;  ///< "0: Integrated Camera"
+        QStringList cameras;  ///< such as "0: Integrated Camera"
         QStringList recent;   ///< addresses without passwords
         bool showsImages = true;
         std::function<SourceWatch(const QString& source)> watch;  ///< the name and the masks of a source

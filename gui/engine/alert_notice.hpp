@@ -15,7 +15,7 @@ struct AlertNotice {
     QString text;         ///< for the user
     bool record = false;  ///< whether a video around the alert is recorded
     QString key = {};     ///< the source's address without passwords
-    QImage cutOut = {};   ///< image of the object; null without an object, or if no images are kept
+    QImage cutOut = {};   ///< image of the object; null if the alert has no object or no images are kept
 };
 
 }  // namespace mpm::gui

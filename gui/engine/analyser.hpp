@@ -1,4 +1,4 @@
-// A network that runs on a frame: with merging, with all tokens, and with night simulated.
+// A network, which runs on a frame with merging, with all tokens, or with night simulated.
 #pragma once
 
 #include <map>
@@ -14,24 +14,23 @@ class Analyser {
 public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
-    /// Drops blocks that the model does not have from the schedule. `follower`: for the objects of the
-    /// source.
+    /// Ignores scheduled blocks that the model does not have. `follower`: follows the source's objects.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// Runs the same frame with reuse, in another network of the same file, because the network would forget
-    /// its frames whenever reuse is turned off. Returns null if reuse is not requested or not possible.
+    /// Runs the same frame with reuse in a second network of the same file, because a network forgets earlier
+    /// frames when it runs without reuse. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
-    /// Runs the same frame with all tokens, or with the schedule `with`.
+    /// Runs the same frame with the schedule `with`; if empty, with all tokens.
     Comparison compare(const AnalysisPtr& analysis, const std::vector<int>& with = {});
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
     const ModelFactsPtr& facts() const { return m_facts; }
-    /// Replaces the facts, after classes are renamed.
+    /// Must be called after classes are renamed.
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
-    /// Counts of the pixels so far, and the two sides of the comparison to which they belong.
+    /// The counts of pixels so far, and the two schedules that are compared.
     struct Scored {
         std::vector<int> with, schedule;
         bool reuse = false;
@@ -43,8 +42,7 @@ private:
     void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
-    /// Selects a stream of reuse; each source has a stream that no other run uses. `fresh`: forgets the
-    /// frames of the stream.
+    /// Selects a stream of reuse; every source has a separate stream. `fresh`: forgets the stream's frames.
     void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
                                pipeline::Scores scores = pipeline::Scores::None);
@@ -58,13 +56,13 @@ private:
     Scored m_scored;
 };
 
-/// A converted model whose output cannot be shown; another conversion does not help.
+/// Thrown for a converted model whose output cannot be shown; converting the export again would not help.
 class UnusableOutput : public pipeline::ModelError {
 public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads `model` and tries it on an image. If no model is shipped, `default` gives random weights. Throws
+/// Loads `model` and tries it on an image. If no model is shipped, `default` has random weights. Throws
 /// pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 

@@ -34,13 +34,13 @@ struct Truth {
 /// A frame of a source, as it was captured.
 struct LiveFrame {
     int generation = 0;  ///< number of the opened source; frames of an earlier source are dropped
-    int stream = 0;      ///< number of the source in the network; reuse keeps the frames of each apart
+    int stream = 0;      ///< number of the source in the network; reuse keeps separate values for each
     std::int64_t number = -1;
-    int pass = 0;  ///< number of repeats of a video before this frame
+    int pass = 0;  ///< number of earlier passes through the video
     System::time_point time;
     Steady::time_point captured;
     cv::Mat pixels;                        ///< CV_8UC3
-    std::vector<pipeline::Polygon> masks;  ///< black in `pixels`
+    std::vector<pipeline::Polygon> masks;  ///< areas that are black in `pixels`
     Truth truth;                           ///< only if the source is a folder in a data set
     QImage image;                          ///< the pixels, ready to be painted
     double luminance = 0, saturation = 0;
@@ -48,7 +48,6 @@ struct LiveFrame {
     double captureMs = 0;
 };
 
-/// Kind and state of a source.
 struct SourceReport {
     int generation = 0;
     QString name;
@@ -62,7 +61,7 @@ struct SourceReport {
 
 /// The properties of a model that the window shows.
 struct ModelFacts {
-    QString name;  ///< for titles
+    QString name;
     QString path;
     bool random = false;
     bool shipped = false;  ///< the demonstration model, trained on the built-in street
@@ -71,20 +70,20 @@ struct ModelFacts {
     cv::Size input;
     std::vector<std::string> labels;     ///< names of the classes, as the user named them
     std::vector<std::string> ownLabels;  ///< names in the model file
-    pipeline::Palette palette;           ///< one colour for each label
-    std::vector<int> schedule;           ///< the schedule of the model
+    pipeline::Palette palette;
+    std::vector<int> schedule;
 };
 using ModelFactsPtr = std::shared_ptr<const ModelFacts>;
 
-/// How to process the next frame.
+/// The settings for processing a frame.
 struct Request {
     std::vector<int> schedule{2, 5};
     bool ownSchedule = true;       ///< use the model's schedule, because the user chose none
-    bool reuse = false;            ///< compute only the tokens that changed, without a schedule
-    bool reuseBeside = false;      ///< run each frame with reuse too (only the shipped model)
-    bool compare = false;          ///< run each frame with `compareWith` too
+    bool reuse = false;            ///< compute only the tokens that changed, instead of merging
+    bool reuseBeside = false;      ///< also run each frame with reuse (only with the shipped model)
+    bool compare = false;          ///< also run each frame with the schedule `compareWith`
     std::vector<int> compareWith;  ///< a schedule, without reuse; empty: all tokens
-    bool simulateNight = false;    ///< run each frame as a camera would see it at night, too
+    bool simulateNight = false;    ///< also run each frame with night simulated
     bool scores = false;           ///< compute the probability of each label
     street::NightParameters night;
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
@@ -109,7 +108,7 @@ struct Analysis {
     std::int64_t skipped = 0;              ///< frames not analysed since the previous analysis
     double queueMs = 0;                    ///< between capture and network
     bool repeat = false;                   ///< whether the frame was analysed before (no new measurement)
-    std::shared_ptr<const pipeline::Segmentation> beside;  ///< the same frame run with reuse, if requested
+    std::shared_ptr<const pipeline::Segmentation> beside;  ///< this frame with reuse; null if not requested
     ModelFactsPtr model;
 
     /// Returns the report of `beside`, or of `merged` if `beside` is null.
@@ -121,7 +120,7 @@ struct Analysis {
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 
-/// The conditions under which a comparison of times and images is valid. Otherwise it is stale.
+/// The conditions of a comparison of times and images. If the present conditions differ, it is stale.
 struct Conditions {
     int stream = 0, generation = 0;  ///< of the source
     ModelFactsPtr model;
@@ -147,7 +146,8 @@ struct Comparison {
     AnalysisPtr analysis;
     std::vector<int> with;  ///< the other schedule; empty: all tokens
     pipeline::Segmentation whole;
-    /// Share of equal pixels; of a detector, of equal objects; without classes, mean cosine of the features.
+    /// The share of equal pixels or, for a detector, of equal objects; without classes, the mean cosine of
+    /// the features.
     double agreement = 0;
     double savedMs = 0;  ///< the time that merging saved on this frame; negative if merging took longer
     std::optional<Scores> scores;  ///< if the source has labels
@@ -162,8 +162,7 @@ struct NightPair {
     street::NightParameters parameters;
 
     int tokensKept() const { return gui::tokensKept(night.tokens); }
-    /// Returns how many fewer tokens merge by night than by day, in percent of those by day; 0 if none merge
-    /// by day.
+    /// Returns by how many percent fewer tokens merge by night than by day; 0 if none merge by day.
     double fewerMerged() const;
 };
 using NightPairPtr = std::shared_ptr<const NightPair>;

@@ -7,7 +7,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFramePoll{100};  // between two checks of a silent source
+constexpr std::chrono::milliseconds kFramePoll{100};  // time between two checks of a silent source
 constexpr double kSceneStart = 16;  // hour at which the built-in street starts: some daylight, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
     500};  // between two reports of the same state, because its counters change

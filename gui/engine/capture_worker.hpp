@@ -1,4 +1,4 @@
-// A thread that reads a source and delivers each frame to the window and the network, and waits for neither.
+// A thread that reads a source and passes each frame to the window and the network, without waiting for them.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,27 @@ class CaptureWorker : public Worker {
 public:
     using Deliver = std::function<void(const LiveFrame&)>;
 
-    /// `deliver`: runs in the capture thread and must return immediately.
+    /// `deliver`: is called in the capture thread and must return immediately.
     CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
                   const pipeline::SceneOptions& scene);
     ~CaptureWorker() override { finish(); }
 
-    /// For the window: returns the newest frame, unless it was already taken.
+    /// Returns the newest frame for the window; absent if it was already taken.
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
     /// Returns the default rule: by luminance; for the built-in street, by the street's own sun and clock.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// Controls how a video is played; other sources ignore commands.
+    /// A change of how a video is played; ignored by other sources.
     using Command = std::function<void(pipeline::Reader&)>;
     void command(Command command);
-    /// Sets the masks, which apply before a frame reaches the network, the window, the store or a video.
+    /// Sets the masks. A frame is masked before the network, the window, the store or a video receives it.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
     /// Returns options with which files and folders start again at their end.
     static pipeline::ReaderOptions readerOptions();
-    /// Returns options of the built-in street. `framesPerDay`: above 0 for a time lapse.
+    /// Returns the options of the built-in street. `framesPerDay`: if above 0, the street is a time lapse.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:
@@ -62,7 +62,7 @@ private:
     const Deliver m_deliver;
     Mailbox<LiveFrame> m_outbox;
     bool m_paused = false;
-    std::vector<Command> m_commands;         // guarded by m_mutex; the thread runs them
+    std::vector<Command> m_commands;         // guarded by m_mutex; the thread runs the commands
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
     pipeline::DayNight m_dayNight;           // guarded by m_mutex, because the rule may change meanwhile
     bool m_ruleOfScene;  // guarded by m_mutex; whether the built-in street's own rule applies

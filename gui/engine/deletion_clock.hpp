@@ -1,5 +1,5 @@
-// A check of the wall clock before old data are deleted. A clock that jumps ahead makes all data old and may
-// be wrong, so it is trusted only after it has been ahead for a day.
+// A check of the wall clock before old data are deleted. After a jump ahead all data seem old, but the clock
+// may be wrong, so it is trusted only after it has been ahead for a day.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    /// The wall clock at a time of the steady clock.
+    /// The time of the wall clock at a time of the steady clock.
     struct Mark {
         Millis clock;
         Steady time;

@@ -127,7 +127,7 @@ QString nameOf(const pipeline::Address& address, const QString& key,
 
 void Engine::openSource(const pipeline::Address& address, const QString& name) {
     if (m_capture != nullptr) {
-        // A driver may hang, so the old worker ends later and deletes itself.
+        // A driver may hang, so the old worker is not awaited. It deletes itself when its thread ends.
         m_capture->disconnect(this);
         connect(m_capture, &QThread::finished, m_capture, &QObject::deleteLater);
         m_capture->stop();

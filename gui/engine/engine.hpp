@@ -20,14 +20,14 @@ namespace mpm::gui {
 class Engine : public QObject {
     Q_OBJECT
 public:
-    /// `storePath`: the file for the measurements. `network`: shared with other engines, and must outlive
-    /// this engine; null: the engine makes its own.
+    /// `storePath`: the file for the measurements. `network`: shared with other engines; must outlive this
+    /// engine. If null, the engine makes a network.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Stops every worker, and waits for a read or a run of the network that is in progress.
     ~Engine() override;
 
-    /// `name`: shown, stored and sent; by default the address without passwords.
+    /// `name`: the name to show, store and publish; if empty, the address without passwords.
     void openSource(const pipeline::Address& address, const QString& name = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
     /// Sets the number of frames in a day of the built-in street; 0: the usual number. Applies to sources
@@ -40,27 +40,27 @@ public:
     void setWatched(bool watched) { m_watched = watched; }
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
-    /// Returns the rule that applies.
+    /// Returns the rule for day and night in use: the user's, else the default of the source.
     pipeline::DayNightRule rule() const { return m_rule.value_or(CaptureWorker::ruleFor(m_kind)); }
     void setPaused(bool paused);
-    /// Controls how a video is played; other sources ignore commands.
+    /// Controls how a video is played.
     void command(const CaptureWorker::Command& command);
-    /// Stores an event. `time`: if absent, the present time.
+    /// Stores an event. `time`: if absent, now.
     void noteEvent(const QString& kind, const QString& text, std::optional<pipeline::Millis> time = {});
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
-    /// Returns the address without passwords, the source's key in store and settings. Empty before the first
-    /// source.
+    /// Returns the address without passwords, which is the source's key in the store and the settings. Empty
+    /// before the first source.
     const QString& sourceName() const { return m_sourceName; }
-    /// Sets the name for the user, also in reports; if empty, they show the address.
+    /// Sets the name for the user, also in reports; empty: the address.
     void setTitle(const QString& title);
     const QString& title() const { return m_title.isEmpty() ? m_sourceName : m_title; }
     const pipeline::Address& address() const { return m_address; }
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
-    /// Whether the frame was captured before the schedule or reuse changed.
+    /// Whether the frame was captured before the last change of schedule or reuse.
     bool isBeforeChange(const Analysis& analysis) const { return analysis.frame.captured < m_changedAt; }
 
 signals:
@@ -72,7 +72,7 @@ signals:
     void sourceReported(const mpm::gui::SourceReport& report);
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The previous model, if any, stays in use.
+    /// A model cannot be loaded; the previous model, if any, stays in use.
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
@@ -117,20 +117,20 @@ private:
     bool m_paused = false;
 };
 
-/// Returns `shown`, with a number if that name is taken.
+/// Returns `shown`, with a number if `shown` is taken.
 QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken);
 
-/// Whether another engine than `self` has a different address under this name.
+/// Whether an engine other than `self` has a different address under this name.
 bool othersHave(const QString& name, const pipeline::Address& address,
                 const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
-/// Returns the address without passwords, with a number if another engine than `self` has a different address
-/// that looks the same, as the cameras of a recorder may have.
+/// Returns the address without passwords. Adds a number if an engine other than `self` has a different
+/// address that looks the same, for example another camera of a recorder.
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// Returns the name of an address: `key`, unless `key` contains parts that must not be shown; then nameFor().
-/// `key`: the address's name in the keychain, or empty.
+/// Returns `key`, the address's name in the keychain, if `key` begins with the address without passwords;
+/// else returns nameFor().
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 

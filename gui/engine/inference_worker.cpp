@@ -122,7 +122,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Whether extra runs are not worth starting, because their results would be stale.
+/// Whether further runs of the same frame are not worth starting, because their results would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

@@ -1,5 +1,5 @@
-// A thread that runs the network on the newest frame of each source, with its newest settings. One thread and
-// one set of weights serve all sources.
+// A thread that runs the network on the newest frame of each source, with the source's newest settings. One
+// thread and one set of weights serve all sources.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,19 @@
 
 namespace mpm::gui {
 
-/// The turn of a source: when it may use the network. The source that was due first runs next, so no source
-/// waits longer because others are faster.
+/// The time when a source may use the network. The source that was due first runs next, so that faster
+/// sources do not delay it.
 class Turn {
 public:
     using Time = std::chrono::steady_clock::time_point;
     using Pause = std::chrono::milliseconds;
 
-    /// How long the thread waits for a new frame after settings change, before it analyses the last frame
-    /// again.
+    /// The wait for a new frame after the settings change. If none comes, the last frame is analysed again.
     static constexpr Pause kRepeatAfter{250};
     /// Returned by due() if there is nothing to do.
     static constexpr Time kNever = Time::max();
 
-    /// A newer frame that replaces a waiting frame does not restart the wait.
+    /// If the frame replaces a waiting frame, the time of the waiting frame remains.
     void frameCame(Time now) {
         if (!m_frameSince) m_frameSince = now;
     }
@@ -41,8 +40,8 @@ public:
 
     bool settingsHaveChanged() const { return m_changedAt.has_value(); }
 
-    /// Returns the earliest time at which the source may run. `interval`: least time between two starts,
-    /// which is ignored after settings change. `repeats`: whether the last frame may be analysed again.
+    /// Returns the earliest time at which the source may run. `interval`: least time between two starts;
+    /// ignored after the settings change. `repeats`: whether the last frame may be analysed again.
     Time due(Pause interval, bool repeats) const {
         if (m_frameSince && m_start && !m_changedAt) return std::max(*m_frameSince, *m_start + interval);
         if (m_frameSince) return *m_frameSince;
@@ -61,10 +60,10 @@ class InferenceChannel : public QObject {
 public:
     void submit(const LiveFrame& frame);
     void setRequest(const Request& request);
-    /// Drops all frames, and from now on frames of generations before `generation`.
+    /// Drops all waiting frames. From now on, frames of generations below `generation` are dropped too.
     void forgetFrames(int generation);
 
-    /// For the window: the newest result of each kind, unless it was already taken.
+    /// Return the newest result of a kind for the window; absent if it was already taken.
     std::optional<AnalysisPtr> takeAnalysis() { return m_analyses.take(); }
     std::optional<ComparisonPtr> takeComparison() { return m_comparisons.take(); }
     std::optional<NightPairPtr> takeNight() { return m_nights.take(); }
@@ -78,9 +77,9 @@ private:
     friend class InferenceWorker;
     explicit InferenceChannel(InferenceWorker* worker) : m_worker(worker) {}
 
-    InferenceWorker* m_worker;         // must outlive the use of the channel
-    std::optional<LiveFrame> m_frame;  // newest, not analysed; guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // last analysed; guarded too, as all up to m_generation
+    InferenceWorker* m_worker;         // must exist as long as the channel is used
+    std::optional<LiveFrame> m_frame;  // newest, until it is analysed; guarded by the worker's mutex
+    std::optional<LiveFrame> m_last;   // last analysed; guarded too, as are all up to m_generation
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;
@@ -105,9 +104,9 @@ public:
     /// Returns immediately; the result of a run in progress is dropped.
     void removeChannel(const InferenceChannelPtr& channel);
     void setAnalyser(std::unique_ptr<Analyser> analyser);
-    /// Replaces the facts of the model in use, after classes are renamed.
+    /// Must be called after classes of the model in use are renamed.
     void setFacts(const ModelFactsPtr& facts);
-    /// While held, the worker analyses no frame, so that the processor is free for measurements of time.
+    /// If `held`, analyses no frame, so that the processor is free for measurements of time.
     void setHeld(bool held) {
         change([&] { m_held = held; });
     }

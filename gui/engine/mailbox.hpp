@@ -11,8 +11,7 @@ namespace mpm::gui {
 template <typename T>
 class Mailbox {
 public:
-    /// Returns true if the slot was empty, so the receiver needs a signal; false if the last item was not
-    /// taken.
+    /// Returns whether the slot was empty; if so, the receiver needs a signal.
     bool put(T item) {
         return put(std::move(item), [](const T&) {});
     }

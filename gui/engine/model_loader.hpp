@@ -22,7 +22,7 @@ public:
 
 signals:
     void loaded();
-    /// `convertible`: whether mpm convert may make a usable model of the file.
+    /// `convertible`: whether mpm convert may make a usable model from the file.
     void failed(const QString& model, const QString& message, bool convertible);
 
 protected:

@@ -15,21 +15,19 @@ public:
     SharedNetwork();
     ~SharedNetwork() override { stop(); }
 
-    /// Begins to load a model and returns immediately.
     void openModel(const QString& model);
-    /// Sets names of classes, by model and id. For an empty name, the model's own is used.
+    /// Sets the names of classes, by model and class id; an empty name means the model's own.
     void setClassNames(const std::map<QString, QStringList>& names);
     /// Returns the facts of the model in use; null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
     InferenceWorker& worker() { return m_worker; }
-    /// Asks the threads to stop, without waiting.
     void stop();
 
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The previous model, if any, remains in use. `convertible`: whether mpm convert may make a usable model
-    /// of the file.
+    /// The previous model, if any, stays in use. `convertible`: whether mpm convert may make a usable model
+    /// from the file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
     void classesRenamed(const mpm::gui::ModelFactsPtr& facts);

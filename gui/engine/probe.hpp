@@ -15,7 +15,7 @@ struct ProbeResult {
     double rate = 0;    ///< frames a second: of the video, or as measured; 0: not known yet
     std::string codec;  ///< four letters; empty: not known
     bool failed = false;
-    pipeline::SourceProblem problem;  ///< without secrets
+    pipeline::SourceProblem problem;  ///< contains no secrets
 };
 
 /// Deletes itself after its thread ends. Nothing waits for the thread, because a driver may hang.

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second, to spare the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at one a second; then the oldest are dropped
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at one a second; beyond, the oldest are dropped
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // so that a failing disk does not fill with damaged files
+constexpr int kMostAsides = 5;           // limit of damaged files, so that a failing disk is not filled
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
-constexpr std::chrono::milliseconds kSliceTime{200};        // after this time, new readings are written first
+constexpr std::chrono::milliseconds kSliceTime{200};  // longest time of a step; then new readings are written
 
 pipeline::Millis now() {
     return std::chrono::duration_cast<pipeline::Millis>(std::chrono::system_clock::now().time_since_epoch());
@@ -112,7 +112,7 @@ void Recorder::setObjects(std::shared_ptr<const pipeline::KnownObjects> objects)
 
 void Recorder::saveObjects() {
     const auto time = std::chrono::steady_clock::now();
-    if (time < m_nextObjects && !stopping() && m_asked.empty()) return;  // a question may need objects
+    if (time < m_nextObjects && !stopping() && m_asked.empty()) return;  // an answer may need the objects
     decltype(m_objects) saved;
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -141,7 +141,7 @@ void Recorder::answer() {
         try {
             if (m_source >= 0) question(*m_store, m_source);
         } catch (const std::exception&) {
-            continue;  // the next write reports a fault of the store
+            continue;  // the next write reports any fault of the store
         }
     }
 }
@@ -166,7 +166,7 @@ std::deque<Recorder::Batch> Recorder::waitForBatches() {
 void Recorder::putBack(std::deque<Batch> batches) {
     if (batches.empty()) return;  // all batches were written
     const std::lock_guard<std::mutex> lock(m_mutex);
-    Batch newest = std::move(m_waiting.front());  // continues the last of `batches`
+    Batch newest = std::move(m_waiting.front());  // of the same source as the last of `batches`
     m_waiting.pop_front();
     prepend(newest.measurements, std::move(batches.back().measurements));
     prepend(newest.events, std::move(batches.back().events));
@@ -277,7 +277,7 @@ void Recorder::prune() {
     m_nextPruning = time + (rest ? kGather : kPruneEvery);
 }
 
-/// Begins when all data added before compare() are written.
+/// Begins the comparison when all data added before compare() are written.
 void Recorder::beginComparison() {
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -298,7 +298,7 @@ void Recorder::continueComparison() {
     while (*m_comparing->next < end && std::chrono::steady_clock::now() - begun < kSliceTime) {
         const pipeline::Millis to = std::min(*m_comparing->next + kSlice, end);
         m_store->addTo(m_comparing->found->statistics, m_source, m_comparing->setup, *m_comparing->next, to);
-        const auto rest = m_store->readingsIn(m_source, to, end);  // jumps over years without readings
+        const auto rest = m_store->readingsIn(m_source, to, end);  // skips years without readings
         m_comparing->next = rest ? rest->first : end;
     }
     if (*m_comparing->next < end) {
@@ -323,7 +323,7 @@ void Recorder::sendHistory() {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    for (pipeline::Event& event : history->events) {  // the file may come from elsewhere
+    for (pipeline::Event& event : history->events) {  // the file may be from elsewhere, so cleans its texts
         event.kind = printable(event.kind, kLongestName);
         event.text = printable(event.text);
     }

@@ -1,4 +1,5 @@
-// A thread that writes measurements to the store, loads the history, and exports. Only it uses the database.
+// A thread that writes measurements to the store, loads the history, and exports. No other thread uses the
+// store.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,8 @@
 
 namespace mpm::gui {
 
-/// How far in the future times are shown. The clock may have been ahead, or may be behind until the network
-/// sets it.
+/// How far in the future a shown time may be, because the clock may have been wrong when the time was stored,
+/// or is wrong until the network sets it.
 constexpr std::chrono::hours kAhead{14 * 24};
 
 /// Measurements from before the program started.
@@ -45,12 +46,13 @@ public:
 
     using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
 
-    /// These calls return immediately. `source` must contain no password. Emits historyLoaded() if anything
-    /// is connected to it. `question`: as in ask(), but answered before the history, which may take seconds.
+    /// All calls return immediately. `source` must not contain a password. Emits historyLoaded() if a
+    /// receiver is connected. `question`: as in ask(), but answered before the history, which may take
+    /// seconds to load.
     void setSource(const QString& source, Question question = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Objects are written every ten seconds, before an answer to a question, and at the end.
+    /// Sets the objects to write: every ten seconds, before an answer to a question, and at the end.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
@@ -65,7 +67,7 @@ public:
     /// Calls `question` in the thread that owns the store, after everything added before is written.
     /// `source`: id of the present source. After a StoreError there is no answer.
     void ask(Question question);
-    /// The request waits until the store can do it. A read-only recorder removes nothing.
+    /// Removes the events as soon as the store can be used. A read-only recorder removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);
 
     QString path() const { return m_path; }
@@ -79,7 +81,7 @@ signals:
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
     /// Measurements cannot be stored at present. They wait in memory, and writing is tried again. `forGood`:
-    /// the file was never usable, so waiting will not help.
+    /// waiting will not help, because the file was never usable.
     void failing(const QString& message, bool forGood);
     void recovered();
     /// A damaged file was renamed, and measurements continue in a new file.
@@ -100,9 +102,9 @@ private:
         std::vector<pipeline::Measurement> measurements;
         std::vector<pipeline::Event> events;
         std::optional<Export> wanted;
-        bool history = false;  ///< whether the history is wanted, after everything above
+        bool history = false;  ///< whether to load the history when all of the above is written
     };
-    /// Adds work that must not wait for the next second's readings.
+    /// Adds work that must not wait until the next second.
     template <typename Add>
     void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
@@ -128,15 +130,15 @@ private:
     std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty: new work goes into the last batch
     bool m_hurry = false;               // guarded by m_mutex
     std::vector<Question> m_questions;  // guarded by m_mutex
-    std::vector<Question> m_asked;  // used by the thread only; answered after the batches that came with them
+    std::vector<Question> m_asked;      // used by the thread only; answered after the batches taken with them
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// Readings are compared slice by slice between writes, because weeks of readings take seconds.
+    /// A comparison, made hour by hour between writes, because weeks of readings take seconds.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;
-        std::optional<pipeline::Millis> next;  ///< time of the next slice; absent: not begun
+        std::optional<pipeline::Millis> next;  ///< time of the next hour; absent: not begun
         std::shared_ptr<StoredComparison> found;
     };
     std::optional<Comparing> m_compareWanted;  // guarded by m_mutex

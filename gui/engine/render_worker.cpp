@@ -25,7 +25,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
     return toImage(drawn);
 }
 
-/// Draws the computed tokens: for a suspended stream, all tokens.
+/// Draws which tokens were computed: all of them if the stream is suspended.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};

@@ -17,17 +17,17 @@ struct RenderStyle {
     pipeline::Palette palette;  ///< replaces the model's palette, unless empty
     pipeline::MergeMapStyle merge;
     int stage = kLastStage;  ///< of the merge map: an index, kLastStage or kUnmerged
-    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< images for day and night
+    enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< images in the night view
 };
 
-/// Images of one analysis.
+/// The images drawn from an analysis.
 struct RenderedFrame {
     AnalysisPtr analysis;
     QImage overlay;
-    QImage grey;                 ///< the ground of the merge map, which the view paints
+    QImage grey;                 ///< the background on which the view paints the merge map
     cv::Mat map;                 ///< CV_32S 1xN: the merge map after the chosen stage
     pipeline::Palette clusters;  ///< colour of each cluster
-    QImage reuse;                ///< tokens computed again; null while reuse is off
+    QImage reuse;                ///< the tokens that were computed; null while reuse is off
     RenderStyle style;
     double drawMs = 0;
 };
@@ -58,7 +58,6 @@ public:
     std::optional<RenderedFrame> takeFrame() { return m_frames.take(); }
     std::optional<RenderedComparison> takeComparison() { return m_comparisons.take(); }
     std::optional<RenderedNight> takeNight() { return m_nights.take(); }
-    /// Returns the drawing time of the last frame, in milliseconds.
     double drawMs() const { return m_drawMs; }
 
 signals:
@@ -79,9 +78,9 @@ private:
     void render(const Todo& todo, const RenderStyle& style);
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
                      const Analysis& analysis, bool objects = false);
-    /// Draws features of a model without classes. A colour means the same in every frame of a source and
-    /// model. `found`: of `analysis`, or of another run of its frame. `image`: the frame, or another view of
-    /// it.
+    /// Draws the features of a model without classes. A colour means the same in every frame of a source and
+    /// model. `found`: from `analysis`, or from another run of the frame. `image`: the frame, or the frame at
+    /// night.
     cv::Mat featuresOver(const cv::Mat& image, const pipeline::Segmentation& found, const Analysis& analysis,
                          double opacity);
     RenderedFrame drawFrame(const AnalysisPtr& analysis, const RenderStyle& style);

@@ -1,5 +1,5 @@
-// The time that merging or reuse saves. Medians of the last comparisons, because on a busy machine a single
-// frame is noisy.
+// The time that merging or reuse saves, as medians of the last comparisons, because on a busy machine a
+// single frame is noisy.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// Older times may be of another load or another schedule.
+    /// Older times are stale, because the load of the machine may have changed.
     static constexpr std::chrono::seconds kFresh{5};
 
     /// Adds a comparison. If its conditions are new, drops the earlier comparisons.
@@ -32,7 +32,7 @@ public:
 
     bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
 
-    /// Medians over the same frames: time with all tokens, time merged, and the difference.
+    /// Return medians over the same frames: time with all tokens, time with merging, time saved.
     double wholeMs() const { return median(&Entry::whole); }
     double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }
@@ -41,7 +41,7 @@ public:
         const double whole = median(&Entry::whole);
         return whole > 0 ? 100 * savedMs() / whole : 0;
     }
-    /// Returns how many times as fast as with all tokens.
+    /// Returns the speed, as a multiple of the speed with all tokens.
     double speedUp() const { return mergedMs() > 0 ? wholeMs() / mergedMs() : 0; }
 
 private:

@@ -16,7 +16,7 @@ public:
     /// Returns null if the folder is not in such a data set.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
-    /// Returns the labels of the image with this stem; empty if there are none, or they cannot be used.
+    /// Returns the labels of an image; empty if it has no usable labels. `stem`: file name without ending.
     Truth of(const std::string& stem) const;
 
 private:

@@ -23,7 +23,7 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // the guarantee of wait(), visible to ThreadSanitizer
+    m_ended.load(std::memory_order_acquire);  // wait() suffices, but ThreadSanitizer does not see it
 }
 
 void Worker::post(std::function<void()> message) {
@@ -40,7 +40,7 @@ bool Worker::runNext() {
     const std::function<void()> message = std::move(m_messages.front());
     m_messages.pop_front();
     lock.unlock();
-    message();  // after this, do not use `this`: the message may destroy it
+    message();  // from here on `this` must not be used, because the message may destroy it
     return true;
 }
 

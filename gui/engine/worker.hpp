@@ -14,14 +14,14 @@ namespace mpm::gui {
 class Worker : public QThread {
     Q_OBJECT
 public:
-    /// @param niceness above 0 for long computations, which give way to the window and its images
+    /// @param niceness above 0 for long computations, so that the window has priority
     explicit Worker(const char* name, int niceness = 5);
     ~Worker() override { Q_ASSERT(!isRunning()); }
 
     /// Asks the thread to stop, without waiting for it.
     void stop();
     /// Asks the thread to stop, and waits. The destructor of each subclass must call finish() first, while
-    /// the members exist.
+    /// the members of the subclass still exist.
     void finish();
 
 signals:
@@ -39,7 +39,7 @@ protected:
     }
     bool stopping() const { return m_stopping; }
 
-    /// Changes the state that work() waits for.
+    /// Changes the state that work() waits for, and wakes work().
     template <typename Body>
     void change(const Body& body) {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -49,8 +49,8 @@ protected:
     mutable std::mutex m_mutex;  // guards the state that subclasses share with their thread
     std::condition_variable m_changed;
 
-    /// For the thread: `message`, which usually emits a signal, will run in the thread of this object.
-    /// Messages keep their order. The destructor drops messages that have not run.
+    /// Must be called in the thread: `message`, which usually emits a signal, will run in the thread of this
+    /// object. Messages keep their order. The destructor drops messages that have not run.
     void post(std::function<void()> message);
     /// Runs the oldest message now. Returns false if there is none.
     bool runNext();

@@ -1,4 +1,4 @@
-// The monitor without a window: the same session, which needs no display.
+// The monitor without a window: a session on a machine that may have no display.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ public:
 class Headless : public QObject {
     Q_OBJECT
 public:
-    /// Throws ProfileInUse; or WatchError if the profile's watch file is damaged, because no source must be
-    /// opened without its masks.
+    /// Throws ProfileInUse; or WatchError if the profile's watch file is damaged, because sources must not be
+    /// opened without their masks.
     explicit Headless(const Options& options);
 
     Session& session() { return m_session; }
@@ -34,7 +34,7 @@ private:
     void onReport(const Engine& engine, const SourceReport& report);
     void onModel(const ModelFactsPtr& facts);
 
-    std::map<const Engine*, pipeline::SourceState> m_logged;  // the last state of each source in the log
+    std::map<const Engine*, pipeline::SourceState> m_logged;  // by source: the last state in the log
     Session m_session;
 };
 

@@ -41,7 +41,7 @@ public:
     int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
-    /// For another source: clears all except the model, the store and the processor.
+    /// Must be called for another source: clears all except the model, the store and the processor.
     void clear();
     void setSource(const SourceReport& report);
     void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);
@@ -50,9 +50,9 @@ public:
     void setStore(const QString& text, Level level) { set(StoreRow, text, level); }
     /// Sets how many frames a second are analysed and captured.
     void setRates(double analysed, double captured);
-    /// Shows the age of the newest frame. The caller must call it once a second.
+    /// Shows the age of the newest frame. Must be called once a second.
     void updateAge();
-    /// Shows temperature and throttling, if the system reports them. The caller must call it once a second.
+    /// Shows temperature and throttling, if the system reports them. Must be called once a second.
     void updateProcessor();
 
 private:

@@ -1,4 +1,4 @@
-// A map of a quantity by date and hour of the day, and how far each value is from the usual value of its
+// A map of a quantity by date and hour of the day, and the distance of each value from the usual value of its
 // hour.
 #pragma once
 
@@ -15,15 +15,15 @@ public:
     struct Cell {
         double mean = 0;
         double count = 0;             ///< readings; 0: nothing was measured
-        std::optional<double> usual;  ///< median of the same hour over all days, if there are enough
+        std::optional<double> usual;  ///< median of the same hour over all days, if there are enough days
         double deviation = 0;         ///< from `usual`, in typical deviations of that hour
         bool outlier = false;
     };
-    /// A usual value needs so many days besides the day compared.
+    /// Least number of days, besides the compared day, for a usual value.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 
-    /// Finds the quantity in a column. Hours are in local time.
+    /// Returns the quantity of a column.
     using Of = std::function<const Span&(const TimelineColumn&)>;
     HourMap() = default;
     HourMap(const TimelineData& data, const Of& of);

@@ -27,8 +27,8 @@ public:
 
     void setNames(const std::vector<std::string>& names);
     void setClasses(const std::vector<std::string>& names, const pipeline::Palette& palette);
-    /// A share beyond the classes adds a class with a number as its name. `shares`: empty if no pixel is
-    /// visible.
+    /// If there are more shares than classes, adds classes with numbers as names. `shares`: empty if no pixel
+    /// is visible.
     void setShares(const std::vector<double>& shares);
     void setHidden(const std::vector<bool>& hidden);
     void showAll(bool shown) { setHidden(std::vector<bool>(m_classes.size(), !shown)); }
@@ -40,7 +40,7 @@ public:
 signals:
     /// A colour or the visibility changed; not emitted for shares.
     void styleChanged();
-    /// The user typed a name; if empty, the model's name is to be used again.
+    /// The user typed a name; empty: the model's name is wanted again.
     void renameWanted(int id, const QString& name);
 
 private:

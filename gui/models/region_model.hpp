@@ -25,8 +25,8 @@ public:
     void setReadings(const std::vector<pipeline::RegionReading>& readings,
                      const std::vector<std::string>& labels);
 
-    /// Returns the quantity of a cell: the region's tokens, or the share of its largest class; for the name,
-    /// none.
+    /// Returns the quantity of a cell: the region's tokens, or the share of its largest class; absent for the
+    /// name.
     std::optional<pipeline::Quantity> quantity(const QModelIndex& index) const;
 
 private:

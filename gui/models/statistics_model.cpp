@@ -12,7 +12,7 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-/// The members of the rows before the row of the frames.
+/// The members that the first rows show; the row of the frames follows.
 constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
                                                       &PhaseStatistics::luminance, &PhaseStatistics::latency};
 

@@ -18,7 +18,7 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Starts again with a setup. setStored() then brings the stored readings, and add() later readings.
+    /// Starts again with a setup. Afterwards, setStored() adds the stored readings, and add() later readings.
     void begin(const pipeline::Setup& setup);
     const pipeline::Setup& setup() const { return m_setup; }
     void setStored(const StoredComparison& stored);

@@ -25,7 +25,7 @@ float percentOf(int tokens, const pipeline::Measurement& m) {
     return m.tokensIn > 0 ? 100.f * float(tokens) / float(m.tokensIn) : 100.f;
 }
 
-/// Calls `with` for each field that has a mean over minutes and hours, with the value in this reading.
+/// Calls `with` for each field that has a mean over minutes and hours, and the field's value in `m`.
 template <typename With>
 void forSummed(const pipeline::Measurement& m, With with) {
     for (const pipeline::ReadingField& field : pipeline::readingFields())
@@ -145,7 +145,7 @@ void TimelineData::Level::add(const pipeline::Measurement& m) {
     });
 }
 
-/// `tokensIn`: number of image tokens, for minutes and hours that have none stored.
+/// `tokensIn`: number of image tokens, used for minutes and hours that have no stored number.
 void TimelineData::Level::fill(std::vector<TimelineColumn>& columns, Time from, Time to, int tokensIn) const {
     const auto before = [](const pipeline::Bucket& bucket, Time time) { return bucket.time.count() < time; };
     const int count = static_cast<int>(columns.size());
@@ -183,7 +183,7 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: fills single readings, and a minute only if none of its readings is in memory.
+/// `single`: fills single readings; fills a minute only if none of its readings is in memory.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());

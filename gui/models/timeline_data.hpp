@@ -1,5 +1,5 @@
-// Measurements from the last second to all weeks. They are read column by column, so that the time to paint
-// does not depend on their number.
+// The measurements of the timeline, from the last second to all weeks. They are read as columns, so that the
+// time to paint does not depend on their number.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves besides the last; more would look alike
+    static constexpr int kStages = 4;  ///< curves besides the last merge; more would look alike
     // In percent of the tokens that came in, so that readings of several models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge except the last, if the level has them
     Span kept;                         ///< after the last merge
@@ -55,7 +55,7 @@ public:
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
 
-    /// Chooses the quantities that columns contain, if they were measured.
+    /// Chooses the quantities of the columns; a column has only those that were measured.
     void setQuantities(const std::vector<pipeline::Quantity>& quantities);
     const std::vector<pipeline::Quantity>& quantities() const { return m_quantities; }
     /// Adds stored minutes and single readings of a quantity, in any order.

@@ -1,4 +1,4 @@
-// A bar at the lower edge while a model is converted or tuned: its name, the time so far, a button to cancel.
+// A bar at the lower edge while a model is converted or tuned: model, time so far, a button to cancel.
 #pragma once
 
 #include <QElapsedTimer>
@@ -20,7 +20,7 @@ public:
 
     void begin(Task task, const QString& file);
     void end();
-    /// Whether a model is tuned, or images are collected for this.
+    /// Whether a model is tuned, or images for tuning are collected.
     bool tunes() const { return busy() && m_task != Task::Conversion; }
     bool busy() const { return m_second.isActive(); }
 

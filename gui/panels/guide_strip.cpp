@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kLeastHeight = 600;  // of a window that has room for the strip
+constexpr int kLeastHeight = 600;  // least height of a window for the strip
 
 }  // namespace
 

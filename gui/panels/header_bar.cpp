@@ -81,7 +81,7 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // Figures also need more room when their values grow.
+    // Figures also need more room if their values get longer.
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }
@@ -147,7 +147,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// The figures keep their places; their captions name what they now measure.
+/// Changes only the captions of the figures, which keep their places.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)
@@ -170,7 +170,7 @@ void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
     figure->parentWidget()->findChild<QLabel*>(QStringLiteral("muted"))->setText(caption);
 }
 
-/// Both times and their difference are of the same frames, so they cannot contradict each other.
+/// Both times and their difference are from the same frames, so that they agree.
 void HeaderBar::setSaved(const SavedTime& saved) {
     m_speed->setText(saved.any() ? tr("%1×").arg(readable(saved.speedUp(), saved.speedUp() < 9.95 ? 1 : 0))
                                  : QStringLiteral("–"));
@@ -191,7 +191,7 @@ void HeaderBar::setStale(bool stale) {
     setMark(*m_speed, "stale", stale);
 }
 
-/// A difference that is within the scatter of single frames is chance, and is hidden.
+/// Hides the difference if it is within the scatter of single frames, because it may be chance.
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     const auto difference = statistics.difference(&pipeline::PhaseStatistics::kept);
     m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;

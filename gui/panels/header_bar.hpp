@@ -1,4 +1,4 @@
-// The most important facts: source and state, model, effect of merging.
+// A bar with the most important facts: source and state, model, effect of merging.
 #pragma once
 
 #include <QFrame>
@@ -22,19 +22,19 @@ public:
 
     /// `address`: shown in the tool tip if the source has another name.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
-    /// `street`: whether the model is trained on the built-in street only; with any other source, the header
+    /// `street`: whether the model is trained on the built-in street only. With any other source, the header
     /// shows this.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
-    void clear();  ///< for another source
+    void clear();  ///< must be called for another source
     /// Marks the times as older than the frame.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
     /// Shows the mark of a recording; a click on the mark ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
-    /// The bar may shorten names and hide figures, the speed-up last.
+    /// Lets the bar get narrow: it shortens names and hides figures, the speed-up last.
     QSize minimumSizeHint() const override;
 
 signals:

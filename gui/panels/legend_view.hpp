@@ -10,8 +10,8 @@
 
 namespace mpm::gui {
 
-/// Paints the colours from stored icons, because Qt would make a new icon at each painting and keep them all
-/// (ten megabytes).
+/// Paints the colours from stored icons, because Qt would make a new icon at each painting and keep all of
+/// them (ten megabytes).
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -40,7 +40,7 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// A lane for this class should be added to the timeline, or removed.
+    /// The user wants to add a lane for this class to the timeline, or to remove it.
     void laneWanted(int id);
 
 private:

@@ -12,7 +12,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr qint64 kSettles = 700;  // milliseconds until the reports show the effect of a command
+constexpr qint64 kSettles = 700;  // milliseconds until reports show the effect of a command
 constexpr double kSpeeds[] = {0.25, 0.5, 1, 2, 4, 8};
 
 /// Returns a position as text, such as "1:02:03" or "2:03".

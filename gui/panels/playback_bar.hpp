@@ -21,7 +21,7 @@ public:
     explicit PlaybackBar(QWidget* parent = nullptr);
 
     void setReport(const SourceReport& report, bool paused);
-    /// Adds a reading to the mean of its pass of the video.
+    /// Adds a reading to the mean of the present pass of the video.
     void add(const pipeline::Measurement& measurement);
     void clear();
 
@@ -41,7 +41,7 @@ private:
     QCheckBox* m_loop;
     bool m_paused = false;
     double m_rate = 0;
-    QElapsedTimer m_sinceSeek;  // reports soon after a command show the former state
+    QElapsedTimer m_sinceSeek;  // soon after a command, reports still show the former state
     pipeline::RunningMean m_kept;
     int m_passShown = -1;
     pipeline::Setup m_setup;

@@ -45,7 +45,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
                      (first ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter, QString::number(tokens));
 }
 
-/// Paints a switch that can be read without colour: up and filled if on, down and hollow if off.
+/// Paints a switch that is clear without colour: up and filled if on, down and hollow if off.
 void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& theme) {
     const QRectF body(area.center().x() - 6, area.top() + 3, 12, area.height() - 5);
     painter.setPen(QPen(on ? theme.accent : theme.muted, 1.2));
@@ -91,7 +91,7 @@ QSize BlockDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIn
 
 bool BlockDelegate::editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem&,
                                 const QModelIndex& index) {
-    if (event->type() == QEvent::MouseButtonDblClick) return true;  // each of its clicks toggles
+    if (event->type() == QEvent::MouseButtonDblClick) return true;  // its two clicks have toggled already
     if (event->type() != QEvent::MouseButtonRelease) return false;
     if (static_cast<QMouseEvent*>(event)->button() != Qt::LeftButton) return false;
     toggle(model, index);
@@ -179,7 +179,7 @@ void ScheduleView::setOwnSchedule(const std::vector<int>& schedule) {
 }
 
 void ScheduleView::setReuse(ReuseState state) {
-    if (state == ReuseState::Full) state = ReuseState::Partial;  // in both states nothing merges
+    if (state == ReuseState::Full) state = ReuseState::Partial;  // shown alike: in both states nothing merges
     if (std::exchange(m_reuse, state) != state) showState();
 }
 

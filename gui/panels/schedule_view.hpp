@@ -1,4 +1,4 @@
-// The encoder's blocks side by side: the number of tokens that enter each, and a switch to merge before it.
+// The encoder's blocks side by side, each with the number of its input tokens and a switch to merge there.
 #pragma once
 
 #include <QListView>
@@ -27,7 +27,7 @@ public:
                      const QModelIndex& index) override;
 };
 
-/// The list of blocks, as wide as the view.
+/// A list that divides its whole width among the blocks.
 class BlockList : public QListView {
     Q_OBJECT
 public:
@@ -44,7 +44,7 @@ class ScheduleView : public QWidget {
 public:
     explicit ScheduleView(ScheduleModel* model, QWidget* parent = nullptr);
 
-    /// Sets the schedule of the model file.
+    /// Marks the schedule of the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
     /// With reuse, the schedule is used only while the stream is suspended.
     void setReuse(ReuseState state);

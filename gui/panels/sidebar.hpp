@@ -32,11 +32,11 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
-    /// A lane should be added to the timeline, or removed.
+    /// The user wants to add a lane to the timeline, or to remove it.
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
-    /// `time`: of the row that the user chose, in milliseconds since 1970.
-    void momentChosen(qint64 time, const QString& source = {});  ///< `source`: if empty, the source in front
+    /// `time`: of the chosen row, in milliseconds since 1970. `source`: if empty, the source in front.
+    void momentChosen(qint64 time, const QString& source = {});
 
 private:
     QWidget* makeComparison(Models& models);

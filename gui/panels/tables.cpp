@@ -9,8 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Makes a table look like text in a panel: as high as its rows, as wide as the panel, never scrolled
-/// sideways.
+/// Makes a table look like text in a panel: as high as its rows, as wide as the panel, not scrolled sideways.
 void makePlain(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
     table.setShowGrid(false);
@@ -21,7 +20,6 @@ void makePlain(QTableView& table) {
     table.setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-/// Returns the size of a table with `rows` rows under the header.
 QSize sizeFor(const QTableView& table, int rows) {
     return {240, table.horizontalHeader()->sizeHint().height() +
                      table.verticalHeader()->defaultSectionSize() * rows + 2};

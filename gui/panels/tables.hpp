@@ -25,15 +25,15 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// The user chose a row by mouse or keys. The current row is different: it also changes with the focus,
-    /// and if rows are removed.
+    /// The user chose a row by mouse or keys. The current row also changes with the focus, and if rows are
+    /// removed.
     void rowChosen(const QModelIndex& row);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
 };
 
-/// Paints a name, a value, and a mark for warning or bad.
+/// Paints a name, a value, and a mark if the value is a warning or bad.
 class HealthDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

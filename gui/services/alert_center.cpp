@@ -38,7 +38,7 @@ QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
     return image.copy(object.adjusted(-margin, -margin, margin, margin).toAlignedRect() & image.rect());
 }
 
-/// Returns shares and luminance in percent, with as many digits as a threshold may have.
+/// Returns a value as text; shares and luminance in percent, with as many digits as a threshold may have.
 QString numberText(const pipeline::AlertRule& rule, double value) {
     using Unit = pipeline::AlertUnit;
     const Unit unit = pipeline::unitOf(rule.of);
@@ -64,7 +64,7 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.luminance = measurement.luminance;
     input.labels = facts.labels;
     input.ownLabels = facts.ownLabels;
-    // The word that the legend uses. With a literal context, lupdate would ask for a second translation.
+    // Uses the legend's translation. For a literal context, lupdate would ask for another translation.
     const char* const legend = "mpm::gui::LegendModel";
     for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)
         input.labels.push_back(QCoreApplication::translate(legend, "class %1").arg(id).toStdString());
@@ -168,7 +168,7 @@ void AlertCenter::onClock() {
     look(input);
 }
 
-/// Returns the image of the alert's object, or of the newest object of the rule's class.
+/// Returns the image of the alert's object or, if the rule counts objects, of the newest object counted.
 QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::Alert& alert,
                               const pipeline::AlertInput& input) const {
     std::int64_t id = alert.object;
@@ -180,16 +180,16 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Returns a different millisecond for each notice, as the key of the event and the cut-out. After the clock
-/// was set back by a second or more, a millisecond may be repeated.
+/// Returns a different time in milliseconds for each notice, because the time is the key of event and
+/// cut-out. A time may repeat after the clock was set back by a second or more.
 qint64 AlertCenter::nextTime() {
     const qint64 now = QDateTime::currentMSecsSinceEpoch(), ahead = m_lastTime - now;
     m_lastTime = ahead >= 0 && ahead < kMostAhead ? m_lastTime + 1 : now;
     return m_lastTime;
 }
 
-/// Raises new alerts, one in each turn of the event loop, because actions (above all commands) take time and
-/// the window must stay responsive.
+/// Collects new alerts. Actions (above all commands) take time, so each alert is raised in a separate turn of
+/// the event loop, and the window stays responsive.
 void AlertCenter::look(const pipeline::AlertInput& input) {
     const bool idle = m_raised.empty();
     for (const pipeline::Alert& alert : m_watch.update(input, pipeline::AlertWatch::Clock::now())) {
@@ -240,7 +240,7 @@ void AlertCenter::runCommand(const pipeline::AlertRule& rule, const AlertNotice&
     closeDescriptorsOnExec();
     process.setChildProcessModifier([] {
         closeDescriptorsOnExec();
-        restoreFileMode();  // the command chooses the mode of its files
+        restoreFileMode();  // the command's files get the usual permissions
     });
     if (!process.startDetached())
         emit failed(tr("alert '%1': the command '%2' cannot be started: %3")

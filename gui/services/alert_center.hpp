@@ -45,11 +45,11 @@ private:
         Steady::time_point time;
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by object
-    qint64 m_lastTime = 0;                     // time of the last notice
-    QTimer m_clock;                            // needed because a source that is down measures nothing
+    qint64 m_lastTime = 0;
+    QTimer m_clock;  // checks a source that is down and so measures nothing
 };
 
-/// Returns the values of a reading against which rules are checked.
+/// Returns the values of a reading that rules check.
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
                                 const ModelFacts& facts);
 

@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1'000};  // for sending the remaining bytes
+constexpr std::chrono::milliseconds kPatience{1'000};  // longest time for sending the remaining bytes
 
 [[noreturn]] void fail(const char* call) {
     throw std::system_error(errno, std::generic_category(), call);
@@ -25,8 +25,7 @@ bool wouldBlock() {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/// Fills an empty buffer. Returns false if the other side has closed (`errno` is 0) or after an error
-/// (`errno`).
+/// Fills an empty buffer. Returns false if the other side has closed (`errno` is then 0) or after an error.
 bool fill(int from, std::string& buffer) {
     std::array<char, 4096> bytes{};
     const ssize_t count = recv(from, bytes.data(), bytes.size(), 0);
@@ -92,7 +91,7 @@ bool BoundedLink::isConnected() {
     return false;
 }
 
-/// Moves bytes from the library to the other side.
+/// Moves bytes from the library to the other side of the link.
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;

@@ -1,4 +1,4 @@
-// A link between a library and its connection, which limits how much the other side may send.
+// A link between a library and its connection, which limits the bytes that the library receives.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@
 
 namespace mpm::gui {
 
-/// A client that only publishes receives a few bytes for each message. The library would keep a message of
-/// any size in memory, but never gets more bytes than these.
+/// A client that only publishes needs to receive a few bytes for each message. The link passes on no more,
+/// because the library would keep an incoming message of any size in memory.
 class BoundedLink {
 public:
-    static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for the greeting and certificates
+    static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for greeting and certificates
     static constexpr std::int64_t kForMessage = 256, kForSecond = 64;
 
-    /// Takes over the connection of `socket`, which may not be connected yet, and puts a local connection in
-    /// its place, under the same number. Throws std::system_error.
+    /// Takes over the connection of `socket`, which may not be connected yet, and replaces it by a local
+    /// connection with the same descriptor. Throws std::system_error.
     explicit BoundedLink(int socket);
     /// Sends the bytes that the library has written, for a second at most.
     ~BoundedLink();
     BoundedLink(const BoundedLink&) = delete;
     BoundedLink& operator=(const BoundedLink&) = delete;
 
-    /// Allows the answer to a message that was sent.
+    /// Allows some more bytes, for the answer to a message.
     void countMessage() { ++m_messages; }
-    /// Returns why the connection ended; empty if it is open or the other side closed it.
+    /// Returns why the connection ended; empty if it is open or if the other side closed it.
     std::string problem() const;
 
 private:

@@ -1,5 +1,5 @@
-// An object of a settings file that people may edit. An absent value keeps its default. A value with another
-// type or an unknown name is an error, because a misspelt mask would hide nothing.
+// A JSON object of a settings file that people may edit. An absent value keeps its default. An unknown name
+// or a value of another type is an error, because a misspelt mask would hide nothing.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// Thrown if the settings file is not valid. The message is a line that names the place.
+/// Thrown if the settings file is not valid. The message is a single line and names the place.
 class WatchError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -19,7 +19,7 @@ public:
 
 class JsonSection {
 public:
-    /// An absent value is an empty object. `where`: begins error messages; empty for the whole file.
+    /// If `json` is absent, the object is empty. `where`: start of error messages; empty for the whole file.
     JsonSection(const QJsonValue& json, std::string where);
 
     void read(const char* name, bool& value);
@@ -31,10 +31,10 @@ public:
     QJsonValue any(const char* name);
     QJsonObject object(const char* name);
 
-    /// Returns "where: name", for error messages elsewhere.
+    /// Returns "where: name", for error messages of the caller.
     std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws if a value was not read, because its name is unknown.
+    /// Throws if a value was not read: its name is then unknown.
     void finish() const;
 
 private:

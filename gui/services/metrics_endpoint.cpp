@@ -73,7 +73,7 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Replaces the values of a source that have a class or a region.
+    /// Replaces the values of a source that are of a class or a region.
     using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
@@ -158,7 +158,7 @@ void findListenAddresses(const QString& name, QObject* context,
     if (name.compare(QLatin1String("localhost"), Qt::CaseInsensitive) == 0)
         return then({QHostAddress(QHostAddress::LocalHost), QHostAddress(QHostAddress::LocalHostIPv6)});
     if (name.trimmed().isEmpty()) return then({});
-    // An empty name would give a null address, which means "every address of this machine".
+    // An empty name would be a null address, which means "every address of this machine".
     QHostAddress literal;
     if (literal.setAddress(name)) return then(usable({literal}));
     QHostInfo::lookupHost(

@@ -14,18 +14,19 @@ class QHostAddress;
 namespace mpm::gui {
 
 /// Finds the addresses of `name`: an IP address, "localhost", or a host that the system knows. Calls `then`
-/// with them, immediately or later in the thread of `context`; with an empty list if the name is unknown.
-/// Every address of the machine is used only for the names 0.0.0.0 and ::.
+/// with the addresses (none if the name is unknown), immediately or later in the thread of `context`. Only
+/// 0.0.0.0 and :: mean every address of the machine.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Listens on the first usable address. Throws std::runtime_error if there is none or the port is taken.
+    /// Listens on the first usable address. Throws std::runtime_error if there is none, or the port is in
+    /// use.
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 
-    /// Return the port and the address in use. If the settings have port 0, the system chose a free port.
+    /// Return the port and the address in use. For port 0, the system chooses a free port.
     int port() const;
     QHostAddress address() const;
     void add(const QString& source, const pipeline::Measurement& measurement,

@@ -12,7 +12,7 @@ namespace mpm::gui {
 namespace {
 
 std::string& converterProgram() {
-    static std::string program = "/proc/self/exe";  // this program, even if a newer file replaced it
+    static std::string program = "/proc/self/exe";  // this program, even after its file was replaced
     return program;
 }
 

@@ -22,7 +22,8 @@ public:
 
     /// Must be called before the first conversion.
     void setLimits(const models::ContainedLimits& limits) { m_limits = limits; }
-    /// Sets the program for all later converters. Tests name the monitor, because a test cannot convert.
+    /// Sets the program that all later converters run. Tests must set the monitor, because they cannot
+    /// convert.
     static void setProgram(const QString& program);
 
 signals:

@@ -13,11 +13,11 @@
 
 namespace mpm::gui {
 
-/// A candidate: no other is better in both speed and agreement.
+/// A candidate; no other candidate is better in both speed and agreement.
 struct TunedMethod {
     QString method;  ///< the method, with its parameters
     std::vector<int> blocks;
-    double speed = 0;  ///< how many times as fast as all tokens
+    double speed = 0;  ///< as a multiple of the speed with all tokens
     double agreement = 0, worstTenth = 0;
 };
 
@@ -27,7 +27,7 @@ struct TuneFound {
     std::vector<TunedMethod> unbeaten;  ///< fastest first
     std::optional<TunedMethod> chosen;
     bool complete = true;  ///< false if the time ended before all images were measured
-    QString remark;        ///< why none was chosen, as a line of plain text
+    QString remark;        ///< why no method was chosen, as a line of plain text
 };
 
 class ModelTuner : public Worker {
@@ -40,7 +40,7 @@ public:
     /// Searches. This and all functions below return immediately; a later request replaces a waiting request.
     /// Until the search ends, the images are in a private folder within `folder`.
     void tune(const QString& model, const std::vector<QImage>& images, const QString& folder);
-    /// Writes the model with this method and these blocks to FOLDER/NAME-tuned.onnx.
+    /// Writes a copy of the model with this method to FOLDER/NAME-tuned.onnx.
     void write(const QString& model, const TunedMethod& method, const QString& folder);
     /// Ends the present search immediately, and drops a waiting request.
     void cancel();

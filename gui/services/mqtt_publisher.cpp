@@ -37,7 +37,7 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
-/// Adds to the value so far, because classes can have the same name.
+/// Adds to the present value of `name`, because several classes may have the same name.
 void add(QJsonObject& json, const QString& name, double value) {
     json[name] = rounded(json[name].toDouble() + value);
 }
@@ -92,8 +92,8 @@ QString templateOf(const pipeline::ReadingField& field) {
     return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
-/// `source`: topic of the source's state, because the value is out of date while the source is down. Empty if
-/// the value is valid also then.
+/// Makes the value unavailable while the monitor is offline or, unless `source` is empty, the source is down.
+/// `source`: topic of the source's state.
 void addAvailability(QJsonObject& json, const QString& program, const QString& source) {
     QJsonArray all{QJsonObject{{QStringLiteral("topic"), program}}};
     if (!source.isEmpty())
@@ -104,7 +104,7 @@ void addAvailability(QJsonObject& json, const QString& program, const QString& s
     json[QStringLiteral("availability_mode")] = QStringLiteral("all");
 }
 
-/// Runs once in a process. It is never undone, because other publishers may still run.
+/// Runs once in a process. It is never undone, because other publishers may need the library.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
@@ -188,7 +188,7 @@ void MqttPublisher::onConnect(int result) {
         for (const auto& [source, state] : m_lastStates) {
             announce(source);
             announceClasses(source, m_classes[source]);
-            m_objects.erase(source);  // the next measurement announces them
+            m_objects.erase(source);  // the next measurement announces the objects
             send(topicOf(source) + QStringLiteral("/source"), state, true);
         }
         emit connectedChanged(true, {});
@@ -224,7 +224,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
         const std::lock_guard<std::mutex> lock(m_mutex);
         if (m_link) m_link->countMessage();
     }
-    int number = 0;  // of a message that waits for the broker, with or without a connection
+    int number = 0;  // not 0 if the message waits for the broker, with or without a connection
     mosquitto_publish(m_client.get(), &number, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
     if (number != 0) ++m_published;
@@ -232,7 +232,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
                             const std::vector<std::string>& labels) {
-    if (!m_connected) return;  // this measurement would be old when the broker is back
+    if (!m_connected) return;  // the measurement would be old when the connection is back
     // A detector has no shares.
     const std::vector<std::string> segmented =
         measurement.classShares.empty() ? std::vector<std::string>() : labels;
@@ -320,7 +320,7 @@ void MqttPublisher::announceSensor(const QString& source, const char* kind, cons
     send(configTopic(source, kind, id), compact(json), true);
 }
 
-/// Announces a sensor for the share of each class, and removes sensors of another model.
+/// Announces a sensor for the share of each class, and removes the sensors of an earlier model.
 void MqttPublisher::announceClasses(const QString& source, std::vector<std::string> labels) {
     const std::vector<std::string> before = std::exchange(m_classes[source], labels);
     if (m_settings.discovery.isEmpty()) return;

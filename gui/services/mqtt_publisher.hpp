@@ -16,8 +16,8 @@ struct mosquitto;
 
 namespace mpm::gui {
 
-/// A thread that connects and reconnects until it is stopped; every call returns immediately. (If the first
-/// attempt fails, the library's own thread would sleep for a whole keep-alive.)
+/// A thread that connects and reconnects until it is stopped; every call returns immediately. The library's
+/// own thread is not used, because it would sleep for a whole keep-alive if the first attempt failed.
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
@@ -26,8 +26,8 @@ public:
     ~MqttPublisher() override;
 
     bool connected() const { return m_connected; }
-    /// For each source, sends at most one measurement a second, and only after the broker received the
-    /// previous measurement; drops the others. `labels`: names of the classes.
+    /// For each source, sends at most one measurement a second, and only if the broker has received the
+    /// previous measurement; drops other measurements. `labels`: names of the classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
     /// `title`: the name of the source for the user. If the title changes, so do the topics, and Home
@@ -83,7 +83,7 @@ private:
     std::map<QString, std::vector<std::string>> m_classes;  // by source; announced again after a reconnection
     std::map<QString, QString> m_titles;                    // by source
     std::map<QString, std::map<QString, std::pair<QString, QString>>>
-        m_objects;  // announced, by source and id
+        m_objects;  // the sensors announced, by source and id
 };
 
 }  // namespace mpm::gui

@@ -13,7 +13,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr qint64 kAlertVideo = 15'000;  // usual length of an alert's video
-constexpr qint64 kNameSteps = 1'500;  // names have only seconds, and an alert is noted before its file begins
+constexpr qint64 kNameSteps = 1'500;    // file names have only seconds, and alerts are noted earlier
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);

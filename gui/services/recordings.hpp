@@ -13,14 +13,14 @@ namespace mpm::gui {
 struct Recording {
     QString file;
     QString source;           ///< topicWord() of the source's address, as in the file name
-    qint64 from = 0, to = 0;  ///< the begin, from the file's name, and the last write
+    qint64 from = 0, to = 0;  ///< the start, from the file's name, and the last write
     qint64 bytes = 0;
 };
 
 /// Returns the recordings, newest first. If a file's name has no time, the time of its last change is used.
 std::vector<Recording> recordingsIn(const QString& folder);
 
-/// Returns the recording that shows `time` of a source; empty if there is none.
+/// Returns the file of the recording that shows `time` of a source; empty if there is none.
 QString recordingOf(const std::vector<Recording>& recordings, const QString& source, qint64 time);
 
 /// The parts of an alert's event, "RULE: WHAT: VALUE". Because a rule's name may contain a colon, names in

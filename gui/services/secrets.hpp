@@ -1,4 +1,4 @@
-// Passwords, which are only in the desktop's keychain (Secret Service or KWallet).
+// Passwords, which are stored only in the desktop's keychain (Secret Service or KWallet).
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ public:
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// Do the same for the address of a source. The key is PROFILE/NAME, because two profiles may have
-    /// sources of the same name. If there is no such entry, the key NAME of a user or an earlier version is
-    /// tried.
+    /// Do the same for the address of a source, under the key PROFILE/NAME, because two profiles may have
+    /// sources of the same name. If there is no such entry, find the key NAME, which a user or an earlier
+    /// version may have made.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);
     void findAddress(const QString& name,
@@ -40,11 +40,11 @@ private:
     const QString m_profile;
 };
 
-/// Returns the address in the variable NAME for env:NAME, and any other address unchanged. Throws
-/// pipeline::SourceError if there is no such variable. Does not wait, so for secret:NAME use Secrets::find().
+/// Returns the address of a source: for env:NAME, from the environment variable NAME; else `source` itself.
+/// Throws pipeline::SourceError if there is no such variable. For secret:NAME, use Secrets::find().
 pipeline::Address addressOf(const QString& source);
 
-/// Returns the variables that contain addresses. Child processes must not inherit them.
+/// Returns the environment variables that contain addresses. Child processes must not inherit them.
 const QStringList& variablesOfSources();
 
 /// Returns how the settings name a source whose address is in the keychain: "secret:" and the key.

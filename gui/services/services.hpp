@@ -22,9 +22,9 @@ public:
     /// Applies the settings immediately. Parts whose settings did not change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
-    /// Stores no small images, because another program does.
+    /// Stores no small images, because another program stores them.
     void setReadOnly() { m_readOnly = true; }
-    /// Serves the engine until it is destroyed or detached.
+    /// Serves the engine until the engine is destroyed or detached.
     void attach(Engine& engine);
     void detach(Engine& engine);
     /// Must be called after a source was opened in an attached engine, to apply the source's regions and
@@ -33,7 +33,7 @@ public:
     /// Returns the request with the regions and privacy settings of the engine's source.
     Request requestFor(const Engine& engine, Request request) const;
 
-    /// Records an engine for the user. Returns false if images are not kept, so that there is no video.
+    /// Starts a recording for the user. Returns false if that is impossible, because images are not kept.
     bool startRecording(Engine& engine);
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
@@ -44,9 +44,9 @@ public:
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
-    /// Returns the file of an event's image: its object, or else the frame. Empty if none is stored.
+    /// Returns the image file of an event: of its object, else of the frame. Empty if none is stored.
     QString imageOf(const QString& source, qint64 time) const;
-    /// Returns the folder that the settings name, or else the program's folder.
+    /// Returns the folder that the settings name, else the default folder.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }

@@ -39,7 +39,7 @@ void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
     const QString name = topicWord(source);
     const std::lock_guard<std::mutex> lock(m_mutex);
     Kept& kept = m_sources[name];
-    // A clock that was set back must not stop the images for long.
+    // An image is also due if the clock was set back, because it may be back by years.
     const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
     if (!m_settings.on || !due || m_tasks.size() >= kMostImagesWaiting) return;
     kept.eventDue = false;

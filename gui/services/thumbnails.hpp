@@ -20,7 +20,7 @@ public:
     explicit Thumbnails(const QString& folder);
     ~Thumbnails() override { finish(); }
 
-    /// Times are in milliseconds since 1970.
+    /// All times are in milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);
     /// Stores the image if the last image is a minute old, or after noteEvent(). The caller must already have
     /// blackened the masks in `image`.
@@ -59,7 +59,7 @@ private:
 
     const QString m_folder;
     ThumbnailSettings m_settings;  // this and all below: guarded by m_mutex
-    bool m_limited = false;        // the user's limits are known; nothing is removed before
+    bool m_limited = false;        // whether the user's limits are known; before, nothing is removed
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by the folder's name
     qint64 m_bytes = 0;

@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // between two images in the file
+constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // between two images in a file
 constexpr std::size_t kMostWaiting = 200;  // if more wait (slow disk), frames are dropped
 constexpr int kStrip = 22;                 // pixels under the image, for the text
 
@@ -34,7 +34,7 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     return frame;
 }
 
-/// Makes large images smaller before they are stored, because seconds of them would fill the memory.
+/// Makes large images smaller before they are stored, because some seconds of large images fill the memory.
 QImage fitted(const QImage& image) {
     if (image.width() <= VideoRecorder::kWidest) return image;
     const QImage from = image.convertToFormat(QImage::Format_RGB32);
@@ -47,7 +47,7 @@ QImage fitted(const QImage& image) {
     return to;
 }
 
-/// A file that is being written. Frames are repeated, so that the file plays at the speed of the scene.
+/// A video that is being written. Frames are repeated, so that it plays at the speed of the scene.
 class Film {
 public:
     Film(QString file, std::chrono::milliseconds longestStill)
@@ -58,7 +58,7 @@ public:
     void write(const cv::Mat& frame, std::chrono::steady_clock::time_point time) {
         if (!m_writer.isOpened()) open(frame.size(), time);
         cv::Mat fitted = frame;
-        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // another source, in the same video
+        if (frame.size() != m_size) cv::resize(frame, fitted, m_size);  // a video may show several sources
         for (const int due = std::max(m_frames + 1, dueAt(time)); m_frames < due; ++m_frames)
             m_writer.write(fitted);
         m_last = fitted;
@@ -82,8 +82,8 @@ private:
         m_size = size;
         m_begun = time;
         makeFile();
-        // Browsers play H.264. If its encoder is not installed, MPEG-4 is used, which is always there. VP9 is
-        // too slow.
+        // Browsers play H.264. If its encoder is not installed, uses MPEG-4, which is always available. VP9
+        // is too slow.
         const auto opens = [&](const char* code) {
             const int codec = cv::VideoWriter::fourcc(code[0], code[1], code[2], code[3]);
             return m_writer.open(m_file.toStdString(), cv::CAP_FFMPEG, codec, VideoRecorder::kRate, size);
@@ -216,13 +216,13 @@ void VideoRecorder::work() {
         if (!film) return;
         const QString file = film->file();
         const int frames = film->frames();
-        film.reset();  // only this completes the file
+        film.reset();  // the destructor completes the file
         if (frames > 0) post([this, file, frames] { emit finished(file, frames); });
     };
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         const auto due = [this] { return stopping() || !m_tasks.empty(); };
-        // Ends a recording in time, even if the source gives no more frames.
+        // Ends a recording at its time, even if no more frames come.
         for (auto until = m_until; m_recording && until && !m_changed.wait_until(lock, *until, due);
              until = m_until)
             stopIfDue(Clock::now());

@@ -1,4 +1,5 @@
-// Annotated videos, started by the user, or by alerts with the seconds before them.
+// Annotated videos, which the user or an alert starts. The video of an alert also shows the seconds before
+// it.
 #pragma once
 
 #include <deque>
@@ -13,7 +14,7 @@ namespace mpm::gui {
 class VideoRecorder : public Worker {
     Q_OBJECT
 public:
-    /// `longestStill`: how long an image is repeated at most, which shortens an outage of the source.
+    /// `longestStill`: longest time for which an image is repeated; longer outages of the source are cut.
     explicit VideoRecorder(std::chrono::milliseconds longestStill = kBefore + kAfter)
         : Worker("video"), m_longestStill(longestStill) {}
     /// Completes the file that is being written.
@@ -29,14 +30,15 @@ public:
     bool recordsByHand() const;
     /// Ends recording: waits until the file is complete, and emits finished() before it returns.
     void close();
-    /// Records from some seconds before now to some seconds after; prolongs a recording that is in progress.
+    /// Records from some seconds before now to some seconds after. Prolongs a recording around an earlier
+    /// alert.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
     void forget();
 
     static constexpr std::chrono::seconds kBefore{5}, kAfter{10};
     static constexpr int kWidest = 1280;  ///< wider images are made smaller
-    static constexpr int kRate = 10;  ///< frames a second in the file; images are repeated to keep its time
+    static constexpr int kRate = 10;      ///< frames a second in the file; if fewer come, images are repeated
 
 signals:
     void started(const QString& file);
@@ -53,12 +55,11 @@ private:
         QString text;
         Clock::time_point time;
     };
-    /// Work for the thread, in this order.
     struct Task {
         enum Kind { Start, Write, Stop } kind;
         QString file;
         Still still;
-        Clock::time_point end{};  ///< of Stop: the time until which the last frame is repeated
+        Clock::time_point end{};  ///< for Stop: the time until which the last frame is repeated
     };
     void begin(const QString& file, std::optional<Clock::time_point> until);
     void addTask(Task task);

@@ -133,7 +133,7 @@ pipeline::AlertRule alertFrom(const QJsonValue& value) {
     json.read("record", rule.record);
     json.read("command", rule.command);
     for (std::string* name : {&rule.name, &rule.region, &rule.label, &rule.source})
-        *name = safeName(*name);  // the texts are shown, stored and sent unchanged
+        *name = safeName(*name);  // made safe, because the texts are shown, stored and sent unchanged
     json.finish();
     return rule;
 }
@@ -202,7 +202,7 @@ ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
     return thumbnails;
 }
 
-/// Rules may name a source. They store its address instead, so that the name can be changed.
+/// Replaces the name of a source in a rule by the address, so that the source can be renamed.
 void checkNames(WatchSettings& settings) {
     for (const auto& [source, watch] : settings.sources) {
         if (!settings.isNameFree(watch.name, source))

@@ -1,5 +1,5 @@
-// Regions, masks, alerts, MQTT, metrics and further sources of a profile, with a window or without: a JSON
-// file next to the profile's settings.
+// Regions, masks, alerts, MQTT, metrics and further sources of a profile, used with and without a window: a
+// JSON file next to the profile's settings.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ struct MetricsSettings {
 /// Small images for the timeline.
 struct ThumbnailSettings {
     bool on = true;
-    int megabytes = 500, days = 30;  ///< the oldest images are removed beyond either limit
+    int megabytes = 500, days = 30;  ///< beyond either limit, the oldest images are removed
 };
 
 /// The settings of a source. The key is the source's address without passwords.
@@ -45,7 +45,7 @@ struct SourceWatch {
     QString name;              ///< such as "Front door"; empty: the address is shown
     QStringList objects = {};  ///< classes to follow; "*": all objects
 
-    /// Returns `wanted`, with a number if another region than `own` has this name, because measurements
+    /// Returns `wanted`, with a number if a region other than `own` has this name, because measurements
     /// identify regions by name.
     std::string freeName(const std::string& wanted, const pipeline::Region* own = nullptr) const;
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
@@ -64,9 +64,9 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether no other source has this name or topic. `open`: further sources, which may have no name.
+    /// Whether no other source has this name or its topic. `open`: further sources to compare with.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
-    /// Returns the classes to follow at a source: those that the user chose, and those of rules.
+    /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;
 };
 
@@ -75,8 +75,8 @@ struct WatchSettings {
 QString topicWord(const QString& text);
 /// Returns the word with a hash of the whole text, so that different texts have different words.
 QString distinctWord(const QString& text);
-/// Returns the word of a source with a name: of the name without accents, or of the address if the name has
-/// no letters and digits.
+/// Returns the topic word of a source: of its title without accents or, if the title has no letters and
+/// digits, of its address.
 QString topicWord(const QString& source, const QString& title);
 
 /// Returns the defaults if there is no file. Throws WatchError if the file is not valid.

@@ -31,7 +31,7 @@ public:
 
 struct ParsedOptions {
     Options options;
-    int exit = -1;    ///< if not negative, exit with this status
+    int exit = -1;    ///< if not negative, the program must exit with this status
     QString message;  ///< help, version, or a line with an error
 };
 

@@ -47,7 +47,7 @@ street::NightParameters valid(const street::NightParameters& read) {
             within(0, 1, read.deviation, otherwise.deviation)};
 }
 
-/// Removes other users' permissions, which files of earlier versions may have.
+/// Removes other users' permissions, which files of earlier versions may have. Returns `path`.
 QString tightened(const QString& path) {
     tightenOwn(QFileInfo(path).absolutePath().toStdString());
     tightenOwn(path.toStdString());
@@ -67,7 +67,7 @@ QString storePathOf(const QString& name) {
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24);
 const QString kClassNames = QStringLiteral("class_names/");
 
-/// Returns a key that is valid in the file, for any name of a model.
+/// Returns a key, valid in the settings file, for any name of a model.
 QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
@@ -116,7 +116,7 @@ void forEachValue(State& state, const Visit& visit) {
 std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     if (!s.contains(QStringLiteral("daynight/by"))) return std::nullopt;
     pipeline::DayNightRule rule;
-    // All types here can represent 1e9.
+    // Limits numbers to a range that all types here can represent.
     const auto number = [&s](const char* key, double otherwise) {
         const double read = s.value(QStringLiteral("daynight/") + QLatin1String(key), otherwise).toDouble();
         return within(-1e9, 1e9, read, otherwise);
@@ -128,7 +128,7 @@ std::optional<pipeline::DayNightRule> ruleFrom(const QSettings& s) {
     });
     rule.hand = number("hand", 0) > 0 ? pipeline::Phase::Night : pipeline::Phase::Day;
     try {
-        pipeline::DayNight check(rule);  // a settings file may have been edited
+        pipeline::DayNight check(rule);  // throws if an edited file has an invalid rule
     } catch (const cv::Exception&) {
         return std::nullopt;
     }
@@ -177,8 +177,7 @@ bool isSame(const QSettings& one, const QSettings& other) {
 }
 
 /// If memory runs out during `sync`, QSettings does not remove the lock file. The destructor of QSettings
-/// writes once more and would wait for this lock forever, so the lock file is removed before the destructor
-/// runs.
+/// writes once more and would wait forever for this lock, so the lock file must be removed before.
 class LockRemover {
 public:
     explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}

@@ -18,10 +18,10 @@ struct ProfileState {
     QString model = QStringLiteral("default");
     Request request;
     std::optional<pipeline::DayNightRule> rule;  ///< absent: the default of the source
-    int comparedHours = 24 * 7;                  ///< span for comparing day and night; 0: everything
+    int comparedHours = 24 * 7;                  ///< span for comparing day and night; 0: all readings
     double opacity = 0.55;
     bool outlines = true;
-    bool confidence = false;  ///< colours of classes fade if the network is not sure
+    bool confidence = false;  ///< colours of classes fade in places with uncertain classes
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool guideDismissed = false;
@@ -42,16 +42,16 @@ public:
     explicit Profile(const QString& name);
 
     ProfileState load() const;
-    /// Writes the file if the state has changed since the last call. Never writes a source with a password.
-    /// Returns false if the file cannot be written; it is then unchanged.
+    /// Writes the file if the state has changed since the last call. Never writes a password of a source.
+    /// Returns false if the file cannot be written; the old file then remains.
     bool save(const ProfileState& state);
 
     QString name() const { return m_name; }
     QString path() const { return m_settings->fileName(); }
     QString storePath() const;
     QString lockPath() const;
-    QString watchPath() const;   ///< file of the WatchSettings
-    QString videosPath() const;  ///< folder of recordings
+    QString watchPath() const;  ///< file of the WatchSettings
+    QString videosPath() const;
 
 private:
     QString m_name;
@@ -59,17 +59,17 @@ private:
     std::unique_ptr<QSettings> m_settings;
 };
 
-/// The context of the translations, in a header because lupdate would not find it elsewhere.
+/// The context of translations; in a header, so that lupdate finds it.
 struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };
 
 /// Whether the name can be a profile's name, which is also a file name.
 bool isProfileName(const QString& name);
-/// Returns the sorted names of the profiles that have any file.
+/// Returns the names of the profiles that have any file, sorted.
 QStringList profileNames();
 /// Deletes settings, rules, measurements and small images, but not recordings. Returns why that failed; empty
-/// if everything is deleted.
+/// on success.
 QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

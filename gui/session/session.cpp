@@ -22,7 +22,7 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// Locks the profile. QLockFile itself removes the lock of a killed program if no process has its number.
+/// Locks the profile. QLockFile itself removes the lock of a killed program, unless a process has its number.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());
@@ -30,10 +30,10 @@ void Session::lockProfile() {
         return;  // the store reports the error
     }
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
-    m_lock->setStaleLockTime(0);  // the lock of a program that runs for weeks stays valid
+    m_lock->setStaleLockTime(0);  // a lock stays valid, even if its program runs for weeks
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // After a kill in a container, this process may have the number of the killed process. The file cannot be
-    // removed while another process still has the lock.
+    // After a kill in a container, this process may have the number of the killed process. QLockFile cannot
+    // remove the file while another process has the lock.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
@@ -90,7 +90,7 @@ void Session::moveSecrets() {
 
 void Session::keepFurther(const QString& source) {
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of a recorder may look the same, so each has a separate entry.
+    // Cameras of a recorder may look the same, so each needs a separate entry.
     const QString name = freeName(shown, [this](const QString& taken) {
         return m_sources.isStored(storedAs(taken)) || m_movedSecrets.contains(taken);
     });
@@ -108,7 +108,7 @@ void Session::keepFurther(const QString& source) {
     });
 }
 
-/// Renames a source in the watch file, which contains no password of the profile's own source.
+/// Renames a further source in the watch file.
 void Session::rename(const QString& former, const QString& stored) {
     WatchSettings watch = m_services.settings();
     const qsizetype index = watch.further.indexOf(former);

@@ -16,7 +16,7 @@ public:
     explicit Session(const Options& options);
     ~Session() override { m_services.disconnect(this); }
 
-    /// Returns why the profile is only read; empty if it is written. Only one program at a time writes a
+    /// Returns why the profile is only read; empty if it is also written. Only one program at a time writes a
     /// profile.
     const QString& readOnlyReason() const { return m_readOnly; }
     const Options& options() const { return m_options; }
@@ -37,18 +37,17 @@ public:
     /// Writes the profile if it changed. Reports a failure only once until writing succeeds again.
     void save();
 
-    /// Open a source for the user, which the next start will open too. `engine`: any engine of the session.
-    /// `name`: given to nameSource() once the source is open; if absent, the source keeps its name.
+    /// Open a source for the user; the next start will open it too. `engine`: any engine of the session.
+    /// `name`: passed to nameSource() when the source is open; if absent, the source keeps its name.
     void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
     Engine& addSource(const QString& source, const std::optional<QString>& name = {});
     /// Does nothing if only one source is left.
     void closeSource(int index);
-    /// Sets the name for tabs, events, alerts and publishing. Empty: the address. Rejects a name that is not
-    /// free.
+    /// Sets the name for tabs, events, alerts and publishing; empty: the address. Rejects a name that another
+    /// source has.
     void nameSource(const Engine& engine, const QString& name);
     bool isNameFree(const QString& name, const QString& source) const;
-    /// Returns the source's key in the watch settings. `stored`: the source as the profile's settings name
-    /// it.
+    /// Returns the source's key in the watch settings. `stored`: the source as the settings name it.
     static QString keyOf(const QString& stored);
 
 signals:
@@ -57,8 +56,8 @@ signals:
 
 private:
     void lockProfile();
-    /// Applies the settings, but no alerts and publishing if another program writes the profile and does
-    /// both.
+    /// Applies the settings. If another program writes the profile, applies no alerts and no publishing,
+    /// because that program does both.
     void applyWatch(WatchSettings settings);
     void noteRecent(const QString& stored);
     void rename(const QString& former, const QString& stored);
@@ -76,7 +75,7 @@ private:
     bool m_watchDamaged = false, m_saveFailed = false;
     QStringList m_movedSecrets;                // names of the entries for passwords of the watch file
     std::map<const Engine*, QString> m_names;  // names for sources that are being opened
-    Sources m_sources;                         // must be last: the workers end before the parts that they use
+    Sources m_sources;                         // must be last: workers end before the parts that they use
 };
 
 }  // namespace mpm::gui

@@ -111,7 +111,7 @@ bool Sources::isStored(const QString& stored) const {
 }
 
 /// Whether another camera has the name. If no source of this name was opened in this session, only the
-/// keychain has the address; the name then belongs to the engine whose source has it in the settings.
+/// keychain has the address. Then the name belongs to the engine whose source has this name in the settings.
 bool Sources::isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const {
     if (othersHave(name, address, m_engines, engine)) return true;
     const auto known = m_addresses.find(name);

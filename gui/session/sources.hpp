@@ -18,26 +18,26 @@ public:
     Sources(const Profile& profile, const ProfileState& state, int dayCycle, SharedNetwork& network,
             Services& services);
 
-    /// Sources that are added later only read measurements.
+    /// Sources that are added later only read measurements from the store.
     void setReadOnly() { m_access = pipeline::Store::Access::ReadOnly; }
 
     const std::vector<std::unique_ptr<Engine>>& engines() const { return m_engines; }
     int count() const { return static_cast<int>(m_engines.size()); }
     Engine& at(int index) const { return *m_engines.at(static_cast<std::size_t>(index)); }
-    int indexOf(const Engine& engine) const;  ///< -1 if `engine` is not one of these
+    int indexOf(const Engine& engine) const;  ///< -1 if `engine` is not in this session
 
     /// Adds an engine, still without a source.
     Engine& add();
     void remove(int index);
     /// `source`: as the settings or the command line name it. Emits opened() or rejected(), later if the
-    /// keychain must be asked.
+    /// keychain must answer first.
     void open(Engine& engine, const QString& source);
     /// Returns the engine's source as the settings name it.
     QString storedName(const Engine& engine) const;
     /// Whether the settings name a source `stored`.
     bool isStored(const QString& stored) const;
-    /// Returns the name that the settings must use for `source` if `engine` opens it. For an address with a
-    /// password, this is the name of an entry of the keychain. storedName() returns it from now on.
+    /// Returns the name that the settings must use for `source` if `engine` opens it: for an address with a
+    /// password, an entry of the keychain. From then on, storedName() returns this name.
     QString nameForSettings(const Engine& engine, const QString& source);
     /// Must be called after a source got another name in the settings.
     void rename(const QString& former, const QString& stored);

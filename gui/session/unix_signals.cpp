@@ -59,7 +59,7 @@ void notifySystemd(const char* state) {
     address.sun_family = AF_UNIX;
     if (std::strlen(path) >= sizeof address.sun_path) return;
     std::memcpy(address.sun_path, path, std::strlen(path));
-    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // '@' stands for an abstract name
+    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // for an abstract name, systemd writes '@'
     const int socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket_ < 0) return;
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));

@@ -1,4 +1,4 @@
-// Numbers in the user's notation. Not for files, alerts and other programs, which need the decimal point.
+// Numbers in the user's notation. Files, alerts and other programs need the decimal point instead.
 #pragma once
 
 #include <clocale>
@@ -10,9 +10,8 @@
 namespace mpm::gui {
 
 /// Must be called right after the application is made. The application's constructor sets the C library to
-/// the user's locale, in which printf and strtod may use 0,5. Our files do not depend on the C locale, but
-/// code in GStreamer, FFmpeg and OpenCV does. Text for the user uses QLocale, which this function does not
-/// change.
+/// the user's locale, in which printf and strtod may use 0,5. Code in GStreamer, FFmpeg and OpenCV depends on
+/// the C locale. Text for the user uses QLocale, which is not changed.
 inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
@@ -24,7 +23,7 @@ inline QString readable(double value, int digits) {
     return locale.toString(value, 'f', digits);
 }
 
-/// Returns milliseconds, below ten with a decimal, to show the time that merging saves.
+/// Returns milliseconds as text; below ten with a decimal, to show the time that merging saves.
 inline QString readableMs(double value) {
     return readable(value, value < 9.95 ? 1 : 0);
 }

@@ -1,5 +1,5 @@
 // Text that Qt must not read as HTML, because an image tag in a label would load a file. All text from
-// outside is shown through these functions, as tests/gui/check_plain_text.sh checks.
+// outside must be shown through these functions; tests/gui/check_plain_text.sh checks this.
 #pragma once
 
 #include <QString>

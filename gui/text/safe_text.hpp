@@ -1,5 +1,5 @@
-// Text from models, sources and files that is safe to show, log and send: one line, no control characters,
-// limited length. It is made safe on entry to the program, because it leaves in more places.
+// Text from models, sources and files, made safe to show, log and send: one line, no control characters,
+// limited length. Text must be made safe on entry to the program, because it leaves in many places.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ inline QString safeText(const char* text, std::size_t limit = 400) {
     return safeText(std::string_view(text), limit);
 }
 
-/// Returns the safe name of a class, a region or a rule. A safe name is not changed again.
+/// Returns the safe name of a class, a region or a rule. A safe name is returned unchanged.
 inline std::string safeName(std::string_view text) {
     const std::string name = printable(text, 4 * kLongestName);
-    return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // " ... "
+    return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // 5: for " ... "
 }
 
 /// Returns a safe error message of a library, with its line breaks.

@@ -9,7 +9,7 @@
 
 namespace mpm::gui {
 
-/// The context of the translations, in a header because lupdate would not find it elsewhere.
+/// The context of translations; in a header, so that lupdate finds it.
 struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };
@@ -17,7 +17,7 @@ struct SourceText {
 /// Returns "SOURCE: sentence"; empty if there is no problem.
 QString sourceProblemText(const pipeline::SourceProblem& problem);
 
-/// Removes the passwords of the address, which drivers and libraries quote in their messages.
+/// Removes the passwords of `address` from a message, because drivers and libraries quote addresses.
 pipeline::SourceProblem safeProblem(const pipeline::Address& address, pipeline::SourceProblem problem,
                                     std::size_t limit);
 

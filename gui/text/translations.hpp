@@ -6,7 +6,7 @@ class QLocale;
 
 namespace mpm::gui {
 
-/// Installs our translations, and Qt's if the system has them; English needs none. Must be called only once.
+/// Installs our translations, and Qt's if the system has them; none for English. Must be called only once.
 void installTranslations(QCoreApplication& application, const QLocale& locale);
 
 }  // namespace mpm::gui

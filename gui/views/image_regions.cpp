@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the area for a text, which may be wider than a narrow region, but not extend beyond the view.
+/// Returns the area for a text: it may be wider than a narrow region, but is inside the view.
 QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
     const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
     if (region.width() >= wanted) return region;

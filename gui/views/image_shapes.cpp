@@ -132,7 +132,7 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// Chooses the next or the previous corner, also of the next or the previous shape.
+/// Chooses the next (1) or the previous (-1) corner; after the end of a shape, in the adjacent shape.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;

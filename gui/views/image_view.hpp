@@ -42,7 +42,7 @@ public:
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
-    /// Ends drawing or changing. `keep`: passes on the result.
+    /// Ends drawing or changing. `keep`: whether `then` gets the result.
     void endShapes(bool keep);
     /// Sets the text that is shown while there is no image.
     void setEmptyText(const QString& text);
@@ -54,7 +54,7 @@ public:
     QSize minimumSizeHint() const override { return {120, 90}; }
 
 signals:
-    void activated();  ///< by a double click: show it large, or small again
+    void activated();  ///< by a double click: show the image large, or small again
     void painted();
     void shapesChanging(bool changing);
 
@@ -94,7 +94,7 @@ private:
     void stepCorner(int step);
     void tellCorner();
     void paintCursor(QPainter& painter, const QRectF& rect);
-    /// Returns the footer, shortened to a width.
+    /// Returns the footer; a subclass may shorten the text to the width.
     virtual QString footerFor(double) const { return m_footer; }
     void paintTexts(QPainter& painter, const QRectF& visible);
     void paintCover(QPainter& painter, const QRectF& visible);
@@ -118,7 +118,7 @@ private:
         Corner chosen{0, 0};
         bool drags = false;
     };
-    /// Returns the corner with the least value of away(corner, next corner), if this is within reach.
+    /// Returns the corner with the least value of away(corner, next corner), if that value is within reach.
     template <typename Away>
     std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;

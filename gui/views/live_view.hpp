@@ -1,4 +1,4 @@
-// The frame as the camera delivers it, with the regions; or a stored image of the past.
+// A view of the frame as the camera delivers it, with the regions, or of a stored image of the past.
 #pragma once
 
 #include "gui/views/image_view.hpp"
@@ -16,8 +16,8 @@ public:
     void setObjects(const AnalysisPtr& analysis) override;
     void setCovers(const Covers& covers) override;
     void clear() override;
-    /// Shows an image of the past, which frames do not replace until showNow(). `source`: name of the source,
-    /// if it is not the source in front.
+    /// Shows an image of the past until showNow(); new frames do not replace it. `source`: name of the
+    /// source, if it is not the source in front.
     void showPast(const QImage& image, qint64 time, const QString& source = {});
     void showNow();
     /// Returns the time of the image of the past; absent if the present is shown.
@@ -38,7 +38,7 @@ private:
     void placeButton();
     void showFrame(const LiveFrame& frame);
 
-    QToolButton* m_now;  // ends a look at the past, or a change of shapes
+    QToolButton* m_now;  // returns to the present, or ends a change of shapes
     std::optional<qint64> m_past;
     Cover m_cover;
     pipeline::FollowedObjectsPtr m_objects;  // of the newest analysed frame

@@ -77,8 +77,7 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
             height};
 }
 
-/// Paints the patches on the widget, not into the image, so that they are sharp at any zoom and on any
-/// screen.
+/// Paints the patches on the widget, not into the image, so that they are sharp at any zoom.
 void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;

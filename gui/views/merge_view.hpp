@@ -19,7 +19,7 @@ public:
     void setCovers(const Covers& covers) override { coverAnalysis(covers, false); }
     void clear() override;
 
-    /// Returns class and cluster of the patch under a point (0 to 1); empty outside the image.
+    /// Returns the class and the cluster of the patch under a point (0 to 1); empty outside the image.
     QString describe(QPointF at) const;
     /// Returns the indices of the patches in the cluster under a point.
     std::vector<int> clusterAt(QPointF at) const;

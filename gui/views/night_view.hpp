@@ -1,4 +1,4 @@
-// A frame by day and as a camera would see it at night, with sliders for the darkness.
+// A view of a frame by day and with night simulated, with sliders for the darkness.
 #pragma once
 
 #include <QComboBox>

@@ -17,7 +17,7 @@ void OverlayView::setModelNote(const QString& note) {
     setNote(note);
 }
 
-/// Drops the readings, because the view of the frame shows them.
+/// Drops the readings, because the live view shows them.
 void OverlayView::setRegions(const std::vector<pipeline::Region>& regions,
                              const std::vector<pipeline::RegionReading>&) {
     ImageView::setRegions(regions, {});

@@ -1,4 +1,4 @@
-// The classes that the network found, drawn over the frame.
+// A view of the frame, under the classes that the network found.
 #pragma once
 
 #include "gui/views/image_view.hpp"

@@ -63,7 +63,7 @@ QString ReuseView::describe(QPointF at) const {
 void ReuseView::paintMarks(QPainter& painter, const QRectF& whole) {
     if (!viewport()->cursor()) return;
     QRectF above = whole.intersected(QRectF(rect()));
-    above.setBottom(above.bottom() - fontMetrics().height() - 10);  // above the footer
+    above.setBottom(above.bottom() - fontMetrics().height() - 10);  // leaves room for the footer
     painter.setFont(scaled(font(), 0.88));
     paintPlate(painter, above, Qt::AlignLeft | Qt::AlignBottom, describe(*viewport()->cursor()));
 }

@@ -16,7 +16,7 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// Does not use the viewport of the other views: the tiles zoom together, but not with other views.
+    /// Ignores `viewport`, because only the tiles zoom together.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);
@@ -24,11 +24,10 @@ public:
     /// Returns null if the engine has no tile.
     ImageView* tileOf(const Engine* engine) const;
     void setTile(const Engine* engine, const RenderedFrame& drawn);
-    /// `cover`: if not empty, replaces the cover for the state in the report.
+    /// `cover`: if not empty, is shown instead of the cover for the state in the report.
     void setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover);
 
     QWidget* widget() override { return this; }
-    /// Removes the images of every source.
     void clearImages();
 
 signals:

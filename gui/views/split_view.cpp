@@ -58,9 +58,9 @@ void SplitView::setOther(const std::vector<int>& schedule) {
 void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& saved) {
     const Comparison& comparison = *drawn.comparison;
     const Analysis& merged = *comparison.analysis;
-    if (comparison.with != m_other) return;  // of the schedule chosen before
+    if (comparison.with != m_other) return;  // the user has chosen another schedule meanwhile
     m_of = conditionsOf(merged);
-    if (m_now && !(m_of == *m_now)) return;  // of frames before the change
+    if (m_now && !(m_of == *m_now)) return;  // made before the last change of conditions
     m_times.add(comparison);
     const SavedTime& times = m_other.empty() ? saved : m_times;
     m_whole = drawn.whole;

@@ -1,4 +1,4 @@
-// A frame with all tokens on the left of a slider, and with merged tokens on the right.
+// A view of a frame: with all tokens left of a slider, with merged tokens right of it.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"
@@ -33,7 +33,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    enum class Shows { AllTokens, Merged, Reuse };  // on the right
+    enum class Shows { AllTokens, Merged, Reuse };  // shown on the right side
 
     /// Returns the range of the slider: the part of the view that the image covers.
     QRectF track() const { return imageRect().intersected(QRectF(rect())); }
@@ -53,7 +53,7 @@ private:
     std::vector<int> m_other;  // the schedule on the left
     Conditions m_of;           // of the comparison shown
     std::optional<Conditions> m_now;
-    SavedTime m_times;  // times compared with the other schedule
+    SavedTime m_times;  // times saved, compared with the other schedule
 };
 
 }  // namespace mpm::gui

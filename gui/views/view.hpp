@@ -18,7 +18,8 @@ struct Cover {
     bool empty() const { return headline.isEmpty(); }
 };
 
-/// The reasons why images are not current: the source delivers none, or the network does not analyse.
+/// The reasons why images are not current: the source delivers no images, or the network does not analyse
+/// them.
 struct Covers {
     Cover source, analysis;
     bool overview = false;  ///< whether several views are shown, so that the reason is given only once
@@ -26,7 +27,7 @@ struct Covers {
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
 
-/// Widgets implement View in addition to QWidget. Every function by default ignores the data.
+/// The widget of a view also derives from View. By default, every function ignores the data.
 class View {
 public:
     View() = default;

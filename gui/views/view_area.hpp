@@ -1,4 +1,5 @@
-// The views of the table, buttons that choose a view, the controls, and covers for images that are not live.
+// The views of viewTable(), buttons that choose a view, the controls, and covers for images that are not
+// live.
 #pragma once
 
 #include <vector>
@@ -25,17 +26,17 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// The largest of the widths of buttons, controls and views, because buttons and controls may be in two
+    /// Returns the largest width of buttons, controls and views, because buttons and controls may be in two
     /// rows.
     QSize minimumSizeHint() const override;
 
-    /// `index`: a row of the table of views. An unknown key changes nothing.
+    /// `index`: a row of viewTable(). An unknown key is ignored.
     void showView(int index);
     void showView(const QString& key);
     int shown() const { return m_shown; }
     const ViewEntry& entry() const { return viewTable()[static_cast<std::size_t>(m_shown)]; }
     QWidget* shownWidget() const { return m_stack->currentWidget(); }
-    /// Returns the part of shownWidget() that images cover.
+    /// Returns the part of shownWidget() that shows images.
     QRect shownImages() const;
     /// Returns the view of this type; null if the table has none.
     template <typename T>
@@ -45,7 +46,7 @@ public:
         return nullptr;
     }
 
-    /// If `on`, the overview shows the map of computed tokens. The button offers the opposite.
+    /// If `on`, the overview shows the map of computed tokens, and the button offers to turn reuse off.
     void setReuse(bool on);
     void setFrame(const LiveFrame& frame);
     void setRendered(const RenderedFrame& drawn);
@@ -59,7 +60,7 @@ public:
     void setObjects(const AnalysisPtr& analysis);
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings);
-    /// Whether images are hidden, and why: the user chose this, or the masks are not known.
+    /// Whether images are hidden, and the reason: the user hides them, or the masks are not known.
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
 
@@ -69,7 +70,7 @@ public:
     void setCorner(const QString& state, bool trouble);
     void setCornerAlert(const QString& alert);
 
-    /// For the grid of all sources, which has a tile for each.
+    /// Adds a tile to the grid of all sources.
     void addTile(const Engine* engine);
     void removeTile(const Engine* engine);
     void setTile(const Engine* engine, const RenderedFrame& drawn);
@@ -79,7 +80,6 @@ public:
     Viewport* viewport() { return &m_viewport; }
     /// Sets the parts of `style` that the controls determine.
     void fill(RenderStyle& style) const;
-    /// Returns the milliseconds from capture to paint of the last frame shown.
     double displayMs() const;
 
 signals:
@@ -87,7 +87,7 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// The pointer came over an image, so that probabilities are needed, or left the image.
+    /// The pointer came over an image, so that probabilities are needed (`wanted`), or left the image.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 

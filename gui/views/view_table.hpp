@@ -1,4 +1,4 @@
-// The table of views: their order and names, and the data that each needs. A new view needs a new row here.
+// The table of views: their order, their names, and the data that they need. A new view needs a row here.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The context of the translations, in a header because lupdate would not find it elsewhere.
+/// The context of translations; in a header, so that lupdate finds it.
 struct ViewTable {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
 };
@@ -21,12 +21,12 @@ struct ViewEntry {
     enum Flag : unsigned {
         InOverview = 1,        ///< a tile of the overview; otherwise a separate page
         HasStages = 2,         ///< shows merge maps: the control for the stage is visible
-        NeedsComparison = 4,   ///< the frame with all tokens too
+        NeedsComparison = 4,   ///< needs the frame with all tokens too
         ComparesSlowly = 8,    ///< one comparison a second is enough
-        NeedsNight = 16,       ///< the frame with night simulated
-        NeedsAllSources = 32,  ///< images of every source, not only of the source in front
+        NeedsNight = 16,       ///< needs the frame with night simulated
+        NeedsAllSources = 32,  ///< needs images of every source, not only of the source in front
         ShowsFrame = 64,       ///< shows the frame, so that regions can be drawn on it
-        ChoosesOther = 128,    ///< another schedule may be on the left side
+        ChoosesOther = 128,    ///< compares with a schedule that the user may choose
         WhileMerging = 256,    ///< in the overview unless reuse is on
         WhileReusing = 512,    ///< in the overview while reuse is on, or runs beside merging
         YieldsToReuse = 1024,  ///< not in the overview while reuse runs beside merging

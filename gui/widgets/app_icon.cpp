@@ -12,7 +12,7 @@ struct Patch {
     QRgb colour;
 };
 
-// Merged patches in colour and single patches in grey, on a card half day and half night; positions in 64ths.
+// Merged patches in colour and single patches in grey; positions in 64ths of the icon.
 const Patch kPatches[] = {{{13, 13, 18, 8}, 0xFF0B66C3}, {{35, 13, 8, 8}, 0xFF8A93A0},
                           {{13, 25, 8, 18}, 0xFF009E73}, {{25, 25, 8, 8}, 0xFF8A93A0},
                           {{37, 25, 14, 8}, 0xFFD55E00}, {{25, 37, 18, 8}, 0xFFCC79A7}};

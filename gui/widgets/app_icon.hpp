@@ -1,11 +1,11 @@
-// The program's icon, which is painted: this needs no image plug-in, and is sharp at every size.
+// The program's icon. It is painted, so that it is sharp at every size and needs no image plug-in.
 #pragma once
 
 #include <QIcon>
 
 namespace mpm::gui {
 
-/// Returns the image of assets/icons/mpm-monitor.svg, which the desktop shows.
+/// Returns the image of assets/icons/mpm-monitor.svg, which the desktop uses.
 QIcon appIcon();
 
 }  // namespace mpm::gui

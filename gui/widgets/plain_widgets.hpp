@@ -1,4 +1,4 @@
-// Labels, tool tips and message boxes that show any text unchanged. The window makes them only here.
+// Labels, tool tips and message boxes that show any text unchanged. The window must make them here only.
 #pragma once
 
 #include <QLabel>
@@ -28,7 +28,7 @@ inline QToolButton* smallButton(const QString& text, const QString& tip = {}) {
     return button;
 }
 
-/// The box deletes itself when it is closed. `more`: text below in smaller letters.
+/// Makes a box that deletes itself when it is closed. `more`: text below, in smaller letters.
 inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
                              const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);

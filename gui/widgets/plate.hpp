@@ -6,7 +6,7 @@
 
 namespace mpm::gui {
 
-/// Paints text on a dark plate, readable on any image. `at`: the corner of `area`. Returns the plate.
+/// Paints text on a dark plate, readable on any image, in the corner `at` of `area`. Returns the plate.
 QRectF paintPlate(QPainter& painter, const QRectF& area, Qt::Alignment at, const QString& text,
                   bool bold = false);
 /// Paints a plate at the top, beside the position `x`, on the side with more room.

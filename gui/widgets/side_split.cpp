@@ -32,7 +32,7 @@ void SideSplit::setBare(bool bare) {
 bool SideSplit::event(QEvent* event) {
     const bool handled = QSplitter::event(event);
     if (event->type() != QEvent::Resize && event->type() != QEvent::LayoutRequest) return handled;
-    // The size is arbitrary until the widget is shown.
+    // Before the widget is shown, its size is arbitrary.
     const int need = m_content->minimumSizeHint().width() + handleWidth() +
                      std::max(m_panel->minimumWidth(), m_panel->minimumSizeHint().width());
     m_narrow = isVisible() && width() < need;
@@ -45,8 +45,8 @@ void SideSplit::arrange() {
     const bool panel = !m_bare && (m_narrow ? m_instead : m_wanted);
     const bool content = m_bare || !m_narrow || !m_instead;
     const bool changed = panel != panelShown();
-    // setVisible() causes another layout request even if nothing changes, so without this test the requests
-    // would never end.
+    // setVisible() requests a new layout even if nothing changes; without this test, the requests would not
+    // end.
     if (content == m_content->isHidden()) m_content->setVisible(content);
     if (!changed) return;
     m_panel->setVisible(panel);

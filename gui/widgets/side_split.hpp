@@ -10,7 +10,7 @@ class SideSplit : public QSplitter {
 public:
     SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
 
-    /// The user's choice, for the settings. On a narrow screen, it applies when the window is wide again.
+    /// Returns the user's choice, for the settings. A narrow screen applies it when the window is wide again.
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }
@@ -21,8 +21,7 @@ public:
     /// If `bare`, shows the content alone.
     void setBare(bool bare);
 
-    /// Returns the size of the content alone, so that the panel does not keep the window from getting
-    /// smaller.
+    /// Returns the size of the content alone, so that the window can get smaller than content and panel.
     QSize minimumSizeHint() const override { return m_content->minimumSizeHint(); }
 
 signals:

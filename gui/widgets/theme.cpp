@@ -54,7 +54,7 @@ QPalette paletteOf(const Theme& t) {
     return p;
 }
 
-/// Returns the style sheet; replaces each @name by the theme's colour of this name.
+/// Returns the style sheet, in which each @name is replaced by the theme's colour of this name.
 QString sheetOf(const Theme& t) {
     QString sheet = QStringLiteral(R"(
 QFrame#card, QFrame#tile { background: @surface; border: 1px solid @border; border-radius: 6px; }
@@ -113,7 +113,7 @@ QHeaderView::section { background: transparent; color: @muted; border: none; pad
 }
 
 /// A style without icons on buttons, and with arrows in the colour of the text. Without an icon theme, Qt
-/// would show red crosses on buttons, and black arrows that are invisible on a dark background.
+/// would show red crosses on buttons, and black arrows that are invisible in the dark theme.
 class PlainStyle : public QProxyStyle {
 public:
     PlainStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -178,7 +178,7 @@ void applyAppearance(QApplication& application, Appearance appearance) {
 void setMark(QWidget& widget, const char* mark, bool on) {
     if (widget.property(mark).toBool() == on) return;
     widget.setProperty(mark, on);
-    widget.style()->unpolish(&widget);  // otherwise a style sheet does not use the changed property
+    widget.style()->unpolish(&widget);  // otherwise the style sheet ignores the changed property
     widget.style()->polish(&widget);
 }
 

@@ -1,5 +1,4 @@
-// The colours of the window, light and dark. A colour is never the only signal: a word or a shape always has
-// the same meaning.
+// The colours of the window, light and dark. A word or a shape always repeats the meaning of a colour.
 #pragma once
 
 #include <array>
@@ -31,9 +30,8 @@ enum class Appearance { System, Light, Dark };
 
 /// Sets style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
-/// Marks a widget in both themes. `mark`: "trouble" for an error, "stale" for data that are not current.
+/// Marks a widget in either theme. `mark`: "trouble" for an error, "stale" for data that are not current.
 void setMark(QWidget& widget, const char* mark, bool on);
-/// Return the font with another size or weight.
 QFont scaled(QFont font, double factor);
 QFont bold(QFont font);
 QString appearanceName(Appearance appearance);

@@ -8,7 +8,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr int kGap = 6;
-constexpr int kLeastWidth = 170;  // least width of images next to a large image
+constexpr int kLeastWidth = 170;  // least width of the images beside a large image
 constexpr double kClearlyMore = 1.1;
 
 /// A grid of equal images of `aspect`, as large as possible.
@@ -22,7 +22,7 @@ struct Grid {
     }
 };
 
-/// Uses more columns only if images become larger at least by the factor `gain`.
+/// Returns a grid. A further column must enlarge the images at least by the factor `gain`.
 Grid gridFor(int count, QSizeF area, double aspect, double gain) {
     Grid best;
     for (int columns = 1; columns <= count; ++columns) {
@@ -38,7 +38,7 @@ double areaOf(QSizeF size) {
     return size.width() * size.height();  // fits: floating point
 }
 
-/// Returns the upper left corner of a `size` in the middle of `area`.
+/// Returns the upper left corner of a rectangle of `size` in the middle of `area`.
 QPointF centred(QSizeF size, QSizeF area) {
     return {(area.width() - size.width()) / 2, (area.height() - size.height()) / 2};
 }
@@ -125,7 +125,7 @@ void TileArea::place() {
     for (const QWidget* tile : m_tiles)
         aspect += aspectOf(tile) / count;
     std::vector<QRect> places = layOut(count, size(), aspect);
-    // A large image comes first; in a grid of equal images, the order remains.
+    // A large image is the first place; in a grid of equal images, the order remains.
     if (places.front().size() != places.back().size())
         std::rotate(places.begin(), places.begin() + 1, places.begin() + m_lead + 1);
     for (int i = 0; i < count; ++i) {

@@ -22,8 +22,8 @@ public:
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Returns the places of `count` images of `aspect`, the lead first: equal images in a grid, or a large
-    /// image with the others beside it if this covers clearly more.
+    /// Returns the places of `count` images, the lead first: equal images in a grid or, if that covers
+    /// clearly more, a large image with the others beside it. `aspect`: width to height.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:

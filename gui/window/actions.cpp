@@ -118,7 +118,7 @@ void addRecentModels(MainWindow& window, QMenu* menu) {
     fill();
 }
 
-/// Returns the name of a profile's first source, and how many further sources there are.
+/// Returns as text the name of a profile's first source, and the number of further sources.
 QString sourcesOf(const QString& name) {
     const Profile profile(name);
     const QString source = Session::keyOf(profile.load().source);

@@ -9,7 +9,6 @@ namespace mpm::gui {
 
 class MainWindow;
 
-/// The context of the menus' translations.
 struct Actions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Actions)
 };

@@ -14,7 +14,7 @@ namespace {
 
 QStringList g_held;  // must be global, because a message handler is a plain function
 
-/// Stores Qt's warnings, which are printed later. If Qt aborts, a shorter line replaces them.
+/// Stores Qt's warnings, to be printed later. If Qt wants to abort, ends the program with a shorter message.
 void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type != QtFatalMsg) {
         g_held << text;

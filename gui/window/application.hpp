@@ -1,4 +1,4 @@
-// The application of a program with a window; the machine may have no display.
+// The application object of a program with a window, and the window itself.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kHead = 44, kMargin = 12;  // of an exported sheet, in points of the screen
+constexpr int kHead = 44, kMargin = 12;  // in an exported sheet, in points of the screen
 
 /// A widget, or a part of a widget, with text above it.
 struct Sheet {

@@ -1,4 +1,4 @@
-// Export of the image shown, the timeline and measurements to files.
+// Exports of the image shown, of the timeline and of measurements.
 #pragma once
 
 #include "gui/window/parts.hpp"

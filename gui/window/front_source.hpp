@@ -1,4 +1,4 @@
-// The source in front: passes the signals of its engine to the models and widgets of the window.
+// A controller that passes the signals of the source in front to the models and widgets of the window.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ public:
     void select(Engine& engine);
     /// Opens another source in the engine in front. `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Must be called after another source was opened in the engine in front. While the keychain was asked,
-    /// the previous source was still measured.
+    /// Must be called after another source was opened in the engine in front. The previous source was
+    /// measured until then, because the keychain may answer late.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
@@ -29,7 +29,7 @@ public:
     void updateRegions();
     /// Sets the span over which day and night are compared; 0: all stored readings.
     void setComparedHours(int hours);
-    /// The caller must call it once a second.
+    /// Must be called once a second.
     void updateRates();
     /// Shows the stored image nearest to a moment.
     void showPast(qint64 time) { showPastOf(m_engine->sourceName(), time); }
@@ -39,7 +39,7 @@ public:
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
-    /// The first measurement of a source, or of another model, has come.
+    /// The first measurement of a source or of another model has come.
     void modelMeasured();
 
 private:

@@ -21,9 +21,9 @@ namespace {
 using pipeline::Quantity;
 using Kind = Quantity::Kind;
 
-constexpr int kDays = 14;  // as long as the store keeps single readings
+constexpr int kDays = 14;  // days to load; the store keeps single readings as long
 
-/// The keys of lanes in settings: KIND|CLASS|REGION, without the parts that a kind does not have.
+/// The keys of lanes in settings: KIND|CLASS|REGION; kinds without a class or region omit this part.
 struct KeyForm {
     const char* name;
     bool ofClass, ofRegion;

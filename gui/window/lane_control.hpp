@@ -15,7 +15,6 @@ class LaneControl : public QObject {
 public:
     LaneControl(const Parts& parts, FrontSource* front);
 
-    /// Adds a lane, or removes it if it is there.
     void toggle(const pipeline::Quantity& quantity) { toggle(keyOf(quantity)); }
     /// Must be called after the classes or regions changed.
     void apply();

@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Often enough for an overview, and costs little.
+/// The interval of comparisons in views that need few.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
@@ -343,7 +343,7 @@ void MainWindow::showImagesOnly(bool only) {
     m_tabs->setVisible(!only && m_tabs->count() > 1);
     m_parts.guide->setDismissed(m_parts.guide->dismissed());
     if (only) m_parts.playback->hide();
-    menuBar()->setMaximumHeight(only ? 0 : QWIDGETSIZE_MAX);  // in a hidden menu, shortcuts do nothing
+    menuBar()->setMaximumHeight(only ? 0 : QWIDGETSIZE_MAX);  // a hidden menu would disable its shortcuts
     const int edge = only ? 0 : 4;
     centralWidget()->layout()->setContentsMargins(2 * edge, edge, 2 * edge, edge);
 }

@@ -1,4 +1,4 @@
-// The window: places the widgets, and connects the controllers that do the work.
+// The main window: places the widgets, and connects the controllers that do the work.
 #pragma once
 
 #include <QMainWindow>
@@ -27,7 +27,6 @@ public:
 
     Session& session() { return m_session; }
     Models& models() { return m_models; }
-    /// Returns the engine of the source in front.
     Engine& engine() { return m_front->engine(); }
     FrontSource& front() { return *m_front; }
     SourceTabs& sources() { return *m_tabs; }
@@ -53,7 +52,7 @@ public:
     void step(int direction);
     /// If `on`, computes only the tokens that changed, as for a fixed camera. The schedule is then not used.
     void setReuse(bool on);
-    /// If `on`, the colours of classes fade in places that the network is not sure of.
+    /// If `on`, the colours of classes fade in places with uncertain classes.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
     /// Shows a message at the lower edge for a while; with `trouble`, until the next message.

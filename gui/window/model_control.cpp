@@ -30,7 +30,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connect(&m_parts.models->schedule, &ScheduleModel::scheduleChanged, this,
             [this](const std::vector<int>& schedule) {
                 if (!m_facts) return;
-                m_parts.models->statistics.clear();  // counts with two schedules have no common mean
+                m_parts.models->statistics.clear();  // counts with different schedules have no common mean
                 Request& request = m_parts.session->state().request;
                 request.ownSchedule = false;
                 request.schedule = schedule;
@@ -111,7 +111,7 @@ void ModelControl::open(const QString& model) {
 
 void ModelControl::onLoaded(const ModelFactsPtr& facts) {
     const bool first = m_facts == nullptr;
-    m_facts.reset();  // so that the following changes of the schedule do not count as the user's
+    m_facts.reset();  // so that the changes below are not taken for changes by the user
     adoptSchedule(*facts);
     m_facts = facts;
     if (!m_wanted.isEmpty()) {
@@ -128,7 +128,7 @@ void ModelControl::onLoaded(const ModelFactsPtr& facts) {
 
 void ModelControl::noteRecent(const ModelFacts& facts) {
     constexpr int kMost = 8;
-    if (facts.shipped || facts.random) return;  // in the menu already
+    if (facts.shipped || facts.random) return;  // these models are in the menu already
     QStringList& recent = m_parts.session->state().recentModels;
     const QString path = QFileInfo(facts.path).absoluteFilePath();
     recent.removeAll(path);
@@ -151,7 +151,7 @@ void ModelControl::adoptSchedule(const ModelFacts& facts) {
     ScheduleModel& schedule = m_parts.models->schedule;
     schedule.setBlocks(facts.blocks);
     if (state.request.ownSchedule) state.request.schedule = facts.schedule;
-    schedule.setSchedule(state.request.schedule);  // the settings keep blocks that this model does not have
+    schedule.setSchedule(state.request.schedule);  // ignores blocks past the model's last block
     m_parts.sidebar->schedule()->setOwnSchedule(facts.schedule);
 }
 
@@ -190,7 +190,7 @@ void ModelControl::onFailed(const QString& model, const QString& message, bool c
     emit messagePosted(words, true);
 }
 
-/// Offers to convert an export, because it cannot be used as a model without conversion.
+/// Offers to convert an export, which the network cannot run without conversion.
 void ModelControl::offerConversion(const QString& model, const QString& problem) {
     const QString name = safeText(QFileInfo(model).fileName());
     if (!problem.isEmpty()) return emit messagePosted(tr("%1 cannot be used: %2").arg(name, problem), true);

@@ -1,4 +1,4 @@
-// The model: loads it, converts an export, and updates the panels.
+// A controller of the model: loads a model, converts an export, and updates the panels.
 #pragma once
 
 #include "gui/services/model_converter.hpp"
@@ -16,19 +16,19 @@ public:
     void open(const QString& model);
     /// Converts an export and opens the result.
     void convert(const QString& file);
-    /// Opens the model in use with another method. Classes keep their names, and the file's schedule is used.
+    /// Opens the tuned copy of the model in use. Classes keep their names, and the file's schedule is used.
     void openTuned(const QString& made);
-    /// Returns the folder for models that are made here.
+    /// Returns the folder for models that the window makes.
     QString folder() const;
     /// Returns null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
     /// Describes the model in use, as `mpm info` does.
     void describe();
     void cancelConversion() { m_converter.cancel(); }
-    /// Uses colours for colour-blind people.
+    /// Whether to use colours for colour-blind people.
     void setSafePalette(bool safe);
     bool loaded() const { return m_facts != nullptr; }
-    /// Updates the hidden classes in `names`, but keeps names of classes of other models.
+    /// Updates the hidden classes of this model in `names`; keeps those of other models.
     void noteHiddenClasses(QStringList& names) const;
 
 signals:

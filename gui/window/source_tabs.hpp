@@ -16,13 +16,13 @@ class SourceTabs : public QTabBar {
 public:
     SourceTabs(const Parts& parts, FrontSource* front);
 
-    /// Opens a source instead of the source in front, or in a new tab. The next start will open it too.
+    /// open() replaces the source of the current tab; add() opens a new tab. The next start opens the source
+    /// too.
     void open(const QString& source, const std::optional<QString>& name = {});
     void add(const QString& source, const std::optional<QString>& name = {});
     void close(int index);
     void closeCurrent() { close(currentIndex()); }
     void select(int index);
-    /// Asks for the name of a source.
     void askForName(int index);
     void nameCurrent() { askForName(currentIndex()); }
 

@@ -46,7 +46,7 @@ TuneControl::TuneControl(const Parts& parts, FrontSource* front, ModelControl* m
     });
 }
 
-/// Returns why no search is possible now; empty if one is.
+/// Returns why no search is possible now; empty if a search is possible.
 QString TuneControl::whyNot() const {
     const ModelFactsPtr& facts = m_model->facts();
     if (!facts) return tr("No model");
@@ -70,7 +70,7 @@ void TuneControl::begin() {
     m_parts.conversion->begin(ConversionBar::Task::Collection, m_model->facts()->path);
 }
 
-/// Takes an image, unless it is of a source that was opened meanwhile.
+/// Keeps the image of a frame, unless it is of a source that was opened meanwhile.
 void TuneControl::take(const LiveFrame& frame) {
     const bool soon = !m_images.empty() && frame.captured - m_last < kImagesApart;
     if (frame.image.isNull() || soon || frame.generation != m_generation.value_or(frame.generation)) return;

@@ -40,7 +40,7 @@ private:
     QMetaObject::Connection m_frames;  // while images are collected
     QTimer m_patience;                 // while images are collected
     std::vector<QImage> m_images;
-    std::optional<int> m_generation;  // of the images' source
+    std::optional<int> m_generation;  // number of the source of the images
     Steady::time_point m_last;
     ModelTuner m_tuner;
 };

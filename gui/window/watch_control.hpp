@@ -1,4 +1,4 @@
-// The actions of the Watch menu: regions, masks, alerts and recordings.
+// A controller for the Watch menu: regions, masks, alerts and recordings.
 #pragma once
 
 #include "gui/window/parts.hpp"
@@ -16,7 +16,7 @@ public:
     void start();
     void toggleRecording();
     bool recording() const;
-    /// The next shape that the user draws becomes a region, or a mask.
+    /// Lets the user draw a region or a mask.
     void drawRegion();
     void drawMask();
     /// Lets the user move the corners of the regions and masks on the image.
