@@ -1,4 +1,4 @@
-// The transformer blocks of a session in one element type.
+// The transformer blocks of a session, for an element type.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -123,9 +123,9 @@ private:
         executor().products.run(p, stream());
     }
 
-    /// Whether the product `expand` applies the activation itself, which saves a pass over the widest rows.
-    /// Changes `expand` if cuBLASLt has the activation as an epilogue. It lacks GELU by the error function,
-    /// which most ViTs use.
+    /// Whether the product `expand` also applies the activation, which saves a pass over the widest rows. If
+    /// cuBLASLt has the activation as an epilogue, sets the epilogue in `expand`. cuBLASLt lacks GELU by the
+    /// error function, which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();

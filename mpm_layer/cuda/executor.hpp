@@ -1,5 +1,5 @@
-// A stream with the memory of the largest forward that it has run. Executors are kept for the next session,
-// so that later forwards allocate no memory.
+// A stream, with the memory of the largest forward that has run on it. Executors are kept for the next
+// session, so that later forwards allocate no memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace mpm::cuda {
 
-/// Rows of a batch and the image tokens that they represent.
+/// The rows of a batch, and the size, key bias and position of each row.
 struct RowBuffers {
     DeviceBuffer<float> rows, sizes, bias;
     DeviceBuffer<int> positions, offsets;
@@ -22,13 +22,11 @@ struct RowBuffers {
     }
 };
 
-/// The maps of a merge, kept for the report.
 struct StageBuffers {
     DeviceBuffer<int> ids, counts;
     PinnedBuffer<int> downIds, downCounts;
 };
 
-/// An output that is copied to the CPU.
 struct OutputBuffers {
     DeviceBuffer<float> rows;
     PinnedBuffer<float> down;

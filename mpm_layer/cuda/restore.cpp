@@ -4,7 +4,7 @@
 namespace mpm::cuda {
 namespace {
 
-/// An executor for a single call. It then returns to the pool, unless its stream has failed.
+/// An executor for a single call. Afterwards, the executor returns to the pool, unless its stream has failed.
 class Lease {
 public:
     explicit Lease(int device) : m_executor(takeExecutor(device)) {}

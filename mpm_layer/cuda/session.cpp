@@ -109,7 +109,8 @@ GraphKey Session::keyOf(const std::vector<Step>& steps) const {
     return key;
 }
 
-// Throws if a pointer is not on this device. Else a kernel would fail much later, without naming the pointer.
+// Throws if a pointer does not point to memory of this device. Else a kernel would fail much later, without
+// naming the pointer.
 void Session::checkPointer(const void* pointer, const char* what) const {
     cudaPointerAttributes attributes{};
     MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
@@ -156,7 +157,7 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Makes the stream wait for work that the caller has queued, which may still write tokens or read outputs.
+// Makes the stream wait for the caller's stream, whose work may still write tokens or read outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

@@ -26,7 +26,7 @@ void Session::reduce(const MpmCudaStage& stage) {
     times.stop.record(stream());
     ++m_stages;
     if (!m_readsCounts) return;
-    // The extent was copied before the rows were merged, so this wait ends while the device still works.
+    // The extent was copied before the rows were merged, so this wait ends while the device still merges.
     e.extentKnown.wait();
     // Bounds are rounded up, so that launches and graphs have fewer different sizes.
     m_rows = std::min(m_rows, roundedRows(e.downExtent.data()->rows));
@@ -50,7 +50,7 @@ void Session::decidePairs(const ClusterTables& tables) {
     numberClusters(view(), unit.best, tables, stream());
 }
 
-// Lists the members of every cluster on the CPU. Uploads them, with the maps, to the buffers of reduce()'s
+// Lists the members of every cluster on the CPU. Uploads the lists and the maps to the buffers of reduce()'s
 // tables, which are large enough.
 void Session::impose(const MpmCudaStage& stage) {
     m_imposed.push_back(std::make_unique<Imposed>());

@@ -113,7 +113,7 @@ Block Weights::packBlock(const MpmCudaBlock& from) const {
 }
 
 // Packs weights transposed: both operands of a product are then contiguous along the depth, which tensor
-// cores read fastest. LayerScale is multiplied into the columns that it scales.
+// cores read fastest. Multiplies each column by its LayerScale, `scale`.
 Linear Weights::packLinear(const MpmCudaLinear& from, const float* scale, cudaDataType_t output) const {
     const cudaDataType_t type = elementType();
     const size_t size = sizeOf(type);

@@ -53,7 +53,7 @@ public:
     bool gated = false;
 
     int inner() const { return heads * headSize; }
-    /// `output`: the type of the product's output.
+    /// Returns the types of a product whose output has the type `output`.
     ProductTypes types(cudaDataType_t output) const;
     cudaDataType_t elementType() const;
 

@@ -3,8 +3,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Whether a call succeeded; clears the error. The caller then queues the work without a graph. If the error
-// has another cause than the graph, it occurs again.
+// Whether a call succeeded; clears the error, because the caller then queues the work without a graph. If the
+// graph did not cause the error, the error occurs again.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;
@@ -14,7 +14,7 @@ bool succeeded(cudaError_t status) {
 
 bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
     release();
-    // Other threads may allocate and copy in the meantime.
+    // In this mode, other threads may allocate and copy meanwhile.
     if (!succeeded(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal))) return false;
     bool queued = true;
     try {

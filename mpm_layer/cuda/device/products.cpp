@@ -7,7 +7,7 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// Above this number, all plans are dropped: a video with changing token counts always has new shapes.
+// If there are this many plans, all are dropped: a video with changing token counts always has new shapes.
 constexpr size_t kMostPlans = 4096;
 // Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
 constexpr int kFixedRows = 8192;
@@ -119,8 +119,8 @@ std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }
-    // Every row has the same tile and order of summation: the kernel is selected for a fixed number of rows,
-    // and sums are never split, because the parts of a split sum may depend on the number of rows.
+    // Every row must have the same tile and order of summation. So the kernel is selected for a fixed number
+    // of rows, and sums are never split, because the parts of a split sum may depend on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;
     Plan model(usual);

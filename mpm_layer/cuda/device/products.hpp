@@ -9,7 +9,6 @@
 
 namespace mpm::cuda {
 
-/// How operands are stored and multiplied.
 struct ProductTypes {
     cudaDataType_t operands;
     cudaDataType_t output;
@@ -19,9 +18,9 @@ struct ProductTypes {
 /// Functions that cuBLASLt can apply to a sum before it is stored. GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
-/// The product output [rows][columns] = input [rows][depth] * weight^T + bias; with `add`, it is added to the
-/// output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's type and may be
-/// null.
+/// The product output [rows][columns] = input [rows][depth] * weight^T + bias; if `add`, the product is added
+/// to the output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's type and
+/// may be null.
 struct Product {
     ProductTypes types;
     int rows, depth, columns;
@@ -34,7 +33,7 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// True: the kernel is the same for any number of rows, so that a row's result does not depend on this
+    /// Whether the kernel is the same for any number of rows, so that a row's result does not depend on this
     /// number.
     bool fixed = false;
 };

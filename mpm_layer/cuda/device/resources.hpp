@@ -43,7 +43,7 @@ struct PinnedSpace {
 };
 
 /// Memory that grows on demand, without keeping the contents, and is freed with the buffer. If memory runs
-/// out, the buffer is left empty, and less can be reserved.
+/// out, the buffer is empty, and a smaller size can be reserved.
 template <class T, class Space>
 class Buffer {
 public:
@@ -100,7 +100,6 @@ public:
     }
 
     operator Object() const { return m_object; }
-    /// For functions that create the object.
     Object* address() { return &m_object; }
     void release() {
         if (m_object) kDestroy(m_object);

@@ -22,7 +22,7 @@ typedef struct MpmCudaError {
 
 enum { MPM_CUDA_F32 = 0, MPM_CUDA_TF32 = 1, MPM_CUDA_BF16 = 2, MPM_CUDA_F16 = 3 };
 
-/* Absent parts are null; a norm without weight and bias may still be present. */
+/* Pointers to absent parts are null; a norm without weight and bias may still be present. */
 typedef struct MpmCudaNorm {
     const float* weight;
     const float* bias;
@@ -46,7 +46,7 @@ typedef struct MpmCudaRotary {
 typedef struct MpmCudaBlock {
     MpmCudaNorm norm1, q_norm, k_norm, attention_norm, norm2, mlp_norm;
     MpmCudaLinear qkv, projection, fc1, gate, fc2;
-    const float* scale1; /* LayerScale of the attention's and of the MLP's branch, or null */
+    const float* scale1; /* LayerScale of attention; scale2: of the MLP; may be null */
     const float* scale2;
     MpmCudaRotary rotary;
 } MpmCudaBlock;
@@ -59,7 +59,7 @@ typedef struct MpmCudaEncoderDescription {
     int32_t block_count;
 } MpmCudaEncoderDescription;
 
-/* Runs body(argument, 0..count-1), on several threads if the caller has them. Null: the calls run in turn. */
+/* Calls body(argument, i) for each i < count, maybe on several threads. If null, the calls run in turn. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
 /* How rows are normalised; `kind` is a NormKind of base/norm_rule.hpp. */
@@ -71,12 +71,12 @@ typedef struct MpmCudaNormRule {
 /* Options that may differ between encoders with the same weights. */
 typedef struct MpmCudaOptions {
     int32_t special_tokens, activation /* mpm::Activation */, rotary_halves;
-    int32_t parallel; /* attention and MLP of a block read the same rows */
+    int32_t parallel; /* 1: attention and MLP of a block read the same rows */
     MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;
 
 /* How a forward is queued: kernel by kernel, or as CUDA graphs, recorded in an earlier forward of the same
- * shape. MPM_CUDA_GRAPHS_AUTO: graphs if the work of a kernel is small compared with its launch. */
+ * shape. MPM_CUDA_GRAPHS_AUTO: graphs if kernels are short compared with their launches. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
 /* How similarities are computed: in f32 by chains of fused multiply-adds, or on tensor cores from bf16 terms
@@ -91,28 +91,28 @@ typedef struct MpmCudaInput {
     int32_t images, rows_per_image; /* special tokens included */
     const float* key_bias;          /* on the host, rows_per_image values for each image; may be null */
     int32_t key_bias_images;        /* images that have a key_bias: 1 (the same for all) or `images` */
-    int32_t proportional;           /* 1: the logarithm of a key's size is added to its logits */
+    int32_t proportional;           /* 1: the logarithm of a key's size is added to the key's logits */
     /* 1: the CPU reads the number of rows after each merge, and products shrink to this number.
      * 0: the CPU never waits, and products keep the number of rows of the input. */
     int32_t read_counts;
-    int32_t fixed_kernels; /* 1: an image's bits do not depend on its batch */
+    int32_t fixed_kernels; /* 1: the bits of an image do not depend on the other images */
     int32_t graphs, nearest;
     MpmCudaParallel parallel;
 } MpmCudaInput;
 
 /* A merge of the batch: by mutual pairs if `ids` is null, else by maps. `ids` has the maps of all images in
- * order; a map has an id for each image token that is left. */
+ * order; a map has an id for each image token that remains. */
 typedef struct MpmCudaStage {
     const int32_t* ids;
-    const int32_t* clusters; /* of each image */
-    int32_t weighted;        /* means weighted by cluster size */
+    const int32_t* clusters; /* number of clusters of each image */
+    int32_t weighted;        /* 1: means are weighted by cluster size */
 } MpmCudaStage;
 
 /* Row special_tokens + i of an output is row special_tokens + map[i] of `merged`; special rows are
- * copied. All on the host. */
+ * copied. All arrays are on the host. */
 typedef struct MpmCudaRestore {
     const float* merged; /* [images, merged_rows, dim] */
-    const int32_t* map;  /* [images, rows - special_tokens], each value within the image */
+    const int32_t* map;  /* [images, rows - special_tokens], values below merged_rows - special_tokens */
     float* output;       /* [images, rows, dim] */
     int32_t images, merged_rows, rows, dim, special_tokens;
     MpmCudaParallel parallel;
@@ -151,7 +151,7 @@ typedef struct MpmCudaEntry {
     /* Queues the restored tokens; on the host they are complete only after finish(). */
     int (*emit)(MpmCudaSession* session, int32_t norm, float* output, int32_t output_on_device,
                 MpmCudaError* error);
-    /* Waits for all that was queued. */
+    /* Waits for all queued work. */
     int (*finish)(MpmCudaSession* session, MpmCudaTimes* times, MpmCudaError* error);
 
     /* After finish(): the number of image tokens after a stage, and the stage's map (an id for each token
@@ -161,10 +161,10 @@ typedef struct MpmCudaEntry {
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For merges that the CPU decides, and for merges without blocks: wait, then copy the current state.
-     * counts: image tokens of each image. rows: [sum of counts, dim], without special tokens. keys: mean over
-     * heads of the last attend()'s keys, [sum of counts, head size]. sizes: image tokens that each row
-     * represents. Null parts are not copied. */
+    /* For merges that the CPU decides, and for encoders without blocks: wait for all queued work, then copy
+     * the current state. counts: image tokens of each image. rows: [sum of counts, dim], without special
+     * tokens. keys: mean over heads of the last attend()'s keys, [sum of counts, head size]. sizes: image
+     * tokens that each row represents. Null parts are not copied. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 

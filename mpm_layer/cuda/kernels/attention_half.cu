@@ -10,13 +10,13 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;
-/// Length of the last tile if no more keys than this remain, which is common: a multiple of 64 image tokens
-/// and a class token leave a single key.
+/// The length of the last tile if at most this many keys are left. This is common: a multiple of 64 image
+/// tokens and a class token leave a single key.
 constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
 
 /// Queries of a thread block; a warp has 16 * `Parts` queries. With two parts, an operand that is read from
-/// shared memory is used for two products.
+/// shared memory serves two products.
 template <int Parts>
 constexpr int kQueries = 16 * kWarps* Parts;
 
@@ -52,7 +52,7 @@ __device__ void copyRows(const T* from, std::ptrdiff_t step, int count, int head
     }
 }
 
-// Copies rows that need no alignment; the copies are complete when it returns.
+// Copies rows that need no alignment; the copies are complete when the function returns.
 template <class T, int D, int Rows>
 __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int headSize, T (*to)[D + 8]) {
     for (int at = threadIdx.x; at < Rows * D; at += kThreads) {
@@ -62,9 +62,9 @@ __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int he
 }
 
 // Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices.
-// upper() and left() order the matrices from top to bottom first, for the first operand of a product and for
-// transposed values. keyRow() and keyColumn() order them from left to right first, so that a register pair
-// holds both halves of a key.
+// upper() and left() order the matrices from top to bottom, for the first operand of a product and for
+// transposed values. keyRow() and keyColumn() order them from left to right, so that a pair of registers has
+// both halves of a key.
 __device__ int upper() {
     return threadIdx.x % 16;
 }
@@ -78,7 +78,8 @@ __device__ int keyColumn() {
     return threadIdx.x % 16 / 8 * 8;
 }
 
-/// A thread's part of 16 queries: operands, running softmax and sums of two rows that are 8 apart.
+/// The part of 16 queries that a thread holds: operands, and for each of two rows, 8 apart, the running
+/// softmax and the sums.
 template <class T, int D>
 struct Queries {
     std::uint32_t operands[D / 16][4];
@@ -114,7 +115,8 @@ __device__ float quadMax(float v) {
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-// Calls use(i, operand) for each product, and load(i, operand) earlier, because shared memory is slow.
+// Calls load(i, operand), then use(i, operand) for each product. Loads are two products ahead: shared memory
+// is slow.
 template <int Products, class Load, class Use>
 __device__ void multiplyAhead(const Load& load, const Use& use) {
     constexpr int kAhead = 2, kRing = kAhead + 1;
@@ -189,8 +191,8 @@ __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys,
     }
 }
 
-// Turns scores, times `scale`, into weights. Scales down the sums so far if a query's highest score has
-// risen.
+// Turns scores, times `scale`, into weights. If a query's highest score has risen, scales down the query's
+// sums so far.
 template <int Keys, class T, int D>
 __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries) {
     float peak[2] = {-INFINITY, -INFINITY};
@@ -227,8 +229,8 @@ __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries)
         queries.totals[e] *= fade[e / 2];
 }
 
-// Attends to the next keys of an image. `Plain`: there are `Keys` keys without logits, and the scale is
-// positive, so the highest product is also the highest score.
+// Adds a tile of an image's keys to the attention. If `Plain`, all `Keys` keys exist, there are no logits,
+// and the scale is positive, so the highest product gives the highest score.
 template <int Keys, bool Plain, class T, int D, int Parts>
 __device__ void attendTile(const T (*keysOf)[D + 8], const T (*values)[D + 8], const float* logits, int keys,
                            float scale, Queries<T, D> (&queries)[Parts]) {

@@ -12,7 +12,6 @@ unsigned char* sharedMemory();
 
 namespace mpm::cuda {
 
-/// Blocks, threads of each block, and bytes of dynamic shared memory.
 struct LaunchShape {
     dim3 grid, block;
     size_t sharedBytes = 0;

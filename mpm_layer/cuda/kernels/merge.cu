@@ -22,7 +22,7 @@ __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum&
         const ClusterSum before = __shfl_up_sync(kWholeWarp, sum, step);
         if (lane >= step) sum += before;
     }
-    __syncthreads();  // the last round's sums have been read
+    __syncthreads();  // all threads have read the sums of the previous call
     if (lane == 31) ofWarps[warp] = sum;
     __syncthreads();
     ClusterSum before = 0;
@@ -34,7 +34,7 @@ __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum&
     return before + sum;
 }
 
-// A thread block for each image. Numbers clusters in the order of their representatives.
+// Uses a thread block for each image. Numbers clusters in the order of their representatives.
 __global__ void __launch_bounds__(kScanThreads)
     numberKernel(BatchView batch, const Candidate* best, ClusterTables tables) {
     __shared__ ClusterSum ofWarps[kScanThreads / 32];
@@ -94,7 +94,7 @@ __device__ void copySpecial(const BatchView& batch, const RowState& from, int fr
     if (to.bias) to.bias[toRow] = from.bias[fromRow];
 }
 
-// A warp for each row of the shortened batch.
+// Uses a warp for each row of the shortened batch.
 __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, ClusterTables tables,
                             bool weighted, RowState to) {
     const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
@@ -146,7 +146,7 @@ __global__ void startKernel(BatchView batch, int* offsets, RowState state, int* 
     if (token >= 0) composed[static_cast<size_t>(image) * (batch.longest - batch.special) + token] = token;
 }
 
-// A warp for each token of the image. Repeats the final norm for each token of a cluster, which avoids
+// Uses a warp for each token of the image. Repeats the final norm for each token of a cluster, which avoids
 // writing and reading a normalised copy of the batch.
 template <int V>
 __global__ void restoreKernel(BatchView batch, const float* rows, NormView norm, const int* composed,

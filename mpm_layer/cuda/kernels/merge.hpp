@@ -11,8 +11,8 @@
 
 namespace mpm::cuda {
 
-/// Rows scaled to length 1, as f32 or as terms of bf16 (SplitValue), with zeros beyond the width; rows with
-/// NaN or Inf are not `finite`. Indexed like the batch.
+/// Rows scaled to length 1, as f32 or as bf16 terms (SplitValue), with zeros after the width. Rows with NaN
+/// or infinity are not `finite`. Indexed like the batch.
 struct UnitRows {
     float* data;           ///< for findNearest(), else null
     __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
@@ -25,16 +25,15 @@ struct UnitRows {
 constexpr int kUnitStep = 16;
 
 void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& unit, cudaStream_t stream);
-/// Finds nearest tokens in plain f32.
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
-/// Clusters of every image. Each image has `pitch` entries; in `starts`, `pitch` + 1.
+/// The clusters of every image. In each array, an image has `pitch` entries; in `starts`, `pitch` + 1.
 struct ClusterTables {
     int* ids;
     int* starts;
     int* members;
-    int* counts;  ///< clusters of each image
+    int* counts;  ///< number of clusters of each image
     int pitch;
 
     MPM_HOST_DEVICE ClusterLists of(int image) const {

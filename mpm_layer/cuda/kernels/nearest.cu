@@ -1,5 +1,5 @@
-// The search for the most similar other token of every token, in a triangle of tiles: each similarity is used
-// for a row and a column, and the matrix of similarities is never written.
+// The search for the most similar other token of every token, in a triangle of tiles: each similarity serves
+// a row and a column. The matrix of similarities is never written to memory.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/arithmetic.hpp"
@@ -13,7 +13,7 @@ constexpr int kThreads = 256;
 constexpr int kSide = 8;           // each thread's share of a tile is kSide x kSide
 constexpr int kPitch = kTile + 4;  // four words more than a power of two: columns start in different banks
 constexpr int kPacks =
-    kTile * kUnitStep / 4 / kThreads;  // float4 that a thread loads of an operand in a step
+    kTile * kUnitStep / 4 / kThreads;  // number of float4 of an operand that a thread loads in a step
 
 // Stores an element of a row of length 1, in f32 or in terms of bf16.
 __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) {
@@ -28,7 +28,6 @@ __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) 
     to[splitPlace(i, 2)] = fromFloat<__nv_bfloat16>(terms.low);
 }
 
-// A warp for each row.
 __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows unit) {
     const ImageRows image = imageRows(batch, blockIdx.y);
     const int token = blockIdx.x * kWarps + threadIdx.y;
@@ -94,8 +93,8 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Returns which row of the tile is row `i` of a thread. A thread has four neighbours in each half of the
-// tile.
+// Returns the row of the tile that is row `i` of a thread. A thread has four neighbouring rows in each half
+// of the tile.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }
@@ -144,7 +143,7 @@ __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Til
     }
 }
 
-// Two thread blocks on each multiprocessor, so that multiplication and comparison overlap.
+// Two thread blocks run on each multiprocessor, so that multiplication and comparison overlap.
 __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, UnitRows unit) {
     __shared__ union alignas(16) {
         Operands operands;

@@ -1,4 +1,4 @@
-// Functions of both kernels that find nearest tokens.
+// Functions for both kernels that find nearest tokens.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

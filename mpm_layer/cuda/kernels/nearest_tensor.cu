@@ -1,15 +1,15 @@
-// The search for nearest tokens on tensor cores, with the accuracy of f32. Values of rows of length 1 are
-// split into three bf16 terms. Six of the nine products of two values' terms are added. Tiles and candidates
-// are as in nearest.cu.
+// The search for nearest tokens on tensor cores, with the accuracy of f32. The values of unit rows are split
+// into three bf16 terms each. To multiply two values, six of the nine products of their terms are added.
+// Tiles and candidates are as in nearest.cu.
 //
-// Accuracy. The three terms hold every bit of a value. For values a and b, the three omitted products are
-// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so they would add at most 1.5e-8 to a similarity.
-// Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a sum stays in
-// the tensor cores for a single step of 16 elements. That costs at most 2^-19 of the step's |a||b|, together
-// 2e-6. The sums of steps are then added in f32, with D / 16 roundings of 2^-24 for rows of D elements: 3e-6
-// for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In nearest.cu, D roundings cost
-// at most 4.6e-5. If a token's two highest similarities differ by more than 1e-5, this kernel finds the
-// nearest token exactly.
+// Accuracy. The three terms have every bit of a value. For values a and b, the three omitted products are
+// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so these would add at most 1.5e-8 to a
+// similarity. Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a
+// sum stays in the tensor cores for a single step of 16 elements. This costs at most 2^-19 of the step's
+// |a||b|: in all 2e-6. The sums of steps are then added in f32, with D / 16 roundings of 2^-24 for rows of D
+// elements: 3e-6 for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In nearest.cu, D
+// roundings cost at most 4.6e-5. If a token's two highest similarities differ by more than 1e-5, this kernel
+// finds the nearest token exactly.
 //
 // The bits of a similarity do not depend on the order of the two tokens: swapping a and b swaps `ofRow` and
 // `ofColumn`, and their sum is the same.
@@ -63,9 +63,9 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices: for
-// rows, from top to bottom first; for columns, from left to right first, so that a register pair holds both
-// halves.
+// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices. Rows:
+// the matrices are in order from top to bottom. Columns: from left to right, so that a pair of registers has
+// both halves.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
@@ -136,7 +136,8 @@ __device__ int columnWithin(const Place& place, int j, int e) {
     return place.column + j * 8 + threadIdx.x % 4 * 2 + e % 2;
 }
 
-// A bit for each of the thread's rows and columns, by product and half. It is set for a finite token.
+// Bits for the thread's rows and columns; a bit is set if the token of the row or column exists and is
+// finite.
 struct Flags {
     unsigned rows = 0, columns = 0;
 };
@@ -172,7 +173,7 @@ __device__ void compare(const Sums& sums, const Tile& tile, const Place& place, 
             ofRow = larger(ofRow, candidate(similarity, other));
             ofColumn[j] = larger(ofColumn[j], candidate(similarity, token));
         }
-        // Four neighbouring lanes hold a row.
+        // Four neighbouring lanes have the products of a row.
         for (int step = 1; step < 4; step *= 2)
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (lane % 4 == 0) shared.best.rows[warp % kWarpsAcross][row] = ofRow;
@@ -204,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView bat
         }
         __syncthreads();
         multiplyStep(shared.steps[step % 2], place, sums);
-        __syncthreads();  // the step after the next replaces this step
+        __syncthreads();  // the step after the next step overwrites this step
     }
     compare(sums, tile, place, flagsOf(unit, image, tile, place), shared);
     __syncthreads();

@@ -86,7 +86,7 @@ __device__ float rotated(const float* head, const float* cosine, const float* si
     return head[e] * cosine[e] + turned * sine[e];
 }
 
-// A warp for each row and head; blockIdx.z is 0 for the query, 1 for the key.
+// Uses a warp for each row and head; blockIdx.z is 0 for the query, 1 for the key.
 template <class T>
 __global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view, const int* position) {
     __shared__ float shared[kWarps][kLargestHead];

@@ -68,7 +68,7 @@ template <class T>
 void meanKeys(const BatchView& batch, RowsOf<const T> qkv, int heads, int headSize, float* mean,
               cudaStream_t stream);
 
-/// Computes logits[r] = bias[r] + log(sizes[r]); a null part counts as 0.
+/// Computes logits[r] = bias[r] + log(sizes[r]); a null pointer adds 0.
 void keyLogits(const BatchView& batch, const float* bias, const float* sizes, float* logits,
                cudaStream_t stream);
 

@@ -12,7 +12,6 @@ namespace mpm::cuda {
 /// Copies 16 bytes from global to shared memory, in the background. If `exists` is false, writes zeros.
 __device__ void copyAsync(void* to, const void* from, bool exists);
 
-/// Ends a group of copies.
 __device__ void closeCopies();
 
 /// Waits until at most `Pending` groups of this thread's copies are unfinished.

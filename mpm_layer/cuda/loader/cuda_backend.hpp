@@ -8,7 +8,7 @@
 namespace mpm {
 
 /// Returns the backend for device `index`. If the library, the driver or the device is missing, throws an
-/// exception that names it.
+/// exception that names the missing part.
 std::shared_ptr<const Backend> cudaBackend(int index);
 
 }  // namespace mpm

@@ -12,8 +12,8 @@ int32_t codeOf(Precision precision) {
     return MPM_CUDA_F32;
 }
 
-// The description of an encoder. Checks weights as the CPU backend does. Points to matrices; owns copies of
-// vectors.
+// The description of an encoder, with pointers to matrices and copies of vectors. Checks weights like the CPU
+// backend.
 class Description {
 public:
     Description(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape)

@@ -14,7 +14,6 @@ namespace mpm::cuda {
 /// Throws cv::Exception if a call of the entry failed.
 void check(int status, const MpmCudaError& error);
 
-/// Calls function(arguments..., error) of the entry, and checks the status.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
     MpmCudaError error{};
@@ -31,7 +30,7 @@ public:
 
     int dim() const override { return m_shape.dim; }
     int headSize() const { return m_shape.headSize; }
-    /// Returns the computation of each block's keys on the CPU.
+    /// Returns, for each block, an object that computes the keys on the CPU.
     const std::vector<StageKeys>& stageKeys() const { return m_stageKeys; }
     /// Returns the number of image tokens in the rotary tables of each block; 0 without tables.
     const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }

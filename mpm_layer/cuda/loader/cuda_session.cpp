@@ -37,12 +37,11 @@ int32_t chosen(const char* variable, const std::vector<std::string>& names, int3
              std::string("mpm: ") + variable + " is '" + value + "'; expected " + known);
 }
 
-// Rows of a batch that were read back for a reducer.
 struct ReadBack {
     std::vector<float> rows, keys, sizes;
 };
 
-// data() of an empty vector may be null, which has another meaning for the entry.
+// Returns data(), but never null: null, which an empty vector may return, has another meaning for the entry.
 template <class T>
 T* memoryOf(std::vector<T>& values) {
     static T none;

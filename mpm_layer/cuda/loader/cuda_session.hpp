@@ -41,8 +41,8 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
-    /// Whether the reducer compares the keys of the last attention. If it compares other keys, the CPU
-    /// computes them.
+    /// Whether the reducer compares the keys of the last attention. If the reducer compares other keys, the
+    /// CPU computes these keys.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 

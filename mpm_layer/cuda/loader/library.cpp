@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Returns the folders in which this build's library may be: that of libmpm.so; or, if a program contains
-// libmpm.a, that of the program and that of the libraries installed with the program.
+// Returns the folders in which this build's library may be: the folder of libmpm.so or, if a program contains
+// libmpm.a, the folders of the program and of the libraries that are installed with the program.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -31,7 +31,7 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// Returns the first file that exists, or the bare name, which the loader searches for.
+/// Returns the first file in these folders, else the bare name, which the loader searches for.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -44,7 +44,7 @@ std::string lastLoaderError() {
 }
 
 /// Returns why a library was not loaded. On most machines, the library does not exist. Then dlerror() is not
-/// called, because glibc 2.41 crashes in it if memory for the text runs out.
+/// called: dlerror() of glibc 2.41 crashes if memory for the text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }

@@ -25,7 +25,7 @@ public:
     const MpmCudaEntry& entry() const { return *m_entry; }
     /// Returns the number of devices. Throws if there is no driver or no device.
     int devices() const;
-    /// Throws if a device of that number does not exist.
+    /// Throws if there is no device with this index.
     void checkDevice(int index) const;
 
 private:

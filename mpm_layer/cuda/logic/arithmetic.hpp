@@ -43,8 +43,8 @@ MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// Two sums over tokens in an integer: clusters in the upper half, members in the lower half. A
-/// representative adds its cluster and all members of the cluster, other tokens add nothing.
+/// Two sums over tokens in an integer: the number of clusters in the upper half, that of members in the lower
+/// half. A representative adds its cluster and all its members; other tokens add nothing.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -60,15 +60,16 @@ MPM_HOST_DEVICE inline int membersIn(ClusterSum sum) {
     return static_cast<int>(sum & 0xffffffffu);
 }
 
-/// Clusters of an image: ids by token, members of cluster c at members[starts[c]..starts[c+1]), ascending.
+/// Clusters of an image: an id for each token. members[starts[c]..starts[c+1]) are the tokens of cluster c,
+/// ascending.
 struct ClusterLists {
     int* ids;
     int* starts;
     int* members;
 };
 
-/// Enters a token in the lists; `before` is the sum over all tokens before it. A representative also enters
-/// its partner.
+/// Enters a token in the lists; `before` is the sum over all earlier tokens. A representative also enters its
+/// partner.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);
@@ -91,7 +92,7 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
                                   0.5);
     }
     double total = weights ? weights[members[0]] : 1.0;
-    double sum = total * static_cast<double>(rows[members[0] * stride]);  // negative zeros keep their sign
+    double sum = total * static_cast<double>(rows[members[0] * stride]);  // not from 0: keeps negative zeros
     for (int m = 1; m < count; ++m) {
         const double weight = weights ? weights[members[m]] : 1.0;
         sum += weight * static_cast<double>(rows[members[m] * stride]);
@@ -124,8 +125,8 @@ MPM_HOST_DEVICE inline float roundedToBf16(float value) {
     return value;
 }
 
-/// Three terms, whose sum is exactly the value, unless the value is below 1e-33. Each has 8 of the value's 24
-/// bits.
+/// Three terms, each with 8 of a value's 24 bits. Their sum is exactly the value, unless the value is below
+/// 1e-33.
 struct SplitValue {
     float high, middle, low;
 };
@@ -151,7 +152,7 @@ MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
 }
 
 /// Rounds up the rows of a product to whole groups, so that few different shapes have to be planned. Rows of
-/// a product are independent: values beyond the last row are never used.
+/// a product are independent: rows after the last are computed, but never used.
 constexpr int roundedRows(int rows) {
     const int group = rows <= 2048 ? 64 : 256;
     return (rows + group - 1) / group * group;
@@ -174,8 +175,8 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
     return side * (side + 1) / 2;
 }
 
-/// Returns tile number `index` of a triangle, counted column by column. The tiles of a smaller triangle come
-/// first. So if the side is only an upper bound, the last blocks have no work.
+/// Returns tile number `index` of a triangle, counted column by column. So the tiles of a smaller triangle
+/// come first, and if the side is only an upper bound, only the last thread blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
     // The root may be off by a few columns: steps to the column that contains the index.

@@ -8,8 +8,8 @@
 
 namespace mpm::cuda {
 
-/// Values by key. The first use of a key only registers the key. Later uses return a value, which the caller
-/// must fill.
+/// Values by key. The first use of a key only registers the key. Later uses return the key's value, which is
+/// empty until the caller fills it.
 template <class Key, class Value>
 class Recent {
 public:

@@ -1,4 +1,5 @@
-// The parts of attention that all precisions share: softmax by groups of keys, and storing the output.
+// The parts of attention that are the same for all precisions: the softmax over groups of keys, and storing
+// the output.
 
 #if defined(MPM_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_INL_H_
@@ -20,24 +21,24 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 // Queries are in the lanes of vectors, keys in the rows of a block. So the softmax takes maxima and sums lane
-// by lane, and the weights form a panel, the right operand of the product with the values. Scores become
-// weights in registers; only weights are written to memory.
+// by lane, and the weights form a panel, the right operand of the product with the values. A pass computes
+// the weights of as many keys as a buffer has room for, then adds their values.
 
 constexpr float kLog2E = 1.44269504f;
 
-// A weight is 2^(score - peak). Raising a peak scales all sums, so only a score that exceeds the peak of its
-// query by more than kSlack raises it. Each query has a separate peak, so its bits do not depend on other
-// queries.
+// A weight is 2^(score - peak). Raising a peak requires scaling sums. So a peak is raised only if a score
+// exceeds it by more than kSlack. Each query has a separate peak, so the bits of a query do not depend on
+// other queries.
 constexpr float kSlack = 8.0f;
 
-// V is the number of vectors of the panel that are in use: 1 if the remaining queries of a head fit in a
-// vector, else 2.
+// The state of a panel of queries. V vectors of the panel are in use: 1 if the remaining queries of the head
+// fit in a vector, else 2.
 template <int V>
 struct Panel {
-    float* output;   // [headSize][width], transposed
-    float* earlier;  // sums of earlier passes, like `output`; null: all passes add to `output`
-    Float peak[V];   // per query, the score whose weight is 1
-    Float total[V];  // running sum of weights per query
+    float* output;   // the transposed output, [headSize][width]
+    float* earlier;  // like `output`, sums of earlier passes; if null, all add to `output`
+    Float peak[V];   // for each query, the score whose weight is 1
+    Float total[V];  // for each query, the sum of its weights so far
 
     HWY_INLINE explicit Panel(float* output, float* earlier = nullptr) : output(output), earlier(earlier) {
         const FloatTag d;
@@ -58,7 +59,7 @@ HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& 
     }
 }
 
-// Sets the sums of a block to the biases of its keys, or to zero without biases.
+// Sets the sums of a block to the biases of the block's keys, or to zero if there are no biases.
 template <int V>
 HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present, Block<kGroup, V>& block) {
     clearBlock(block);
@@ -101,8 +102,8 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Raises peaks that are too low, and scales the sums accordingly. The factor is exactly 1 if a peak does not
-/// change.
+/// Raises peaks that are too low, and scales the sums of their queries. For other queries, the factor is
+/// exactly 1.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -121,8 +122,8 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
     }
 }
 
-/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. A single chain of
-/// additions over all keys would have several times the rounding errors.
+/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. If all keys were
+/// added in a single chain, rounding errors would be several times as large.
 template <int V>
 HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     const FloatTag d;
@@ -134,9 +135,10 @@ HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     }
 }
 
-/// Processes all keys of a head in groups. score(first, block) adds the scores of a group to a block.
-/// weigh(block, at) turns the block into weights and stores them from key `at` of a buffer for `room` keys.
-/// add(first, count) adds the values of `count` keys, multiplied by the weights in the buffer.
+/// Processes all keys of a head, a group at a time. score(first, block) adds the scores of the group at key
+/// `first` to a block. weigh(block, at) turns the scores into weights and stores them at key `at` of a buffer
+/// for `room` keys. add(first, count) adds the values of `count` keys, multiplied by the weights in the
+/// buffer, to the output.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
@@ -164,8 +166,8 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes half of each of `count` rows of a panel as a column: output[q * stride + k] = finish(element (k,
-/// q)).
+/// Writes a vector of each of `count` rows of a panel as a column of `output`: output[q * stride + k] =
+/// finish(element q of row k).
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {
@@ -201,4 +203,4 @@ HWY_INLINE void writeOutput(const AttentionHead& head, int first, const Panel<V>
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

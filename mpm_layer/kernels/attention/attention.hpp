@@ -1,13 +1,13 @@
-// Attention of a head over an image. The scores stay in the cache: they are never stored for all queries and
-// keys.
+// Attention of a head over an image. The scores of all queries and keys never exist together, so the scores
+// in use fit in the cache.
 #pragma once
 
 #include <cstddef>
 
 namespace mpm::kernels {
 
-/// A head of an image. Rows are `stride` floats apart. Keys must be readable in whole row groups: see
-/// paddedSize.
+/// The input of a head for an image. Rows are `stride` floats apart. Keys must be readable in whole row
+/// groups: see paddedSize().
 struct AttentionHead {
     const float* queries;
     const float* keys;

@@ -22,14 +22,14 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 // The numbers of keys in a block and in a piece of a block. While the vector units turn the scores of a block
-// into weights, the tiles multiply the keys of the next block and the values of earlier blocks. The processor
-// overlaps only instructions that are a few hundred apart at most, so steps of the tiles alternate with
-// pieces of the block.
+// into weights, the tile unit multiplies the keys of the next block and the values of earlier blocks. The
+// processor overlaps instructions only if they are at most a few hundred instructions apart, so steps of the
+// tile unit alternate with pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
 // The number of blocks whose values are added together.
 constexpr int kTogether = 2;
 
-/// The memory for a panel of queries, which stays in the level-1 cache.
+/// The memory for a panel of queries, small enough for the level-1 cache.
 struct TileMemory {
     HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
         const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
@@ -49,14 +49,13 @@ struct TileMemory {
     Bf16Pair* queryRows;  // the queries before they are transposed
 };
 
-/// A group of blocks whose values are added together.
 struct KeyGroup {
     int first = 0, blocks = 0;
     Bf16Pair* weights = nullptr;
 };
 
-/// Products in tiles, in small steps of four quarters each: first the scores of a block, then the weighted
-/// values of a group.
+/// The remaining products in tiles: first the scores of a block, then the weighted values of a group. A
+/// product runs in small steps of four quarters.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -67,8 +66,8 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Returns how many steps to run during the next block, if `blocks` blocks share the steps for values
-    /// equally.
+    /// Returns the number of steps to run during a block: all steps for scores, and an equal share of the
+    /// steps for values, which `blocks` blocks must complete.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
@@ -171,7 +170,6 @@ HWY_INLINE __m512i exp2ForPairs(Float x) {
     return _mm512_castps_si512(_mm512_scalef_ps(horner(Float{part}, kTerms).raw, x.raw));
 }
 
-/// Turns the scores of a pair of keys into weights.
 HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Float& even, Float& odd,
                           __m512i& bits) {
     const FloatTag d;
@@ -186,8 +184,9 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
     odd = hn::Add(odd, Float{_mm512_castsi512_ps(_mm512_and_si512(second, upper))});
 }
 
-/// The peak of each query: the score whose weight is 1. A peak is set to the highest score so far plus kSlack
-/// - 1. It is raised if a weight of the query reaches 2, or if all weights of the query so far are 0.
+/// The peak of each query, which is the score whose weight is 1. A peak is raised if a weight of the query
+/// reaches 2, or if all weights of the query so far are 0. The new peak is the highest score so far plus
+/// kSlack - 1.
 class TilePeaks {
 public:
     HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
@@ -205,8 +204,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises peaks that are too low for the scores of a block, and scales the earlier sums accordingly. The
-    /// factor is exactly 1 if a peak does not change.
+    /// Raises peaks that are too low for the scores of a block, and scales the earlier sums of their queries.
+    /// For other queries, the factor is exactly 1.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();
@@ -255,7 +254,7 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;
-    // Separate variables, because GCC keeps an array in memory if a lambda refers to it.
+    // Separate variables, because GCC keeps an array in memory if a lambda refers to the array.
     const Float leftPeak = peaks.of(0), rightPeak = peaks.of(1);
     Float leftEven = totals.sum[0][0], leftOdd = totals.sum[0][1];
     Float rightEven = totals.sum[1][0], rightOdd = totals.sum[1][1];
@@ -342,4 +341,4 @@ HWY_AFTER_NAMESPACE();
 
 #endif  // MPM_HAS_TILES
 
-#endif  // per-target include guard
+#endif

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/bf16_attention.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
@@ -119,7 +119,7 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     });
 }
 
-#else  // without the instruction; never called, because hasBf16() is false
+#else  // these functions are never called, because hasBf16() is false
 
 bool TakesValuesAsColumns(int) {
     return false;

@@ -1,5 +1,5 @@
 // Attention in bf16 with sums in f32, and attention in int8. As in f32, the order of sums is fixed, so the
-// bits of a query's output depend neither on other queries nor on the threads.
+// bits of a query's output depend neither on other queries nor on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace mpm::kernels {
 
-/// Whether the values of a head of this size are packed as columns of pairs, [columns][pairs], for AMX tiles.
-/// If not, they are packed as rows of pairs, [pairsOf(tokens)][columns].
+/// Whether values of heads of this size are packed as columns of pairs, [columns][pairs], for AMX tiles.
+/// Otherwise values are packed as rows of pairs, [pairsOf(tokens)][columns].
 bool takesValuesAsColumns(int headSize);
 
 /// The largest number of pairs of tokens that a call of packValues() packs.
 constexpr int kValuePairs = 32;
-/// Packs the values of `tokens` tokens, at most 2 * kValuePairs, as rows or columns of pairs. A zero
-/// completes the pair of an odd last token. Each column gets kValuePairs pairs; pairs after the last token
-/// are zero.
+/// Packs the values of at most 2 * kValuePairs tokens as rows or columns of pairs. If the number of tokens is
+/// odd, a zero completes the last pair. If `asColumns`, each column gets kValuePairs pairs; pairs after the
+/// last token are zero.
 void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
-/// The largest number of keys that are read together. As many keys must be readable behind a head's last key.
+/// The largest number of keys that are read together. kKeysRead keys must be readable after a head's last
+/// key.
 constexpr int kKeysRead = 32;
 
 /// A head whose keys are packed as pairs of channels and whose values are packed as pairs of tokens.
 struct AttentionHeadBf16 {
-    AttentionHead f32;     ///< only its keys and values are not read
-    const Bf16Pair* keys;  ///< [tokens][keyStride], pairsOf(headSize) of each row used
+    AttentionHead f32;     ///< its keys and values are not read
+    const Bf16Pair* keys;  ///< [tokens][keyStride]; the first pairsOf(headSize) of each row are used
     size_t keyStride;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
@@ -40,22 +41,22 @@ void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
 /// Whether attention in int8 takes the values as quads, like the keys. If so, weights are bytes too.
 bool takesValueQuads();
 
-/// The quantisation step of a token's values in a head. Attention multiplies the token's weight by the step:
-/// it adds `bias`, the step's base-2 logarithm, to the token's score. Multiplying by `inverse` gives the
-/// weight alone again. Both members are NaN if a value is not finite.
+/// The quantisation step of a token's values in a head. Attention must multiply the token's weight by the
+/// step: it adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying by `inverse`
+/// gives the weight without the step. Both members are NaN if a value is not finite.
 struct ValueStep {
     float bias, inverse;
 };
-/// Quantises the values of a token in a head. Writes whole quads of bytes.
+/// Quantises the values of a token in a head. May write up to the end of the last quad of bytes.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
 
-/// A head whose keys are quads. Its values are quads, or the values of `f32` if `values` is null. kKeysRead
-/// keys and scales must be readable behind the last.
+/// A head whose keys are quads. Its values are quads, too, or the values of `f32` if `values` is null.
+/// kKeysRead keys and scales must be readable after the last key.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< its keys are not read
-    const I8Quad* keys;  ///< [tokens][keyStride], quadsOf(headSize) of each row used
+    const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) of each row are used
     size_t keyStride;
     const float* keyScales;          ///< of each token
     const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride], from interleaveBytes()

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/attention/i8_attention.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/attention/attention-inl.h"
@@ -27,10 +27,9 @@ namespace HWY_NAMESPACE {
 struct QueryQuads {
     I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
     float* scales;          // the step of each query, times the scale of the logits
-    std::int32_t* offsets;  // added to the sums of each query
+    std::int32_t* offsets;  // added to a query's sums, to remove the offset of key bytes
 };
 
-/// Returns the number of floats that packQueryQuads() needs for its result.
 HWY_INLINE size_t queryRoom(int headSize) {
     return (static_cast<size_t>(quadsOf(headSize)) + 2) * panelWidth();
 }
@@ -38,7 +37,7 @@ HWY_INLINE size_t queryRoom(int headSize) {
 /// Packs queries into `room`. `rows` is temporary memory for panelWidth() rows of quadsOf(headSize) quads.
 template <class Dot>
 HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Quad* rows, float* room) {
-    constexpr ByteForm form = Dot::form(Finer::Left);  // like the keys
+    constexpr ByteForm form = Dot::form(Finer::Left);  // as for the keys
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
     const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
@@ -51,7 +50,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const bool finite = largest == largest;
         Step step(finite ? largest : 0.0f, form.right);
         if constexpr (form.pair < 2 * form.right) {
-            // Half of the sum, because the sum of a pair may be infinite.
+            // Halves, because the sum of two values may be infinite.
             const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
             if (ofPair.scale > step.scale) step = ofPair;
         }
@@ -71,7 +70,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
 
 #if HWY_TARGET == HWY_NEON
 
-/// Computes scores of key `key + r` from the sums of the group of keys that begins at `key`.
+/// Computes the scores of key `key + r` from the sums of the group of keys that begins at `key`.
 template <int V>
 HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums, const QueryQuads& queries,
                            int key, int r, Float (&scores)[V]) {
@@ -91,7 +90,6 @@ HWY_INLINE void readScores(const AttentionHeadI8& head, const std::int32_t* sums
 
 #endif
 
-/// Computes the scores of the group of keys that begins at `key`.
 template <class Dot, int V>
 HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuads& queries,
                            Block<kGroup, V>& block) {
@@ -230,7 +228,7 @@ bool TakesValueQuads() {
 }
 
 ValueStep RoundValues(const float* values, int size, std::int8_t* bytes) {
-    // The smallest step: with it, weights neither overflow nor vanish in f32.
+    // The smallest step, with which weights neither overflow nor vanish in f32.
     constexpr float kLeast = 0x1p-80f, kNaN = std::numeric_limits<float>::quiet_NaN();
     const float largest = largestOf(values, size);
     if (!(largest == largest)) {

@@ -1,6 +1,6 @@
-// Softmax by groups of keys on 64-bit Arm. The scores of a group are stored before they become weights: with
-// an unrolled softmax, GCC 12 moves a block of 24 vectors to memory and back several times. A loop over
-// stored rows takes less than half of the instructions.
+// The softmax over groups of keys on 64-bit Arm. The scores of a group are stored, then read in a loop over
+// rows. This takes less than half of the instructions of an unrolled softmax, in which GCC 12 moves a block
+// of 24 vectors to memory and back several times.
 
 #if defined(MPM_KERNELS_STORED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_STORED_SCORES_INL_H_
@@ -30,7 +30,7 @@ struct GroupWeights {
 };
 
 /// Computes the weights of `present` keys, [present][panelWidth()], relative to the peaks of the panel.
-/// read(r, scores) reads the scores of key r; Exponential::of(x) is 2^x.
+/// read(r, scores) reads the scores of key r of the group; Exponential::of(x) is 2^x.
 template <class Exponential, int V, class Read>
 HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const Read& read, float* weights) {
     const FloatTag d;
@@ -55,9 +55,9 @@ HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const
     return group;
 }
 
-/// Like attendKeys, but store(key) stores the scores of the group that begins at `key`, and read(key, r,
-/// scores) reads them. Weights are computed before the peaks are checked. If a score exceeds a peak by more
-/// than kSlack, which is rare, the weights are computed again.
+/// Like attendKeys(), but store(key) stores the scores of the group that begins at `key`, and read(key, r,
+/// scores) reads the scores of the group's key r. Weights are computed before the peaks are checked. If a
+/// score exceeds a peak by more than kSlack, which is rare, the weights are computed again.
 template <class Exponential, int V, class Store, class Read, class Add>
 HWY_INLINE void attendStored(const AttentionHead& head, int room, float* weights, Panel<V>& panel,
                              const Store& store, const Read& read, const Add& add) {
@@ -100,4 +100,4 @@ HWY_AFTER_NAMESPACE();
 
 #endif  // HWY_NEON
 
-#endif  // per-target include guard
+#endif

@@ -16,19 +16,18 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_BF16
 
-/// Values of a head as rows of pairs.
 struct ValuePairs {
     const Bf16Pair* pairs;
     size_t stride;
     int columns;
 };
 
-// The number of keys in a pass, which computes weights before it adds values. The weights (480 keys x 32
-// queries x 2 bytes = 30 KiB) stay in the level-1 cache.
+// The number of keys in a pass. The weights of a pass (480 keys x 32 queries x 2 bytes = 30 KiB) stay in the
+// level-1 cache.
 constexpr int kKeyBlockBf16 = 40 * kGroup;
 
-/// Turns the scores of a block into weights. Stores the weights of two keys as pairs, for the product with
-/// the values.
+/// Turns the scores of a block into weights. Stores the weights of keys 2i and 2i + 1 as a pair, for the
+/// product with the values.
 template <int V>
 HWY_INLINE void weighScorePairs(const Block<kGroup, V>& block, Panel<V>& panel, Bf16Pair* weights) {
     static_assert(kGroup % 2 == 0, "pairs of keys must not straddle groups");
@@ -64,4 +63,4 @@ HWY_NOINLINE void addValuePairs(const ValuePairs& values, int start, int count, 
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

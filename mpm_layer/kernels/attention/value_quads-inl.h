@@ -22,9 +22,9 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_VNNI
 
-// The number of keys in a pass. The scores of a pass are stored first. So when scores become weights, the
-// highest score is known and gets the largest byte, and weights of other passes do not make these weights
-// coarser. Over 180 random heads, the largest error of an output is 0.017 with 24 keys and 0.022 with 48.
+// The number of keys in a pass. The scores of a pass are stored before they become weights, so that the
+// pass's highest score gets the largest byte. Fewer keys in a pass make weights more exact: over 180 random
+// heads, the largest error of an output is 0.017 with 24 keys and 0.022 with 48.
 constexpr int kKeyBlockI8 = 24;
 static_assert(kKeyBlockI8 % kGroup == 0 && kKeyBlockI8 % 4 == 0);
 
@@ -75,13 +75,13 @@ HWY_INLINE Float exp2Bytes(Float x) {
 #endif
 }
 
-/// Computes the weights of a block's keys. A weight is a byte from 0 to 255, times `unit`.
+/// Computes the weights of a block's keys: bytes from 0 to 255, in steps of `unit`, which it sets.
 template <int V>
 HWY_INLINE void weighBlock(int count, const KeyBlock& block, const Float (&highest)[V], Panel<V>& panel,
                            Float (&unit)[V]) {
     constexpr float kLog2Most = 7.99435344f;  // log2(255)
-    // Adding kFirst rounds a weight to a whole number in the first byte of the sum. Adding kSecond rounds it
-    // to a whole number in the second byte, because the last bit is then worth 1/256.
+    // Adding kFirst rounds a weight to a whole number in the first byte of the sum. Adding kSecond does so in
+    // the second byte, because the last bit of this sum is worth 1/256.
     constexpr float kFirst = 12582912.0f, kSecond = 49152.5f;
     const FloatTag d;
     const IntTag di;
@@ -180,4 +180,4 @@ HWY_NOINLINE void addValueQuads(const AttentionHeadI8& head, int quad, int quads
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -14,11 +14,10 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The number of keys in a pass, which computes weights before it adds values. The weights (240 keys x 32
-// queries x 4 bytes = 30 KiB) stay in the level-1 cache.
+// The number of keys in a pass. The weights of a pass (240 keys x 32 queries x 4 bytes = 30 KiB) stay in the
+// level-1 cache.
 constexpr int kKeyBlock = 20 * kGroup;
 
-/// Turns the scores of a block into weights.
 template <int V>
 HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, float* weights) {
     const FloatTag d;
@@ -36,7 +35,8 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
     }
 }
 
-/// Adds to the columns from `column` on in blocks of R columns, while such a block fits. Advances `column`.
+/// Calls add(block, column) for blocks of R columns, from `column` on, while a whole block fits. Advances
+/// `column`.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();
@@ -48,8 +48,8 @@ HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& ad
     }
 }
 
-/// Adds to all columns of the output: calls add(block, column) for blocks of columns in registers. The blocks
-/// get smaller at the end, so that the usual head sizes waste nothing.
+/// Calls add(block, column) for blocks that together have all columns of the output. Each block is in
+/// registers. The last blocks are smaller, so that no column is computed in vain.
 template <int V, class Add>
 HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
     int column = 0;
@@ -71,4 +71,4 @@ HWY_NOINLINE void addValues(const AttentionHead& head, int start, int count, con
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -33,7 +33,7 @@ float* allocate(size_t alignment, size_t bytes) {
     return static_cast<float*>(block);
 }
 
-/// Allocates a block, and asks the system for large pages, as many as fit completely into the block.
+/// Allocates a block and asks the system for as many large pages as fit completely into the block.
 float* allocateLarge(size_t bytes) {
     float* const block = allocate(kLargePage, bytes);
 #ifdef MADV_HUGEPAGE
@@ -42,9 +42,9 @@ float* allocateLarge(size_t bytes) {
     return block;
 }
 
-// Memory from the system. A forward reads all weights, and each new page costs an address translation, so all
-// blocks except small blocks are in large pages. Other blocks that are smaller than a large page share a
-// region, which is freed with its last block.
+// The memory from the system. A forward reads all weights, and each page costs an address translation. So
+// blocks of kLeast bytes or more are in large pages. Of these, blocks smaller than a large page share
+// regions; a region is freed with its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -70,7 +70,7 @@ private:
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
 
-    // Drops the old region last, so that it remains in use if the system has no more memory.
+    // Drops the old region last, so that it remains in use if the allocation throws.
     void open() {
         float* const region = allocateLarge(kRegion);
         m_users[region] = 1;
@@ -86,7 +86,7 @@ private:
         m_users.erase(found);
     }
 
-    std::map<float*, int> m_users;  // number of blocks in each region, plus 1 in the current region
+    std::map<float*, int> m_users;  // number of blocks in each region, plus 1 for the current region
     float* m_region = nullptr;
     float* m_next = nullptr;
     size_t m_left = 0;
@@ -147,7 +147,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // The count may be a product of two ints and a small factor. It fits 64 bits, but its bytes may not.
+    // The count fits 64 bits, but the number of bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

@@ -1,5 +1,5 @@
-// Memory for kernels: aligned for the widest vector, grown on demand, and recycled in the process. After the
-// first forwards, frames allocate nothing, even if the number of tokens changes.
+// Buffers for kernels, aligned for the widest vector. Freed memory serves later buffers of the process, so
+// after the first forwards, frames allocate no memory, even if the number of tokens changes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace mpm::kernels {
 
 constexpr size_t kAlignment = 64;
 
-/// A buffer of uninitialised floats. Its contents are lost when it grows.
+/// A buffer of uninitialised floats. If the buffer grows, its contents are lost.
 class Buffer {
 public:
     Buffer() = default;
@@ -23,8 +23,8 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    /// Reserves at least `count` floats and a cache line behind them, so that a kernel may read a whole
-    /// vector at the end.
+    /// Reserves at least `count` floats and a cache line after them, so that a kernel may read a whole vector
+    /// at the last float.
     float* reserve(size_t count);
     float* data() { return m_data; }
     const float* data() const { return m_data; }
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns the number of allocations from the system so far; constant after the first forwards.
+/// Returns how often memory was taken from the system. The number is constant after the first forwards.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

@@ -1,4 +1,4 @@
-// Exponentials and the normal distribution of vectors, for softmax and activations.
+// Exponentials and the cumulative normal distribution of vectors, for softmax and activations.
 
 #if defined(MPM_KERNELS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_FUNCTIONS_INL_H_
@@ -28,9 +28,9 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     return sum;
 }
 
-/// Returns 2^x for x <= 127: relative error below 2e-7, exactly 1 at 0, 0 at minus infinity.
+/// Returns 2^x for x <= 127, with a relative error below 2e-7: exactly 1 for 0, and 0 for minus infinity.
 HWY_INLINE Float exp2(Float x) {
-    // The polynomial of x - floor(x).
+    // Approximates 2^(x - floor(x)).
     static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
                                        0.0557999127f, 0.00901702978f, 0.00186713052f};
 #if HWY_TARGET <= HWY_AVX3
@@ -40,9 +40,9 @@ HWY_INLINE Float exp2(Float x) {
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // The order matters: if a value is NaN, x86 returns the second value.
+    // This order keeps NaN: if an argument is NaN, Max on x86 returns the second argument.
     const Float bounded = hn::Max(hn::Set(d, -127.0f), x), whole = hn::Floor(bounded);
-    // The bits of the exponent, all zero at -127.
+    // The bits of the float 2^whole; if `whole` is -127, the bits of 0.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
     return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));
 #endif
@@ -50,19 +50,19 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Returns 2^x with a relative error below 8e-5, for results that are then rounded to bf16 (1 part in 512).
-/// scalef multiplies by 2^floor(x), and returns 0 for minus infinity.
+/// Returns 2^x, or 0 for minus infinity, with a relative error below 8e-5. This suffices if the result is
+/// then rounded to bf16, with errors up to 1/512.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The sixteen lanes of a register serve as a table: if no single short polynomial approximates a function,
-// the terms of a polynomial are looked up for each piece of the function. That takes fewer operations than a
-// long polynomial or a quotient.
+// A function that no short polynomial approximates is divided into pieces with a short polynomial each. A
+// register with sixteen lanes is a table of coefficients. This takes fewer operations than a long polynomial
+// or a quotient.
 
-/// Divides x into a whole number of pieces, each 2^-kBits long, and a rest of at most half a piece.
+/// x, divided into a whole number of pieces, each 2^-kBits long, and a rest between -1/2 and 1/2 of a piece.
 template <int kBits>
 struct Pieces {
     static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // its last bit is worth a piece
@@ -71,7 +71,7 @@ struct Pieces {
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
           rest{_mm512_reduce_ps(x.raw, kBits << 4 | _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)} {}
 
-    /// Evaluates the polynomial of each lane's piece: term k for piece i is terms[k][i modulo 16].
+    /// Evaluates at `rest` the polynomial of each lane's piece. Term k for piece i is terms[k][i modulo 16].
     template <size_t N>
     HWY_INLINE Float polynomial(const float (&terms)[N][16]) const {
         const auto term = [&](size_t k) HWY_ATTR {
@@ -87,7 +87,8 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// Returns 1/2 plus the polynomial of |x|, with the sign of x. Each piece of `terms` is 1/2 long.
+/// Returns 1/2 + p(|x|) for positive x, else 1/2 - p(|x|). `terms` has the polynomials p for pieces of length
+/// 1/2.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -95,7 +96,7 @@ HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     return hn::Add(hn::CopySign(pieces.polynomial(terms), x), hn::Set(d, 0.5f));
 }
 
-/// Returns the normal distribution at x, with an absolute error below 1e-7.
+/// Returns the cumulative normal distribution at x, with an absolute error below 1e-7.
 HWY_INLINE Float normal(Float x) {
     HWY_ALIGN static constexpr float kTerms[][16] = {
         {0.0f, 0.191462442f, 0.341344744f, 0.43319279f, 0.477249891f, 0.493790329f, 0.498650104f,
@@ -139,13 +140,13 @@ HWY_INLINE Float normalCoarse(Float x) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// Returns 2^x for x <= 127, for attention weights in int8: relative error below 1.1e-4, exactly 1 at 0, 0 at
-/// minus infinity.
+/// Returns 2^x for x <= 127, for attention in int8, with a relative error below 1.1e-4: exactly 1 for 0, and
+/// 0 for minus infinity.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // Adding 1.5 * 2^23 rounds to a whole number, which is in the low bits of the sum.
+    // Adding 1.5 * 2^23 rounds x to a whole number, which is then in the low bits of the sum.
     const Float magic = hn::Set(d, 12582912.0f), sum = hn::Add(hn::Max(x, hn::Set(d, -127.0f)), magic);
     const Float rest = hn::Sub(hn::Max(x, hn::Set(d, -127.0f)), hn::Sub(sum, magic));
     const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
@@ -154,8 +155,9 @@ HWY_INLINE Float exp2Coarse(Float x) {
 
 #endif
 
-/// Returns the normal distribution at x, with an absolute error below 1e-7. Uses the error function: an odd
-/// rational function of degree 13 over 8. x is clamped if the error function is 1 or -1 in f32.
+/// Returns the cumulative normal distribution at x, with an absolute error below 1e-7. Approximates the error
+/// function by a quotient of polynomials of degrees 13 and 8. Clamps x: farther from 0, the error function is
+/// 1 or -1 in f32.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};
@@ -174,4 +176,4 @@ HWY_INLINE Float normal(Float x) {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

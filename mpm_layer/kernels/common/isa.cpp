@@ -1,5 +1,5 @@
-// The limit on the instruction set. With MPM_MAX_CPU_ISA, kernels run as on an older processor with narrower
-// vectors. This serves to compare results between machines, and to test the narrower kernels.
+// The limit on the instruction set: if MPM_MAX_CPU_ISA is set, kernels use only the instructions of an older
+// processor. This serves to compare results between machines and to test the kernels.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 struct Limit {
     const char* name;
-    std::int64_t better;  // bits of Highway's targets above the limit; on x86, better targets have lower bits
+    std::int64_t better;  // bits of forbidden Highway targets; on x86, better targets have lower bits
     bool amx, bf16, vnni;
 };
 
@@ -49,7 +49,7 @@ const Limit* find(const std::string& name) {
     return found == std::end(kLimits) ? nullptr : found;
 }
 
-/// Returns the limit. An unknown name sets no limit; checkInstructionSetLimit rejects it before anything is
+/// Returns the limit; none for an unknown name, which checkInstructionSetLimit() rejects before anything is
 /// computed.
 const Limit& limit() {
     const Limit* found = find(wanted());

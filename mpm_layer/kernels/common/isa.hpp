@@ -2,10 +2,10 @@
 
 namespace mpm::kernels {
 
-/// Applies the environment variable MPM_MAX_CPU_ISA; returns true if it is set. Must be called before the
+/// Applies the environment variable MPM_MAX_CPU_ISA; returns whether it is set. Must be called before the
 /// first kernel is chosen.
 bool limitInstructionSet();
-/// Whether the limit allows AMX, products of bf16, and products of bytes.
+/// Whether the limit allows AMX, products of bf16 and products of bytes, respectively.
 bool allowsAmx();
 bool allowsBf16();
 bool allowsVnni();

@@ -1,4 +1,4 @@
-// Loads and stores at the end of a row, which may have fewer elements than a vector has lanes. On older
+// Loads and stores of vectors at the end of a row, where fewer elements than lanes may be left. On older
 // instruction sets, Highway's masked loads may access masked lanes; these functions access existing elements
 // only.
 
@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::ScalableTag<float>;
 using Float = hn::Vec<FloatTag>;
 
-/// Loads min(count, lanes) elements, at least 1; the other lanes are zero.
+/// Loads the first `count` lanes, or all lanes if `count` is larger. The other lanes are zero.
 HWY_INLINE Float loadPart(const float* from, int count) {
     const FloatTag d;
     if (count >= static_cast<int>(hn::Lanes(d))) return hn::LoadU(d, from);
@@ -46,4 +46,4 @@ HWY_INLINE void storePart(Float v, float* to, int count) {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

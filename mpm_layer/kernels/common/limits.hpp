@@ -11,12 +11,12 @@
 
 namespace mpm {
 
-/// The largest number of elements of a matrix. OpenCV counts the elements of a blob in an int. The limit is a
-/// little lower, so that kernels can round up rows to whole groups and read a few rows more. If checkShape
-/// accepts a shape, every product of its sizes fits an int.
+/// The largest number of elements of a matrix. OpenCV counts elements in an int. The limit is a little lower
+/// than the largest int, because kernels round up rows to whole groups and read a few rows more. If
+/// checkShape() accepts a shape, every product of its sizes fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
-/// The longest side of an image (that of JPEG), and the most pixels (more than the largest cameras have).
+/// The longest side of an image, as in JPEG, and the largest number of pixels, more than any camera has.
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 

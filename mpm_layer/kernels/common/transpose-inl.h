@@ -1,5 +1,5 @@
-// Transposition of rows and columns, four columns at a time, in squares of 4 x 4 elements of 32 bits. A row
-// of a square fills a 128-bit block of a vector.
+// Transposition of a matrix, four columns at a time, in squares of 4 x 4 elements of 32 bits. A row of a
+// square fills a 128-bit block of a vector.
 
 #if defined(MPM_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TRANSPOSE_INL_H_
@@ -50,7 +50,7 @@ HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
-/// Loads four elements of row `row` and of every fourth row after it. The elements of a row fill a block.
+/// Loads four elements of each of the rows `row`, `row` + 4, `row` + 8 and so on, a row into each block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> loadBlocks(D d, const T* rows, size_t stride, int row, int last) {
     if constexpr (hn::MaxLanes(D()) == kSquare) {
@@ -75,7 +75,7 @@ HWY_INLINE void storeBlocks(D d, hn::Vec<D> v, T* rows, size_t stride, int row, 
     }
 }
 
-/// Loads four columns of as many rows as a vector has lanes. Rows after row `last` repeat that row.
+/// Loads four columns of as many rows as a vector has lanes. Row `last` also replaces all later rows.
 template <class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void loadColumns(D d, const T* rows, size_t stride, int last, V& v0, V& v1, V& v2, V& v3) {
     v0 = loadBlocks(d, rows, stride, 0, last);
@@ -101,4 +101,4 @@ HWY_INLINE void storeColumns(D d, V v0, V v1, V v2, V v3, T* rows, size_t stride
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/bf16.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/epilogue-inl.h"
@@ -75,8 +75,8 @@ private:
     }
 };
 
-// Like multiplyPanel, which cannot be used here: it is compiled without bf16, and functions with bf16 cannot
-// be inlined into it. Without inlining, the sums are in memory at each step, which takes twice the time.
+// Like multiplyPanel(), which is compiled without bf16, so that functions with bf16 cannot be inlined into
+// it. Without inlining, sums are in memory at each step, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -108,7 +108,7 @@ HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
 
 #if MPM_HAS_TILES
 
-/// Like multiplyBf16, if the depth is a multiple of a tile's.
+/// Like multiplyBf16(), for depths that are a multiple of the depth of a tile.
 template <class Target>
 HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int count,
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
@@ -131,8 +131,8 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
 
 #endif
 
-/// Multiplies in tiles if the processor has tiles and the depth is a multiple of a tile's. The choice depends
-/// on the weights only, so that the bits of a row do not depend on the number of rows.
+/// Multiplies in tiles if the processor has tiles and the depth is a multiple of the depth of a tile. The
+/// choice depends on the weights only, so that the bits of a row do not depend on the number of rows.
 template <class Target>
 HWY_INLINE void multiply(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                          const Epilogue& epilogue, const Target& target) {
@@ -153,7 +153,7 @@ void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const Pac
     multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
 }
 
-#else  // without the instruction; never called, because HasBf16() is false
+#else  // the other functions are never called, because HasBf16() is false
 
 bool HasBf16() {
     return false;

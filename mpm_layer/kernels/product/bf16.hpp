@@ -1,6 +1,6 @@
-// Products in bf16 with sums in f32, on processors that multiply pairs of bf16 (AVX-512 BF16; AMX if the
-// depth is a multiple of 32). Rounding is to nearest even. As in f32, the order of sums is fixed, so the bits
-// of a row do not depend on other rows.
+// Products in bf16 with sums in f32, on processors with AVX-512 BF16. With AMX, if the depth is a multiple of
+// 32, products use tiles. Rounding is to nearest even. As in f32, the order of sums is fixed, so the bits of
+// a row do not depend on other rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace mpm::kernels {
 using Bf16Pair = std::uint32_t;
 
 bool hasBf16();
-/// Whether products of bf16 and of bytes use AMX tiles if the depth is a multiple of a tile's.
+/// Whether products of bf16 and of bytes use AMX tiles if the depth is a multiple of the depth of a tile.
 bool multipliesInTiles();
 
 inline int pairsOf(int width) {
@@ -23,7 +23,7 @@ inline int pairsOf(int width) {
 
 /// Rounds a row to pairs; a zero completes the pair of an odd last element.
 void packPairs(const float* row, int width, Bf16Pair* pairs);
-/// Rounds two rows to pairs, a pair for each column. A null `second` counts as zeros.
+/// Rounds two rows to pairs, a pair for each column. If `second` is null, the second row is zeros.
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs);
 
 class PackedWeightsBf16 : public Panels<Bf16Pair, 2> {
@@ -32,11 +32,11 @@ public:
     PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns);
 };
 
-/// Like product(); `rowStride` counts pairs.
+/// Like product(); `rowStride` is in pairs.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride);
-/// Does the same, but writes rows of pairs for the next product, and computes GELU only to that precision.
-/// Never adds to the output.
+/// Does the same, but writes rows of pairs for the next product, and computes GELU only to the precision of
+/// bf16. Never adds to the output.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
 

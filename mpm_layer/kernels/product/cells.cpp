@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/cells.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
@@ -53,7 +53,7 @@ void GatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], vo
 }
 
 void SumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to) {
-    constexpr int kAbreast = 4;  // sums in progress together, because each is a chain
+    constexpr int kAbreast = 4;  // vectors of sums that are computed together, so that latencies overlap
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     for (int x = 0; x < width; x += kAbreast * lanes) {

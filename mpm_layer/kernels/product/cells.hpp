@@ -1,5 +1,5 @@
-// Pixels of an image as the right operand of a product. A cell has 32 bits: an f32, a pair of bf16 or a quad
-// of bytes of neighbouring channels.
+// The pixels of an image as the right operand of a product. A cell has 32 bits: an f32, or the values of
+// neighbouring channels as a pair of bf16 or a quad of bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace mpm::kernels {
 
 using Cell = std::uint32_t;
 
-/// A run of columns whose cells are neighbours in memory: from `lane` of a vector to the next run. The cell
-/// of lane l is at offset + l.
+/// Columns whose cells are neighbours in memory: from `lane` of a vector to the start of the next run. The
+/// cell of lane l is at offset + l.
 struct CellRun {
     int lane;
     std::ptrdiff_t offset;
@@ -28,13 +28,13 @@ struct CellGrid {
 };
 
 /// Fills panel[plane * count + tap][column]. Each of the panel's two vectors must have at least one run, and
-/// the first run must begin at lane 0. Each run reads whole vectors, so memory before and behind the cells
-/// must be readable.
+/// the first run must begin at lane 0. A whole vector is read for each run, so memory before and after the
+/// cells must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
-/// Computes, for all `width` x of a row, to[x] = start + the sum over planes and taps of weights[plane *
-/// count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a row group. Whole
-/// vectors must be readable.
+/// Sets to[x], for each x < `width` of a row, to start + the sum over planes and taps of weights[plane *
+/// count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a row group. Cells
+/// must be readable up to a multiple of four vectors.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

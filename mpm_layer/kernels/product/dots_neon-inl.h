@@ -1,5 +1,5 @@
-// Products of bytes on 64-bit Arm: by `smmla`, by `sdot`, or by 16-bit products, which every processor has.
-// Both operands are signed bytes, never -128.
+// Products of bytes on 64-bit Arm: with `smmla`, with `sdot`, or with 16-bit instructions, which every
+// processor has. Both operands are signed bytes, never -128.
 
 #if defined(MPM_KERNELS_DOTS_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_DOTS_NEON_INL_H_
@@ -53,7 +53,7 @@ struct DotSdot {
     }
 };
 
-/// `smmla` multiplies two rows of eight bytes by two columns of eight: see addTwoQuads.
+/// Multiplies with `smmla`: two rows of eight bytes by two columns of eight bytes. See addTwoQuads.
 struct DotSmmla : DotSdot {
     static constexpr bool kTwoRows = true;
 
@@ -65,7 +65,7 @@ struct DotSmmla : DotSdot {
 
 #undef MPM_ARM_INT8
 
-/// Adds two products in 16 bits, in which their sum fits.
+/// Adds two products in 16 bits: their sum always fits.
 struct DotPlain {
     static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false, kTwoRows = false;
@@ -112,7 +112,7 @@ HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const S
     }
 }
 
-/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][8]. Strides count
+/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][8]. Strides are in
 /// quads.
 template <int R, int V, class Ahead>
 HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, const I8Quad* panel,
@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Returns sixteen values as rounded steps: the low bytes of sums with 1.5 * 2^23.
+/// Returns sixteen values as rounded numbers of steps, which are the low bytes of sums with `magic`.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];
@@ -199,4 +199,4 @@ HWY_AFTER_NAMESPACE();
 
 #endif  // HWY_NEON
 
-#endif  // per-target include guard
+#endif

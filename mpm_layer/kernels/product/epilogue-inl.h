@@ -53,7 +53,7 @@ struct Silu {
 };
 
 struct Relu {
-    /// NaN stays NaN: if an operand is NaN, x86 returns the second operand, Arm returns NaN.
+    /// Keeps NaN: if an operand is NaN, Max returns the second operand on x86, and NaN on Arm.
     static HWY_INLINE Float of(Float x) { return hn::Max(hn::Zero(FloatTag()), x); }
 };
 
@@ -156,7 +156,6 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
     if (e.residual && e.residualLast) addResidual(e, row, rows, column, columns, block);
 }
 
-/// Stores sums as f32.
 struct FloatTarget {
     float* output;
     size_t stride;
@@ -194,4 +193,4 @@ struct FloatTarget {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

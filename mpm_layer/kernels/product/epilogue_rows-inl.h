@@ -15,8 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Like FloatTarget::finish; read(r, sums) reads the two vectors of row r. With kWhole, no columns are
-/// missing.
+/// Like FloatTarget::finish; read(r, sums) reads the two vectors of row r. If kWhole, no columns are missing.
 template <class Function, bool kWhole, class Read>
 HWY_NOINLINE void finishRows(const Read& read, const Epilogue& e, int row, int rows, int column, int columns,
                              const FloatTarget& target) {
@@ -83,4 +82,4 @@ HWY_INLINE void finishBlock(const FloatTarget& target, Block<kGroup>& block, con
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/product/i8.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/epilogue_rows-inl.h"
@@ -82,7 +82,7 @@ void InterleaveQuads(const float* const (&rows)[4], int width, float inverse, I8
     }
 }
 
-/// A group of rows and a panel of weights, which begins at `column`.
+/// A group of rows, and the panel of weights that begins at `column`.
 struct GroupI8 {
     const I8Quad* rows;
     size_t rowStride;
@@ -123,7 +123,6 @@ HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weigh
 
 #else
 
-/// Converts sums to f32 and multiplies them by the steps of their rows and columns.
 template <int R>
 HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
                           const PackedWeightsI8& weights, int column, Block<kGroup>& block) {
@@ -188,8 +187,8 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
-/// Like multiplyI8, if the depth is a multiple of a tile's. Sums of integers are exact, so the bits are the
-/// same.
+/// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so the
+/// bits are the same.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
@@ -249,8 +248,8 @@ const ByteForm& formOf(Finer finer) {
     return finer == Finer::Left ? left : right;
 }
 
-/// Returns the value of a quantisation step of each column, never so small that its inverse is infinite; NaN
-/// if a weight is not finite.
+/// Returns the quantisation step of each column: NaN if a weight of the column is not finite, else so large
+/// that its inverse is finite.
 std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns,
                            const ByteForm& form) {
     std::vector<float> largest(columns, 0.0f), half(columns, 0.0f), poison(columns, 0.0f);
@@ -269,13 +268,14 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
     return largest;
 }
 
-/// Returns the nearest whole number of steps, at most 127: the last bit of the sum with kMagic is worth 1.
+/// Returns the number of steps, rounded to the nearest: the last bit of the sum with kMagic is worth 1.
 float wholeSteps(float value, float inverse) {
     constexpr float kMagic = 12582912.0f;
     return (value * inverse + kMagic) - kMagic;
 }
 
-/// Returns the inverse of the step with which `largest` has all steps; finite even if `largest` is tiny.
+/// Returns the inverse of the step of a right operand whose largest value is `largest`; finite even if
+/// `largest` is tiny.
 float inverseOf(float largest) {
     return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
@@ -330,7 +330,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     Panels::reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
     const ByteForm& form = formOf(Finer::Left);
-    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least`, or of 0
+    const int offset = form.offset - (least ? form.left : 0);  // the byte of the value `least` or 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
     std::fill_n(bytes, size * 4, std::int8_t(0));
@@ -357,7 +357,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
-    constexpr int kLevels = 127;  // the same on every processor, so that the same layers stay in f32
+    constexpr int kLevels = 127;  // the same on every processor, so that the same layers use int8
     const std::vector<float> steps = stepsOf(weights, stride, depth, columns, {0, kLevels, kLevels});
     if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
     double lost = 0, all = 0;
@@ -372,8 +372,8 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // The largest weight of a column has no rounding error. Counted here, it would hide the error that it
-    // causes in the rest of its column.
+    // The largest weight of a column has no rounding error. If `others` included this weight, it would hide
+    // the error that it causes in the rest of the column.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

@@ -96,4 +96,4 @@ HWY_AFTER_NAMESPACE();
 
 #endif  // HWY_NEON
 
-#endif  // per-target include guard
+#endif

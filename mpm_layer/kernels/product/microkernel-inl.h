@@ -1,9 +1,9 @@
 // The innermost loop of products in f32, compiled for each instruction set.
 //
-// The sums of a block, R rows by two vectors of columns, stay in registers along the whole depth k. Elements
-// of the left operand are broadcast from memory. The right operand is in panels of two vectors, [k][2 *
-// lanes]. Every sum is a single chain of fused multiply-adds in ascending k, for blocks of any height. So the
-// bits of a row depend neither on the rows around it nor on the division among threads.
+// A block has R rows by two vectors of sums, which stay in registers until all of the depth k is added.
+// Elements of the left operand are broadcast from memory. The right operand is in panels of two vectors,
+// [k][2 * lanes]. Every sum is a single chain of fused multiply-adds in ascending k, for blocks of any
+// height. So the bits of a row depend neither on other rows nor on how rows are divided among threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_
@@ -26,7 +26,8 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 32 vector registers hold 24 sums, two vectors of columns and a broadcast; 16 registers hold 12 sums.
+// The rows of a group: 32 vector registers hold 24 sums, two vectors of columns and a broadcast element; 16
+// registers hold 12 sums.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kGroup = 12;
 #else
@@ -76,8 +77,8 @@ struct NothingAhead {
     HWY_INLINE void step(int = 1) const {}
 };
 
-/// Prefetches the next panel of weights, a piece in each step. A panel's first row group needs the whole
-/// panel, so it is fetched while the previous panel is in use.
+/// Prefetches the next panel of weights, a piece in each step, while the current panel is in use: the first
+/// row group of a panel reads the whole panel.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
@@ -180,7 +181,6 @@ HWY_INLINE void clearBlock(Block<R, V>& block) {
 // If the last rows fit in half of a group, only the products of this half are computed.
 constexpr int kHalfGroup = kGroup / 2;
 
-/// Fills `block` with the rows of `half`, then zeros.
 HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
     clearBlock(block);
 #pragma GCC unroll 16
@@ -193,8 +193,8 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
 /// Multiplies all rows by a panel. Calls done(row, block) with the finished block of each row group, in
 /// ascending order. Whole row groups must be readable.
 ///
-/// The depth is not divided into passes. If a panel exceeds the level-1 cache, reading it from the level-2
-/// cache costs less than storing sums and loading them again.
+/// The depth is not divided into passes: even if a panel exceeds the level-1 cache, reading it from the
+/// level-2 cache costs less than storing sums and loading them again.
 template <class Done>
 HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                               const float* HWY_RESTRICT panel, const Done& done) {
@@ -222,4 +222,4 @@ HWY_INLINE void multiplyPanel(int count, int depth, const float* HWY_RESTRICT ro
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

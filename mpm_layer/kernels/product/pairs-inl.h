@@ -18,9 +18,9 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
-// Highway 1.0 has no target with AVX-512 BF16; later versions have some above AVX3. So the instruction is
-// added to AVX3 and all targets above it, and checked for at run time. The same is done for AMX, which
-// multiplies bf16 many times faster on the newest Intel processors.
+// Highway 1.0 has no target with AVX-512 BF16; later versions have such targets, better than AVX3. So AVX-512
+// BF16 is enabled for AVX3 and all better targets, and checked for at run time. The same is done for AMX,
+// which multiplies bf16 many times faster on the newest Intel processors.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
@@ -58,7 +58,7 @@ HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
     return _mm512_permutexvar_epi16(_mm512_load_si512(kAlternate), (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-/// Like multiplyAdd for f32; strides count pairs.
+/// Like multiplyAdd for f32; strides are in pairs.
 template <int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, size_t rowStep,
                                  size_t depthStep, const Bf16Pair* HWY_RESTRICT panel, Block<R, V>& block,
@@ -88,7 +88,6 @@ HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, s
     }
 }
 
-/// Like packPairs, for a part of a row.
 HWY_INLINE void roundToPairs(const float* row, int width, Bf16Pair* pairs) {
     int k = 0;
     auto* out = reinterpret_cast<std::uint16_t*>(pairs);
@@ -110,4 +109,4 @@ HWY_INLINE void roundToPairs(const float* row, int width, Bf16Pair* pairs) {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

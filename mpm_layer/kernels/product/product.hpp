@@ -19,13 +19,13 @@ inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// Returns the distance between rows in temporary memory: a cache line more than their width, because rows at
-/// a distance of a power of two would share the same few sets of a cache.
+/// Returns the distance between rows in temporary memory. It exceeds the width by a cache line: rows at a
+/// distance of a power of two would be in the same few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Returns the number of floats in `rows` rows of a left operand, with the rows behind them that products
-/// read: up to a whole row group, or in tiles up to a multiple of 32 rows.
+/// Returns the number of floats of a left operand with `rows` rows, including the rows after the last that
+/// products also read: products read whole row groups or, in tiles, multiples of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
@@ -46,7 +46,8 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// Makes room for another operand, whose panels the caller must fill. Keeps memory that is large enough.
+    /// Makes room for another operand, whose panels the caller must fill. Allocates only if the memory is too
+    /// small.
     void reshape(int depth, int columns) {
         m_depth = depth;
         m_columns = columns;
@@ -72,9 +73,9 @@ public:
 
 using mpm::Activation;
 
-/// The operations on a sum before it is stored, in the order of the members. Null pointers do nothing.
-/// `residual` and `gate` are matrices, `rowBias` has a value for each row, `bias` and `scale` for each
-/// column.
+/// The operations on a sum before it is stored, in the order of the members. A null pointer omits its
+/// operation. `residual` and `gate` are matrices, `rowBias` has a value for each row, `bias` and `scale` for
+/// each column.
 struct Epilogue {
     const float* bias = nullptr;
     const float* rowBias = nullptr;

@@ -27,8 +27,8 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 
-// As for bf16 (pairs-inl.h), VNNI is added to Highway's targets that may have it, and checked for at run
-// time.
+// Like AVX-512 BF16 (pairs-inl.h), VNNI is enabled for all targets whose processors may have VNNI, and
+// checked for at run time.
 #undef MPM_I8_TARGET
 #undef MPM_HAS_VNNI
 #undef MPM_BEFORE_NAMESPACE_I8
@@ -73,7 +73,6 @@ HWY_INLINE Sum asSum(Int value) {
 }
 #endif
 
-/// Like Block, with 32-bit integer sums.
 template <int R, int V = 2>
 struct IntBlock {
     HWY_INLINE IntBlock() {}
@@ -83,9 +82,9 @@ struct IntBlock {
     Sum sum[R][V];
 };
 
-// A Dot class multiplies quads with certain instructions: form() describes the bytes, add() adds the four
-// products of each lane to a sum. With kByLane, addLane() multiplies by a single lane of a vector that holds
-// two quads of a row, which takes a load instead of two broadcasts.
+// A Dot class multiplies quads with certain instructions. form() describes the bytes. add() adds the four
+// products of each lane to a sum. If kByLane, addLane() multiplies by a single lane of a vector with two
+// quads of a row, so that a load replaces two broadcasts.
 
 #if MPM_HAS_VNNI
 
@@ -125,7 +124,7 @@ inline bool hasDot() {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
 /// Adds two products in 16 bits, then two of these sums in 32 bits. Sums up to 254 * 129 and 127 * 127 * 2
-/// fit. (A pair of 128 steps becomes 129 if both values are rounded up.)
+/// fit. (A pair with 128 steps has 129 if both values are rounded up.)
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
@@ -148,7 +147,7 @@ struct DotPlain {
 
 #elif HWY_TARGET != HWY_NEON  // the classes for Arm are in dots_neon-inl.h
 
-/// Multiplies byte by byte, in vectors of any kind.
+/// Multiplies byte by byte, with instructions that all processors have.
 struct DotPlain {
     static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false;
@@ -180,7 +179,7 @@ HWY_INLINE auto withDot(const Run& run) {
     return run(DotPlain());
 }
 
-/// Adds the products of quads `k` and `k + 1` of each row, by lanes; `panel` begins at quad `k`.
+/// Adds the products of quads `k` and `k + 1` of each row, with addLane(); `panel` begins at quad `k`.
 template <class Dot, int R, int V>
 HWY_INLINE void multiplyAddTwoQuads(int k, const I8Quad* const* base, size_t rowStep,
                                     const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block) {
@@ -203,7 +202,7 @@ HWY_INLINE void multiplyAddTwoQuads(int k, const I8Quad* const* base, size_t row
     }
 }
 
-/// Like multiplyAdd for f32; strides count quads.
+/// Like multiplyAdd() for f32; `rowStep` is in quads.
 template <class Dot, int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void multiplyAddQuads(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
                                  const I8Quad* HWY_RESTRICT panel, IntBlock<R, V>& block, Ahead ahead = {}) {
@@ -284,7 +283,6 @@ inline bool takesQuadTiles(int quads) {
     return may && quads % kTileCells == 0;
 }
 
-/// Loads sums [R][panelWidth()] from memory.
 template <int R>
 HWY_INLINE void loadBlock(const std::int32_t* sums, IntBlock<R>& block) {
     const IntTag d;
@@ -314,8 +312,8 @@ HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     return hn::GetLane(hn::MaxOfLanes(d, peak));
 }
 
-/// The value of a quantisation step and its inverse, if `largest` is `levels` steps. Both are finite even for
-/// tiny values.
+/// A quantisation step, of which `levels` give `largest`, and its inverse. Both are finite even for tiny
+/// values.
 struct Step {
     HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;
@@ -329,7 +327,7 @@ struct Step {
 #if HWY_TARGET != HWY_NEON
 
 /// Returns the largest absolute value of a row, or NaN if a value is not finite. Compares the bits of floats
-/// without the sign: their order is that of the values, and values that are not finite come last.
+/// without the sign: they have the same order as the values, and are largest if a value is not finite.
 HWY_INLINE float largestOf(const float* row, int width) {
     constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;
@@ -353,7 +351,7 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
     const IntTag di;
     const hn::Rebind<std::uint8_t, IntTag> d8;
     const Float by = hn::Set(d, inverse), from = hn::Set(d, zero);
-    // Adding 1.5 * 2^23 rounds to a whole number (to nearest even) in the low bits of the sum, which contain
+    // Adding 1.5 * 2^23 rounds to the nearest whole number (ties to even). The low bits of the sum contain
     // the byte.
     const Float magic = hn::Set(d, 12582912.0f + static_cast<float>(offset));
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -377,4 +375,4 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

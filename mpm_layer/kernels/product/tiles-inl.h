@@ -1,4 +1,4 @@
-// Products in AMX tiles, which are eight registers of 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16
+// Products in AMX tiles: eight registers, each with 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16
 // or a quad of bytes. Panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a panel fill
 // two tiles. As in microkernel-inl.h, every sum is a single chain in ascending k, independent of other rows.
 
@@ -38,8 +38,8 @@ namespace HWY_NAMESPACE {
 constexpr int kTileRows = 16, kTileCells = 16;
 constexpr size_t kTileStride = 32 * sizeof(float);  // bytes of a panel's row: two vectors of columns
 
-/// Whether the processor has the tiles, with products of bf16 and of bytes, and the system lets this process
-/// use them.
+/// Whether the processor has tiles, with products of bf16 and of bytes, and the system lets this process use
+/// tiles.
 inline bool mayUseTiles() {
     constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
     constexpr long kRequestPermission = 0x1023, kTileData = 18;
@@ -48,8 +48,8 @@ inline bool mayUseTiles() {
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// A scope in which all eight tiles are configured at their largest size. Tiles that stayed configured would
-/// slow down every switch to another thread.
+/// A scope in which all eight tiles are configured at their largest size. Tiles that remained configured
+/// would slow down every switch to another thread.
 class TileScope {
 public:
     HWY_INLINE TileScope() {
@@ -63,7 +63,7 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Makes the compiler finish all writes, because the compiler does not know that tiles read memory.
+/// Makes the compiler finish all writes: the compiler does not see that tiles access memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
@@ -97,7 +97,8 @@ HWY_INLINE void storeSums(void* sums, size_t stride) {
     _tile_stored(3, lower + 64, bytes);
 }
 
-/// Adds the product of 32 rows with a panel, over kTileCells of the depth, to the tiles. Strides count cells.
+/// Adds the product of 32 rows with a panel, over kTileCells of the depth, to the tiles. Strides are in
+/// cells.
 template <class Tiles>
 HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel) {
     const size_t bytes = rowStride * sizeof(std::uint32_t);
@@ -119,7 +120,7 @@ HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const 
         _tile_zero(tile)
 
 /// Stores a tile of sums if `to` is not null, then starts the tile from `from`, or from zero if `from` is
-/// null. The intrinsics take literal numbers only.
+/// null.
 template <int kTile>
 HWY_INLINE void changeSums(void* to, const void* from) {
     if constexpr (kTile == 0) {
@@ -196,16 +197,16 @@ struct LinesAhead {
 // cache, because the level-2 cache is too slow for tiles.
 constexpr int kCellBlock = 192;
 
-/// Multiplies `count` rows by a panel, over a depth of `cells`. Writes sums [rows][32], for whole tiles of
-/// rows. Calls done(row) when the sums of the row group at `row` are complete. While the tiles multiply a
-/// block of rows, each step finishes a row group of earlier blocks.
+/// Multiplies `count` rows by a panel, over a depth of `cells`. Writes sums [rows][32], for whole blocks of
+/// 32 rows. Calls done(row) when the sums of the row group at `row` are complete. While the tiles multiply a
+/// block, each step also calls done() for a row group of earlier blocks.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, Sum* sums, const Done& done) {
     constexpr int kRows = 2 * kTileRows, kWidth = 32;
     const int blocks = (count + kRows - 1) / kRows;
     Sum* before = nullptr;
-    int finished = 0, stored = 0;  // rows
+    int finished = 0, stored = 0;  // numbers of rows
     for (int start = 0; start < cells; start += kCellBlock) {
         const int depth = std::min(kCellBlock, cells - start);
         const bool last = start + depth == cells;
@@ -234,7 +235,7 @@ HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* ro
         done(finished);
 }
 
-/// Returns the number of sums that multiplyPanelTiles needs for `count` rows: whole blocks, and whole row
+/// Returns the number of sums that multiplyPanelTiles() needs for `count` rows: whole blocks, and whole row
 /// groups.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
@@ -251,4 +252,4 @@ HWY_AFTER_NAMESPACE();
 #define MPM_TILES_TARGET
 #endif
 
-#endif  // per-target include guard
+#endif

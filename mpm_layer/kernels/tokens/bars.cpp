@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/bars.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/microkernel-inl.h"
@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, which exceeds the rounding in
-/// f32.
+/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, which exceeds the rounding of
+/// this sum in f32.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
@@ -35,7 +35,7 @@ HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t r
     Float above = hn::Mul(hn::Set(d, 2 * screen.margin), steps);
     above = hn::MulAdd(hn::Set(d, 3.0f), slacks, above);
     above = hn::MulAdd(hn::Set(d, static_cast<float>(5 * kTilt)), away, above);
-    // The error of cosines in f64, and of unit rows whose length is not exactly 1.
+    // The error of cosines in f64, and the error because the lengths of unit rows are not exactly 1.
     const double unit = (screen.width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
     above = hn::MulAdd(above, hn::Set(d, 1.02f), hn::Set(d, static_cast<float>(1.01 * exact)));
     const Float bar = hn::Sub(leads.value, above);
@@ -91,7 +91,7 @@ bool Extent::isFarFrom(const Extent& other) const {
     return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-// Elements behind the last row, because whole panels are written, and vectors that begin at any row.
+// The number of elements after the last row: whole panels are written, and vectors may begin at any row.
 constexpr size_t kTail = 2 * kAlignment / sizeof(float);
 
 Leads::Leads(int count) : m_count(count) {

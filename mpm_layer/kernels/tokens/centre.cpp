@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/centre.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/lanes-inl.h"
@@ -21,13 +21,13 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The largest length of a row of words, with which |q|^2 + K stays below 2^31: see screenMargin.
+// The largest length |q| of a row of words. With this length, |q|^2 + K is below 2^31: see screenMargin().
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
 // A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// The smallest distance of a row to the basis for which a step is chosen: in f32, nearer rows hardly differ,
-// and squares of steps must not vanish.
+// Rows that are nearer to the basis than this distance get the step for this distance: they hardly differ in
+// f32, and squares of steps must not vanish.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -35,14 +35,15 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-// The number of rows that are centred together, step by step, so that their square roots overlap.
+// The number of rows that are centred together, step by step, so that the square roots of several rows
+// overlap.
 constexpr int kTogether = 16;
 
 /// The rest e of a row, without m and the row's place.
 struct Rest {
     float far, near;   // |u - m|^2, |e|^2
     float peak;        // the largest element of e
-    float tilt;        // |B'e|^2, of e as computed
+    float tilt;        // |B'e|^2 of the computed e
     float norm, haze;  // |e|, and a bound of the error of e
 };
 
@@ -65,9 +66,9 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
     return sumOf(squares);
 }
 
-// This file is compiled with -ffp-contract=off: the unit row must be rounded here as everywhere else.
-/// Subtracts m and the place of a row from the unit row, in * inverse. Writes e in whole vectors, with zeros
-/// behind it.
+// This file is compiled with -ffp-contract=off, so that unit rows are rounded as in all other files.
+/// Computes e: subtracts m and B a from the unit row, which is in * inverse. Writes whole vectors, with zeros
+/// after the last element.
 HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
                          float* out, Rest& rest) {
     const FloatTag d;
@@ -129,8 +130,8 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// Returns a bound of the rounding error of e. The results of all steps are rounded: u - m, then the rest
-/// after each direction, whose square is about 2 a^2 smaller each time.
+/// Returns a bound of the rounding error of e. Each step rounds its result: the subtraction of m, then of
+/// each direction, after which the square of the rest is about 2 a^2 smaller.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
@@ -174,7 +175,7 @@ HWY_INLINE void scaleRow(const float* rest, int width, float step, float* cells)
         storePart(hn::Mul(hn::Load(d, rest + i), by), cells + i, std::min(lanes, width - i));
 }
 
-/// Returns the step of a row. `off` is the relative error of sums of f32 over a row.
+/// Returns the step of a row; sets norm and haze of `rest`. `off`: the relative error of f32 sums over a row.
 HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest& rest) {
     rest.norm = std::sqrt(rest.near) * (1 + off);
     rest.haze = hazeOf(placed, rest) * (1 + off);
@@ -195,13 +196,12 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     // shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
-    // U rounds the sum of both shifts a few times.
+    // The last term: U rounds the sum of two shifts.
     row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
                            norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
     row.shift = shift + row.slack;
 }
 
-/// The memory for a group of rows.
 struct Group {
     float* rests;
     size_t restStride;
@@ -209,7 +209,6 @@ struct Group {
     size_t stride;
 };
 
-/// Centres at most kTogether rows.
 HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
                             const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;

@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/decide.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/tokens/screen_operands-inl.h"
@@ -21,8 +21,8 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Adds products in sixteen chains, then the chains in pairs, so the order is the same for vectors of any
-// width. A product of two f32 is exact in f64, so a fused multiply-add gives the same bits.
+// Adds the products in sixteen sums, then adds the sums in a fixed order, so the order is the same for
+// vectors of any width. A product of two f32 is exact in f64, so a fused multiply-add gives the same bits.
 HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
     constexpr int kSums = 16;
     double sums[kSums] = {};
@@ -54,7 +54,7 @@ double CosineOf(const float* a, const float* b, int width, double lengthOfA, dou
     return cosine(a, b, width, lengthOfA, lengthOfB);
 }
 
-/// The best of a row's candidates. The token with the lowest number wins ties.
+/// The best of a row's candidates so far. The token with the lowest number wins ties.
 struct Decision {
     double value = -std::numeric_limits<double>::infinity();
     int index = -1, token = std::numeric_limits<int>::max();
@@ -81,14 +81,15 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// Smaller groups than in the screen, because doubtful rows are few and are divided among threads.
+// The rows that are decided together: fewer than in the screen, because doubtful rows are few and are divided
+// among threads.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {
     return kDecided;
 }
 
-/// Finds the most similar rows of at most kDecided rows. First gathers their cells in `cells`.
+/// Finds the most similar row of each of at most kDecided rows, after gathering their cells in `cells`.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
                             float* cells, int* nearest) {

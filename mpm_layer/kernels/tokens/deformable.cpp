@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/deformable.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -18,7 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Per sample: the first of four corners, as an index into DeformableHead::values, and the four weights.
+// For each sample: `at`, the index in DeformableHead::values of the first of four corners, and the four
+// weights.
 struct Samples {
     Samples(float* scratch, size_t room)
         : offsets(scratch),
@@ -34,7 +35,7 @@ struct Samples {
 
 constexpr float kLog2OfE = 1.44269504f;
 
-/// Loads min(count, lanes) elements, at least 1.
+/// Like loadPart(), but faster on some instruction sets.
 HWY_INLINE Float loadFew(const float* from, int count) {
 #if HWY_TARGET <= HWY_AVX2
     // On these instruction sets, masked loads do not access masked lanes.
@@ -52,7 +53,7 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Writes whole vectors. Elements behind the last are overwritten by the next query, or never read.
+// Writes whole vectors. Elements after the last logit are overwritten by the next query, or never read.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -76,8 +77,8 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Comparisons with NaN fail, so a sample at NaN is outside. All corners of an outside sample are zeros below
-// the level.
+// Finds corners and weights of samples. Comparisons with NaN fail, so a sample at NaN is outside. All corners
+// of an outside sample are zeros below the level.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -104,8 +105,8 @@ HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) 
     hn::StoreU(hn::Mul(below, across), d, to.weight[3] + i);
 }
 
-// Adds up the samples of V vectors of channels, from channel `c` on. With kPart, fewer channels than lanes
-// are left. Each corner has a separate sum, because a single chain of additions would be slow.
+// Adds up the samples of V vectors of channels, from channel `c` on. If kPart, fewer channels than lanes are
+// left. Each corner has a separate sum, because a single chain of additions would be slow.
 template <int V, bool kPart>
 HWY_INLINE void addSamples(const DeformableHead& head, const Samples& samples, int first, int c, float* out) {
     const FloatTag d;
@@ -157,8 +158,8 @@ HWY_INLINE void fetch(const float* from, int count) {
     __builtin_prefetch(from + count - 1, kWrite);
 }
 
-// Prefetches a head's part of a query. The part is short, and the next part is too far away for the processor
-// to prefetch it.
+// Prefetches the logits, offsets and output of a query: the processor does not, because they are short and
+// far from those of the next query.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);
@@ -204,7 +205,7 @@ namespace mpm::kernels {
 HWY_EXPORT(RunDeformableHead);
 HWY_EXPORT(PackPositions);
 
-// Whole vectors of the widest instruction set are read and written, and another vector behind the last sample
+// Whole vectors of the widest instruction set are read and written, and another vector after the last sample
 // of a query.
 size_t deformableRoom(size_t samples) {
     constexpr size_t kLanes = kAlignment / sizeof(float);
@@ -224,4 +225,4 @@ void packPositions(const float* from, size_t stride, int channels, int count, fl
 }
 
 }  // namespace mpm::kernels
-#endif  // HWY_ONCE
+#endif

@@ -8,8 +8,8 @@ namespace mpm::kernels {
 
 /// Some queries of a head. Every query has `samples` samples, sorted by level.
 struct DeformableHead {
-    /// The head's channels, position after position. Each level has zeros around it, so that four neighbours
-    /// can be read everywhere: a row above, a position before each row, and two rows below.
+    /// The head's values, [position][channels]. Each level has zeros around it, so that all four neighbours
+    /// of every sample can be read: a row above the level, a position before each row, and two rows below.
     const float* values = nullptr;
     int channels = 0;
     int samples = 0, queries = 0;
@@ -17,10 +17,10 @@ struct DeformableHead {
     size_t logitStride = 0;
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
-    int next = 0;  ///< number of queries behind these to prefetch, at most `queries`
+    int next = 0;  ///< number of later queries to prefetch, at most `queries`
     // For each sample, [queries * samples]: the reference point x, y in pixels from the centre of pixel 0;
-    // the columns and rows of the sample's level; the elements from row to row; and the first element of the
-    // level's pixel 0.
+    // the columns and rows of the sample's level; the elements from row to row; and the index of the level's
+    // pixel 0 in `values`.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;
@@ -28,17 +28,18 @@ struct DeformableHead {
     size_t outStride = 0;
 };
 
-/// `samples`: of all queries together. The caller must make x, y, columns, rows, pitch and start readable for
-/// deformableRoom(samples) elements, and give deformableHead() deformableScratch(samples) floats of memory.
+/// `samples`: the number for all queries together. The caller must make x, y, columns, rows, pitch and start
+/// readable for deformableRoom(samples) elements, and give deformableHead() deformableScratch(samples) floats
+/// of memory.
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 
-/// Computes the output of the queries. Pixels outside a level count as 0, and so do samples whose place is
-/// not finite. The bits of a query do not depend on the other queries.
+/// Computes the output of the queries. Pixels outside a level are 0, and so are samples whose place is not
+/// finite. The bits of a query do not depend on other queries.
 void deformableHead(const DeformableHead& head, float* scratch);
 
-/// Packs `count` positions, which are `stride` elements apart, one behind the other: copies `channels`
-/// elements of each.
+/// Copies `channels` elements of each of `count` positions, which are `stride` elements apart, to `to`,
+/// without gaps.
 void packPositions(const float* from, size_t stride, int channels, int count, float* to);
 
 }  // namespace mpm::kernels

@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// Keeps a value that is not among the two highest.
+    /// Raises `rest` if a value that is not among the two highest exceeds it.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {
@@ -74,4 +74,4 @@ HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

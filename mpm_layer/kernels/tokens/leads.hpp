@@ -12,12 +12,12 @@ class Leads {
 public:
     struct Row {
         float value, second, rest;
-        int index, secondIndex;  ///< -1 while there is none
+        int index, secondIndex;  ///< -1 if there is none
     };
 
     explicit Leads(int count);
 
-    /// Merges the leads of `other` from row `first` to the last row.
+    /// Merges in the leads that `other` has for row `first` and all later rows.
     void merge(const Leads& other, int first);
 
     int count() const { return m_count; }

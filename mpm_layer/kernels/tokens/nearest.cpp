@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/nearest.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/microkernel-inl.h"
@@ -57,7 +57,7 @@ HWY_INLINE void keepBetter(float value, int index, Best& best, int at) {
     }
 }
 
-// Temporary memory: the best value of each row and lane, then the columns of these values.
+// The temporary memory has the best value of each row and lane, then the columns of these values.
 void NearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best) {
     static thread_local Buffer scratch;
@@ -87,8 +87,8 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
-// Two chains of sums hide half of the latency of a multiply-add. With more, AVX2 would run out of registers,
-// because the last elements need a mask.
+// Two chains of sums hide half of the latency of a multiply-add. With more chains, AVX2 would run out of
+// registers, because the last elements need a mask.
 HWY_INLINE float dot(const float* a, const float* b, int width) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));

@@ -18,7 +18,6 @@ struct SimilarColumns {
 /// Packs `present` rows, at most panelColumns(), as the columns of panel `index`. The panel's other columns
 /// are zero.
 void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels);
-/// Returns the number of floats in the panels of `count` rows.
 size_t panelsSize(int count, int width);
 
 /// The most similar column of each row so far; the lowest index wins ties.
@@ -33,9 +32,9 @@ struct Best {
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best);
 
-/// Compares a unit row with the rows of `rows` that `candidates` lists. Returns the first candidate with the
-/// largest product, or -1 without candidates; `value` is the product. The product's bits do not depend on the
-/// order of its two rows.
+/// Compares a unit row with the rows whose numbers are in `candidates`. Returns the first candidate with the
+/// largest product, or -1 if there is none; sets `value` to the product. The bits of a product do not depend
+/// on the order of the two rows.
 int nearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,
                      int width, float& value);
 

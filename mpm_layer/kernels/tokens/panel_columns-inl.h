@@ -1,4 +1,5 @@
-// The columns of a panel of similarities: their numbers, and a value that never wins for missing columns.
+// The columns of a panel of similarities: their numbers, and kNever, the value of missing columns, which
+// never wins.
 
 #if defined(MPM_KERNELS_PANEL_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PANEL_COLUMNS_INL_H_
@@ -48,4 +49,4 @@ HWY_INLINE Float between(Float v, Index column, int last, int limit) {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/rows.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-// Calls body(vector, index, count) along a row; count is the number of existing lanes. Missing lanes are
-// zero.
+// Calls body(vector, index, count) for each vector of a row, from element `index` on. `count` lanes exist;
+// missing lanes are zero.
 template <class Body>
 HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
@@ -89,15 +89,15 @@ void AddScaledRow(float factor, const float* from, int width, float* to) {
     });
 }
 
-/// If squares neither overflow nor vanish, computes x / |x| without scaling, with the same bits, and returns
-/// true.
+/// If squares neither overflow nor vanish, computes x / |x| without scaling and returns true. Scaling would
+/// give the same bits.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     const FloatTag d;
     Float squares = hn::Zero(d);
     forEachVector(in, width, [&](Float v, int, int) HWY_ATTR { squares = hn::MulAdd(v, v, squares); });
     const float sum = sumOf(squares);
-    if (!(sum >= kLeast && sum <= kMost)) return false;  // or NaN
+    if (!(sum >= kLeast && sum <= kMost)) return false;  // also if NaN
     const Float inverse = hn::Set(d, 1.0f / std::sqrt(sum));
     forEachVector(in, width, [&](Float v, int i, int count) HWY_ATTR {
         storePart(hn::Mul(v, inverse), out + i, count);
@@ -197,7 +197,7 @@ void NormaliseColumns(const float* in, size_t stride, int depth, int count, cons
     }
 }
 
-// Returns scores, with minus infinity for hidden keys and behind the last key.
+// Returns scores; hidden keys and lanes after the last key get minus infinity.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;
@@ -297,7 +297,7 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
         return;
     }
     for (int k = 0; k < width; ++k) {
-        double sum = rows[indices[0] * stride + k];  // not from 0: negative zeros keep their sign
+        double sum = rows[indices[0] * stride + k];  // not from 0: keeps negative zeros
         for (int m = 1; m < count; ++m)
             sum += rows[indices[m] * stride + k];
         out[k] = static_cast<float>(sum / count);

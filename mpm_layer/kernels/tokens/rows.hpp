@@ -15,8 +15,8 @@ void normaliseRow(const float* in, int width, const float* weight, const float* 
 /// false if an element is NaN or infinite; `out` is then undefined.
 bool unitRow(const float* in, int width, float* out);
 
-/// Computes the mean of the `count` rows with the numbers `indices`. Sums are in f64: no overflow, no
-/// underflow. The mean of equal rows equals these rows, to the bit.
+/// Computes the mean of the `count` rows whose numbers are in `indices`. Sums are in f64, so they neither
+/// overflow nor underflow. If all rows are equal, the mean has the same bits.
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
 
 /// Computes the same mean, with a weight for each of the rows.
@@ -24,14 +24,13 @@ void weightedMeanRow(const float* rows, size_t stride, const int* indices, const
                      int width, float* out);
 
 float dotRows(const float* a, const float* b, int width);
-/// Computes to += factor * from.
 void addScaledRow(float factor, const float* from, int width, float* to);
 
-/// Returns the sum of (a - b)^2. A null `b` counts as zeros.
+/// Returns the sum of (a - b)^2, or of a^2 if `b` is null.
 float squaredDistance(const float* a, const float* b, int width);
 
-/// Applies rotary positions to a head in place: x * cos + rotate(x) * sin. Rotates channels 2i and 2i + 1
-/// together, or i and i + size / 2.
+/// Apply rotary positions to a head in place: x * cos + rotate(x) * sin. The first rotates channels 2i and 2i
+/// + 1 together, the second i and i + size / 2.
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 
@@ -40,9 +39,9 @@ void rotateHalves(float* head, const float* cosine, const float* sine, int size)
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out);
 
-/// Computes the softmax of `count` scores, at least 1. A score with a negative mask value gets 0, unless all
-/// mask values are negative. A null mask hides no score. A NaN in the mask is not negative. `to` may be
-/// `scores`.
+/// Computes the softmax of scores; `count` must be at least 1. A score with a negative mask value gets 0,
+/// unless all mask values are negative. A null mask hides no score. A NaN in the mask is not negative. `to`
+/// may be `scores`.
 void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
 
 }  // namespace mpm::kernels

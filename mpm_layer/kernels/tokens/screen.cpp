@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/screen.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/tokens/leads-inl.h"
@@ -62,8 +62,8 @@ struct LaneLeads {
 // The number of rows whose sums are examined together: several row groups, to share the work for a panel.
 constexpr int kFollowed = 3 * kGroup;
 
-/// Updates the leads of rows and columns from the sums of rows first..first+rows with a panel. Only columns
-/// after a row's own are used, because the matrix is symmetric. The leads of the columns stay in registers.
+/// Updates the leads of rows and columns from the sums of rows first..first+rows with a panel. For each row,
+/// uses only later columns, because the matrix is symmetric. The leads of the columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
@@ -183,7 +183,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Decides whether a row of a group may be the most similar row of a column of a panel, or the reverse.
+/// A test whether a row of a group may be the most similar row of a column of a panel, or the reverse.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
@@ -219,7 +219,7 @@ private:
     std::vector<Extent> m_groups;
 };
 
-/// Returns how many of the rows first..first+rows, in whole groups, are more than a panel before `column`.
+/// Returns how many of the rows first..first+rows are more than a panel before `column`, as whole groups.
 HWY_INLINE int farRows(int first, int rows, int column) {
     const int before = column - static_cast<int>(panelWidth()) - first;
     return std::clamp(before / kGroup * kGroup, 0, rows);

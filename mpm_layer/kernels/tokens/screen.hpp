@@ -1,16 +1,16 @@
-// The exact search for the most similar other row of every unit row. A screen compares rows in few bits. It
-// decides if the best row leads the second by more than the sum of all errors; if not, cosines in f64 decide
-// among the candidates.
+// The exact search for the most similar other row of every unit row. A screen compares rows at low precision.
+// If the best row leads the second by more than the sum of all errors, the best row is the result; else
+// cosines in f64 decide among the candidates.
 //
 // **Terms.**
-// - basis: a point m near all rows and kDirections directions, the columns of B
+// - basis: a point m near all rows, and kDirections directions, which are the columns of a matrix B
 // - place: the coordinates a of a row in the basis
-// - rest: the part e of a row that m and the place do not contain
-// - cell: 32 bits of a rest: an element in f32, or two in 16 bits ("words")
+// - rest: the difference e between a row and m + B a
+// - cell: 32 bits of a rest: an element in f32, or two elements in 16 bits ("words")
 // - panel: columns that are multiplied and stored together (packPanel)
-// - screen: the upper bounds U and F of the cosines, from cells and places
-// - lead: a column with the highest U of a row so far (leads.hpp)
-// - bar: a lower bound of the cosine of a row and its lead: columns with U below the bar are not the nearest
+// - screen: the upper bounds U and F of the cosines, computed from cells and places
+// - lead: a column with one of the two highest U of a row so far (leads.hpp)
+// - bar: a lower bound of the cosine of a row and its lead: a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
 // Leads, bars and both bounds refer to the cosine minus 1.
@@ -18,13 +18,13 @@
 // **Similarity** is the cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
 // f64, so the bits of a cosine are the same on every processor. The lowest index wins ties.
 //
-// **The screen.** Tokens of an image resemble each other: similarities differ in the last digits only, and
-// most of the difference is in a few directions (colours). With the basis, a row is
+// **The screen.** Tokens of an image resemble each other: similarities differ only in the last digits, and
+// rows differ mostly in a few directions, for example in colour. With the basis, a row is
 //     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
 // With a_i near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
 //     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
-// Near rows have near places a, so the first three terms are small and f32 is exact enough for them.
+// Similar rows have similar places a, so the first three terms are small, and f32 is exact enough for them.
 // Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the basis.
 //
 // **The bound.**
@@ -38,17 +38,18 @@
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
 // - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), this changes a
-//   cosine by less than d times the cosine's distance from 1, which these bounds cover, plus d^2.
+//   cosine by less than d^2 plus d times the cosine's distance from 1. These bounds cover the latter, the
+//   bars also cover d^2.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine minus 1, and exceeds it by at most
 //     2 K s_i s_j + 3 (slack_i + slack_j) + 5 t |a_i-a_j|^2.
 //
-// **Far rows.** As e_i.e_j <= |e_i| |e_j|, with l_i >= |e_i|
+// **Far rows.** e_i.e_j <= |e_i| |e_j|. So with l_i >= |e_i|,
 //     F_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + l_i l_j
-// is also never below the cosine minus 1. Rows are in the order of their places in the first direction, so
-// neighbours tend to be similar. The screen begins with near rows. The bars from their leads exceed F of most
-// other rows, which then need no product. A simpler bound excludes whole panels:
+// is also never below the cosine minus 1. Rows are sorted by their places in the first direction, so
+// neighbours tend to be similar. The screen begins with near rows. Their leads give bars that exceed F of
+// most other rows, so most other rows need no product. A simpler bound excludes whole panels:
 //     F_ij <= z_i + z_j - (a_i-a_j)^2 of the first direction alone, z_i = r_i + slack_i + l_i^2 / 2.
 #pragma once
 
@@ -61,8 +62,8 @@ namespace mpm::kernels {
 constexpr int kDirections = 4;
 constexpr double kTilt = 1.0 / (1 << 14);
 
-/// The basis: m, and the columns of B as rows, `stride` apart. Unused directions are zero. Zeros follow each
-/// row.
+/// The basis: m, and the columns of B as rows that are `stride` apart and padded with zeros. Unused
+/// directions are zero.
 struct ScreenBasis {
     const float* origin;
     const float* directions;
@@ -72,7 +73,6 @@ struct ScreenBasis {
 
 /// Whether the screen multiplies rows of this width as 16-bit words, two in a cell, instead of floats.
 bool screensWords(int width);
-/// Returns the number of 32-bit cells of a row.
 inline int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
 }
@@ -103,8 +103,8 @@ struct CentredRow {
     float error;  ///< x
 };
 
-/// Writes the cells of the rows with the numbers `tokens`; cells of rows are `stride` apart. If an element of
-/// a row is not finite, the row's cells are zeros and the row's shift is -infinity.
+/// Writes the cells of the rows whose numbers are in `tokens`, a row every `stride` cells. If an element of a
+/// row is not finite, the row's cells are zeros and the row's shift is -infinity.
 void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
                 const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred);
 
@@ -151,11 +151,11 @@ void setBars(const Screen& screen, const Leads& leads, int first, float* bars);
 
 Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 
-/// Computes U of rows first..first+rows with later rows in the same panel or the next, and updates the leads
-/// of both rows. The rows must be whole row groups, except at the end.
+/// Computes U for each of rows first..first+rows and each later row in the same or the next panel, and
+/// updates the leads of both rows. The rows must be whole row groups, except at the end.
 void screenNear(const Screen& screen, int first, int rows, Leads& leads);
 
-/// Does the same with later rows in all other panels, except for groups and panels that the bars exclude.
+/// Does the same for later rows in all other panels, except row groups and panels that the bars exclude.
 void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads);
 
 /// All rows of an image, for cosines in f64.
@@ -163,12 +163,12 @@ struct ExactRows {
     const float* data;
     size_t stride;
     int width;
-    const double* lengths;  ///< of unit rows; null: rows are normalised for each cosine
+    const double* lengths;  ///< of unit rows; if null, rows are normalised for each cosine
     const int* tokens;      ///< the token of each row of the screen
 };
 
-/// Rows whose most similar row the screen has not found. A column whose U is below the bar `least` of a row
-/// is not the most similar.
+/// Rows for which the screen has not found the most similar row. Columns whose U is below `least`, the bar of
+/// a row, are excluded for this row.
 struct DoubtfulRows {
     const int* rows;
     const float* least;
@@ -181,14 +181,14 @@ int decidedTogether();
 /// Finds the most similar other row of each doubtful row: cosineOf decides among the remaining columns.
 void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest);
 
-/// Returns which of two columns is more similar to `row`, by the same rule.
+/// Returns which of two columns is more similar to `row`, by the same cosine.
 int decideBetween(const ExactRows& rows, int row, int one, int other);
 
 /// Returns the product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
 
-/// Returns the cosine of two unit rows in f64, from their lengths in f64: at most 1, exactly 1 for equal
-/// rows, and 0 if a row is zero.
+/// Returns the cosine of two unit rows in f64: at most 1, exactly 1 for equal rows, and 0 if a row is zero.
+/// The caller must pass the lengths in f64.
 double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB);
 
 }  // namespace mpm::kernels

@@ -1,6 +1,6 @@
-// The two kinds of operands of the screen. On x86, they are 16-bit words with 32-bit sums, because x86
-// multiplies twice as many words as floats; elsewhere floats. Each kind multiplies a row group by a panel and
-// adds the margin to the sums.
+// The operands of the screen: on x86, 16-bit words with 32-bit sums, because x86 multiplies twice as many
+// words as floats; on other processors, floats. Each class multiplies a row group by a panel and adds the
+// margin to the sums.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
@@ -130,4 +130,4 @@ HWY_INLINE void withOperand([[maybe_unused]] bool words, const Run& run) {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

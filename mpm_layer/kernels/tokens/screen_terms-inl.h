@@ -16,7 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Steps, shifts, norms and places of a vector of columns.
 struct ColumnTerms {
     Float step, shift, norm, place[kDirections];
 
@@ -31,7 +30,6 @@ struct ColumnTerms {
     }
 };
 
-/// Step, shift, norm and place of a row.
 struct RowTerms {
     float step, shift, norm, place[kDirections];
 
@@ -68,4 +66,4 @@ struct RowTerms {
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // per-target include guard
+#endif

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/upsample.cpp"
 #include <hwy/foreach_target.h>
-// highway.h must follow foreach_target.h.
+// Must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/common/functions-inl.h"
@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Returns the blend of two samples. Equal samples are not changed, even if infinite. With weight 0, `stop`
-// has no effect, even as NaN.
+// Returns the blend of two samples. If both are equal, returns their value, even if infinite. If the weight
+// is 0, `stop` has no effect, even if it is NaN.
 HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     const FloatTag d;
     const Float slope = hn::Sub(stop, start);
@@ -64,8 +64,8 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// The number of pieces or vectors in progress together: each is a chain of compare and select, and chains
-// overlap.
+// The number of pieces or vectors in progress together: each is a chain of compare and select, and the
+// processor overlaps chains.
 constexpr int kAbreast = 4;
 
 // Whether all samples are finite; checked once, not in each of the many blends of a sample.
@@ -80,7 +80,7 @@ HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int col
     return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
 }
 
-// The inner loop is over classes, so that the best values and their labels stay in registers.
+// A single loop over classes for all pieces, so that the best values and labels stay in registers.
 template <bool Finite>
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
                              const Piece* pieces, int* labels, float* largest) {
@@ -140,7 +140,7 @@ void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& ru
     flush();
 }
 
-// If x is NaN, the comparison fails and selects the bound: a sigmoid of 0.
+// If x is NaN, the comparison fails and selects the bound, so the sigmoid is almost 0.
 HWY_INLINE Float sigmoidOf(Float x) {
     const FloatTag d;
     const Float exponent = hn::Mul(x, hn::Set(d, -1.44269504f)), most = hn::Set(d, 126.0f);
@@ -149,7 +149,7 @@ HWY_INLINE Float sigmoidOf(Float x) {
     return hn::Div(one, hn::Add(one, exp2(bounded)));
 }
 
-// Without kBlends, rows are not blended, because `low` and `high` are the same or the weight is 0.
+// If kBlends is false, rows are not blended, because `low` and `high` are the same or the weight is 0.
 template <bool kBlends>
 void packRows(const float* low, const float* high, size_t stride, float weight, PackedWeights& to) {
     const FloatTag d;
@@ -270,7 +270,7 @@ Runs slice(const Runs& runs, int begin, int end) {
         run.end = std::min(run.end, end) - begin;
         if (run.begin < run.end) part.runs.push_back(run);
     }
-    // The weights behind the last column are copied, too, since the slice is also read in whole vectors.
+    // The weights after the last column are copied, too, since the slice is also read in whole vectors.
     part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
     part.index.assign(runs.index.begin() + begin, runs.index.end());
     part.next.assign(runs.next.begin() + begin, runs.next.end());
@@ -295,4 +295,4 @@ void argmaxRows(const float* rows, size_t stride, int count, int columns, int* l
 }
 
 }  // namespace mpm::kernels
-#endif  // HWY_ONCE
+#endif

@@ -8,7 +8,7 @@
 
 namespace mpm::kernels {
 
-/// A point between samples `index` and `next`; `weight` is that of `next`.
+/// A point between samples `index` and `next`; `weight` is the weight of sample `next`.
 struct Tap {
     int index = 0, next = 0;
     float weight = 0;
@@ -32,18 +32,18 @@ Runs bilinearRuns(int from, int to, bool alignCorners);
 
 /// Keeps only the first `columns` output columns.
 void crop(Runs& runs, int columns);
-/// Returns output columns begin..end, numbered from 0.
+/// Returns output columns begin..end, renumbered from 0.
 Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// Stretches `classes` rows (`stride` apart) and labels each column with the row of the largest value. The
-/// lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
+/// Stretches a row for each class, `stride` apart, and labels each column with the row of the largest value.
+/// The lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
 /// Fills `to`, which must already have its shape: row k becomes the sigmoid of low + weight * (high - low),
-/// with row k of both inputs. Rows are `stride` apart. The sigmoid of a NaN is 0.
+/// computed from row k of `low` and of `high`. Rows are `stride` apart. The sigmoid of a NaN is almost 0.
 void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
 
 /// Finds, for each column, the row with the largest value, and this value. The lowest row wins ties, a NaN
