@@ -53,7 +53,7 @@ bool AxisLayout::is(const Axes& axes) const {
     return m_axes == present(axes);
 }
 
-// Assigns the parts in order to the axes of a new shape. Returns false if an axis ends within a part.
+// Assigns the parts in order to the axes of a new shape. Returns false if an axis would end within a part.
 bool AxisLayout::reshape(const Shape& shape) {
     List<int> parts;
     for (const Axis& axis : m_axes)
@@ -74,8 +74,8 @@ bool AxisLayout::reshape(const Shape& shape) {
     return true;
 }
 
-// Undoes a slice of `axis`, which had `whole` elements before. An axis that now has 1 element is taken as the
-// levels.
+// Undoes a slice of `axis`, which had `whole` elements before the slice. Takes an axis that now has 1 element
+// as the axis of levels.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

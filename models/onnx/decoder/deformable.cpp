@@ -17,7 +17,6 @@ const Axes kMapAxes{{kImage, kHead}, {kChannel}, {kRow}, {kColumn}};
 const Axes kGridAxes{{kImage, kHead}, {kQuery}, {kPoint}, {kCoordinate}};
 const Axes kSampledAxes{{kImage, kHead}, {kChannel}, {kQuery}, {kPoint}};
 
-// A level: its GridSample, and the values that the GridSample reads.
 struct Level {
     const Node* node = nullptr;
     int64_t rows = 0, columns = 0, first = 0;
@@ -44,7 +43,7 @@ public:
         return false;
     }
 
-    /// Matches `op`, mmdeploy's operator. Inputs: value [image, position, head, channel], sizes, starts,
+    /// Matches `op`, the operator of mmdeploy. Inputs: value [image, position, head, channel], sizes, starts,
     /// places [image, query, head, level, point, x and y] as fractions of a level, weights [image, query,
     /// head, level, point].
     bool matchOperator(const Node& op) {
@@ -95,7 +94,8 @@ private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
-    // Finds the GridSamples of `samples`. The product must be [image * head, channel, query, level * point].
+    // Finds the GridSamples that give `samples`. `product` must be [image * head, channel, query, level *
+    // point].
     bool findLevels(int samples, int product) {
         m_levels.clear();
         const Shape& shape = shapeOf(product);
@@ -117,7 +117,7 @@ private:
         return true;
     }
 
-    // Goes back through first inputs to the result of a Concat or GridSample, or to the first value.
+    // Goes back through first inputs as far as possible, but not beyond a Concat or GridSample.
     int firstOf(int value) const {
         for (int steps = 0; steps < 64; ++steps) {
             const Node* node = m_graph.nodeOf(value);
@@ -164,8 +164,8 @@ private:
         return findLogits(at);
     }
 
-    // Finds the logits [image, query, head * level * point], of which the weights are a softmax over levels
-    // and points.
+    // Finds the logits [image, query, head * level * point], whose softmax over levels and points is the
+    // weights.
     bool findLogits(AxisLayout& at) {
         const Node* node = nullptr;
         for (node = m_graph.nodeOf(at.value()); node && !node->is("Softmax");
@@ -183,7 +183,7 @@ private:
         return m_logits != kAbsent;
     }
 
-    // Goes back to the first value with these axes; kAbsent if there is none.
+    // Goes back to the nearest value with these axes; kAbsent if there is none.
     int sourceOf(AxisLayout& at, const Axes& axes) const {
         do {
             const bool fits = of(at.value()).rank() == static_cast<int>(axes.size()) && at.is(axes);
@@ -256,7 +256,8 @@ private:
                std::abs(factor[0] - 1) < kTolerance && std::abs(factor[1] - 1) < kTolerance;
     }
 
-    // Follows a product with, or division by, a constant that depends only on level and coordinate.
+    // Goes back through a product with, or a division by, a constant that depends only on level and
+    // coordinate.
     bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;
@@ -294,7 +295,7 @@ private:
         return true;
     }
 
-    // Whether the levels fill a single value, one after the other.
+    // Whether the levels together fill a single value.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// A mask of keys. If `hides`, its true elements are hidden, else its false elements.
+// A mask of keys. If `hides`, true elements hide keys, else false elements do.
 struct Mask {
     int value = kAbsent;
     bool hides = true;
@@ -24,7 +24,7 @@ struct RowSums {
     // `full`, exactly for the other rows.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // there the condition could change
+        const bool inside = limit > low && limit < high;  // other rows may differ then
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -98,10 +98,10 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value is true exactly for the fully hidden rows of the mask or, if not `full`, for the
-    // others.
+    // Whether the value is true exactly for the fully hidden rows of the mask or, if not `full`, exactly for
+    // the other rows.
     bool tellsRows(int value, const Mask& mask, bool full) const {
-        bool truth = false;  // whether a bool follows, in which every number but 0 is true
+        bool truth = false;  // whether a cast to bool follows: numbers other than 0 are true
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
             if (!node || node->inputs.empty()) return false;
@@ -119,7 +119,7 @@ private:
         return false;
     }
 
-    // Whether the node keeps the order of the rows. Axes of 1 element may come or go.
+    // Whether the node keeps the order of the rows. Axes of 1 element may be added or removed.
     bool keepsRows(const Node& node) const {
         const auto rows = [&](int value) {
             Shape shape = shapeOf(value);
@@ -149,8 +149,8 @@ private:
         return false;
     }
 
-    // Returns for each row of the mask the number of hidden (or visible) keys, or whether all are hidden (or
-    // any is visible).
+    // Describes a value that is, for each row of the mask, the number of hidden (or visible) keys, or whether
+    // all are hidden (or any is visible).
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
@@ -173,7 +173,7 @@ private:
         return std::nullopt;
     }
 
-    // Returns the value before casts and inversions, and whether it was inverted.
+    // Returns the value in front of casts and inversions, and whether these invert it.
     std::pair<int, bool> rootOf(int value) const {
         bool flipped = false;
         for (const Node* node = m_graph.nodeOf(value);

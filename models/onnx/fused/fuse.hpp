@@ -5,20 +5,20 @@
 
 namespace mpm::models {
 
-/// Inserts the operators of domain mpm. Throws Refusal if they cannot express the model.
+/// Writes encoders and embeddings as operators of domain mpm. Throws Refusal if that is impossible.
 void fuse(State& state, const Merging& merging);
 
-/// Adapts the model to other inputs, after fuse(). Resizes position embeddings (bicubic with antialiasing as
-/// in timm, or bilinear before a segmentation head, as in Segmenter), computes rotary tables of a known
-/// formula again, and changes constants that contain the size. Adds the assumptions to `notes`. Throws
-/// Refusal if something cannot be adapted.
+/// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings
+/// (bicubic with antialiasing, as in timm; bilinear, as in Segmenter, if each pixel gets scores), computes
+/// rotary tables of a known formula again, and changes constants that contain the size. Adds assumptions to
+/// `notes`. Throws Refusal if a node cannot be adapted.
 void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);
 
-/// Runs last: declares inputs and outputs, and writes the rest of the graph in operators of OpenCV 4.6 or
-/// domain mpm. Throws Refusal, which names the node, if an operator has no equivalent.
+/// Must be called last. Declares inputs and outputs, and writes the rest of the graph in operators of
+/// OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws Refusal, which names the node.
 void finishFused(State& state);
 
-/// Changes the merging of a model that is already fused. Called instead of the functions above.
+/// Changes the merging of a model of the form `fused`. Must be called instead of the functions above.
 void updateFused(State& state, const Merging& merging);
 
 }  // namespace mpm::models

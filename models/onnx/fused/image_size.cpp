@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kHint = ": export the model at that size instead";
 
-// Resizes position embeddings [rows * columns, width] to another grid.
 Tensor resizedPositions(const Tensor& table, const PatchGrid& from, const PatchGrid& to, bool bicubic) {
     const int64_t width = table.dim(1);
     Graph graph;
@@ -59,7 +58,7 @@ public:
     }
 
     Shapes run() {
-        // Constants are adapted while shapes are inferred, node by node.
+        // Node by node, adapts the constants and then infers the outputs.
         m_new.dynamic = m_to.dynamicBatch;
         start(m_new.at, m_to.inputs);
         if (m_new.dynamic) start(m_new.other, m_to.otherInputs);
@@ -101,7 +100,7 @@ private:
     List<Tensor> evaluated(const Node& node, const List<Tensor>& inputs) const {
         try {
             return evaluateNode(m_graph, node, inputs);
-        } catch (const Refusal& refusal) {  // the node was valid at the export's size
+        } catch (const Refusal& refusal) {  // a valid node, but only at the export's size
             throw Refusal(std::string("the model holds its size (") + refusal.what() + ")" + kHint);
         }
     }
@@ -131,8 +130,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // Returns the numbers of rows in front of and behind the image tokens in `tokens`, a segment's output as
-    // the next segment reads it.
+    // Returns how many rows of `tokens`, a segment's output or a Slice of it, are in front of the image
+    // tokens and how many are behind.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -152,7 +151,7 @@ private:
         return shape.size() == 4 ? elementCount({shape[2], shape[3]}) : shape[1];
     }
 
-    // Resizes the table's rows for image tokens, which are positions, and keeps its other rows, which are
+    // Resizes the position embeddings, which are the table's rows for image tokens. Keeps the rows of special
     // tokens.
     void patchEmbedding(Node& node) {
         const Tensor table = m_graph.constant(node.inputs[1]);
@@ -182,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Warns that positions are interpolated. An exporter that folds constants may have interpolated them
-    // already, which the file does not show.
+    // Adds a note that positions are interpolated, perhaps for the second time: an exporter that folds
+    // constants may have done so, which the file does not show.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -201,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table whose tokens are not only patches. All its rows must be equal, and each token gets this
-    // row.
+    // Adapts a table for tokens that are not exactly the patches. Their rows must be equal; the new table
+    // repeats the row for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -226,7 +225,7 @@ private:
         if (node.has("patches")) node.set("patches", now);
     }
 
-    // Whether the output has scores for every pixel, like Segmenter's.
+    // Whether the first output has scores for every pixel.
     bool segments() const {
         const Shape& out = m_old.of(m_graph.outputs[0].value);
         return out.size() == 4 && out[2] == m_fromSize.height && out[3] == m_fromSize.width;
@@ -263,8 +262,8 @@ private:
         if (!resized.note.empty() && !known) m_notes.push_back(resized.note);
     }
 
-    // Compares groups of axes that have the same elements on both sides. If an axis was split into the old
-    // grid, splits it into the new grid.
+    // Divides the axes of input and output into groups with equal numbers of elements. If a group of the
+    // output is the old grid, writes the new grid.
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);
@@ -299,7 +298,7 @@ private:
         const PatchGrid wanted{checkedProduct<int64_t>(finer, m_grid.rows),
                                checkedProduct<int64_t>(finer, m_grid.columns)};
         const bool same = before == now;
-        // Tries the grid itself first, because another grid may have the same number of patches.
+        // Checks for a grid first, because the new grid may have as many patches as the old grid.
         if (grid && (finer == 1 || !same) && now == wanted.count()) {
             target.insert(target.end(), {wanted.rows, wanted.columns});
         } else if (same || part.empty()) {
@@ -325,11 +324,11 @@ private:
             sizes[k] = toImage ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
         }
         node.inputs[3] = kAbsent;
-        // Writes scales, because sizes would contain the batch.
+        // Writes scales, because sizes would include the batch.
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
-            // The size is the whole part of this product, so the scale must not be rounded down.
+            // A Resize rounds this product down, so the scale must not be too small.
             while (std::floor(static_cast<double>(now[k]) * scales[k]) < static_cast<double>(sizes[k]))
                 scales[k] = std::nextafter(scales[k], INFINITY);
         }
@@ -337,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether an index along an axis is behind the patches; false if it may separate other tokens from the
-    // patches, because other tokens may be as many.
+    // Whether an index along an axis must be behind the patches. False if they may begin there, because as
+    // many special tokens may be in front.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)
@@ -358,7 +357,7 @@ private:
             throw Refusal(m_graph.describe(node) + " picks patches of the export's size" + kHint);
     }
 
-    // Takes an end at the old extent as the end of the axis.
+    // If a slice ends at the old end of the axis, makes it end at the new end.
     void patchSlice(Node& node) {
         if (node.input(1) == kAbsent || !isOld(node.inputs[0])) return;
         const Shape& from = oldShape(node.inputs[0]);

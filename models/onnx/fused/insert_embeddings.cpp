@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-// out[b, t, :] = table[t, :] + row (t - first + skipped) of the source, if there is such a row
+// out[b, t] = table[t], plus row t - first + skipped of the source if 0 <= t - first < patches
 struct Embedding {
     int source = kAbsent;
     int64_t first = 0;
@@ -20,7 +20,7 @@ struct Embedding {
 
 class EmbeddingFinder {
 public:
-    /// `partly`: whether the embedding may use only the last rows of a source of tokens.
+    /// `partly`: whether the first rows of a source of tokens may be unused.
     EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value, bool partly)
         : m_shapes(shapes), m_value(value), m_partly(partly) {
         m_traced = trace(graph, shapes.at, value);
@@ -83,7 +83,6 @@ private:
     bool m_grid = false;
 };
 
-// Returns the rows of the source that the embedding uses.
 int withoutFirst(Graph& graph, const Embedding& embedding) {
     if (embedding.skipped == 0) return embedding.source;
     const auto at = [&](int64_t value) { return graph.addConstant("ints", Tensor::vector({value})); };
@@ -101,7 +100,7 @@ void replaceBy(Graph& graph, int value, const Embedding& embedding) {
         .set("patches", embedding.patches);
 }
 
-// Follows `value` through a chain of sums with constants, and returns the last sum.
+// Returns the end of a chain of nodes that add constants to `value`.
 int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     while (true) {
         const int next = rewriter.soleUser(value);
@@ -112,7 +111,7 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
-// Whether a convolution multiplies each patch separately, as a product of rows does.
+// Whether a convolution multiplies patches without overlap or padding, and a single node reads the result.
 bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
     if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
     const auto isConstant = [&](size_t k) {
@@ -130,7 +129,6 @@ bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewri
            all("dilations", 1) && node.getInt("group", 1) == 1 && (padding == "NOTSET" || padding == "VALID");
 }
 
-/// Returns the table with `bias` added to the rows of patches.
 Tensor withBias(const Tensor& table, const Tensor& bias, int64_t first, int64_t patches) {
     List<float> values = table.toFloats();
     const List<float> added = bias.toFloats();

@@ -14,7 +14,7 @@ public:
           m_encoder(encoder),
           m_node{"MpmEncoder", "mpm", encoder.decoder ? "decoder" : "encoder", {}, {}, {}} {}
 
-    /// `map` is the merge map that the encoder starts with; kAbsent if it starts unmerged.
+    /// `map`: the merge map of the input tokens; kAbsent if these tokens are not merged.
     Node build(int tokens, int map, const List<int>& outputs, const Merging& merging) {
         m_names = "tokens";
         m_node.inputs = {tokens};
@@ -81,9 +81,10 @@ private:
         }
     }
 
-    // Returns the rows of image tokens. Throws Refusal if other tokens are rotated.
+    // Returns the table's rows of image tokens. Throws Refusal if other rows rotate their tokens (differ from
+    // `identity`).
     Tensor imageTable(const Tensor& table, float identity) const {
-        if (m_encoder.windows.present())  // the tables hold only image tokens
+        if (m_encoder.windows.present())  // has only rows of image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       first = m_encoder.special, image = m_encoder.imageTokens();
@@ -147,7 +148,7 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Adds attributes of version 2; a file without these stays at version 1.
+    // Adds attributes that need domain version 2. A file without them needs only version 1.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);
@@ -164,7 +165,7 @@ private:
     std::optional<NormRule> m_inner;  // rule of the norms inside attention and MLP
 };
 
-// Adapters between the operator and an export whose token stream is not [B, T, D].
+// A writer of nodes between the operator and an export whose tokens are not [B, T, D].
 class Stream {
 public:
     Stream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder)
@@ -183,7 +184,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// Returns the value that the operator must write so that `value` has the same content as before.
+    /// Computes `value` from the operator's output, and returns the value that this output must be.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");
@@ -234,7 +235,7 @@ void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& mer
 
 void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
-    int map = kAbsent;  // the latest map, because encoders are in the order of their chain
+    int map = kAbsent;  // of the last encoder; encoders are in the order of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (encoder.windows.present()) {
             insertWindowed(state, encoder, merging);

@@ -14,7 +14,6 @@
 namespace mpm::models {
 namespace {
 
-// A pass that finds the element-wise nodes of each GELU and joins them.
 class Activations {
 public:
     Activations(Graph& graph, const Shapes& shapes) : m_graph(graph), m_shapes(shapes), m_rewriter(graph) {}
@@ -28,7 +27,7 @@ public:
     }
 
 private:
-    static constexpr int kSteps = 6;  // most steps from the Erf or Tanh to input or result
+    static constexpr int kSteps = 6;  // most nodes from the Erf or Tanh to the input or the result
 
     bool byElement(const Node& node) const {
         return node.outputs.size() == 1 &&
@@ -52,7 +51,7 @@ private:
         }
     }
 
-    // Returns the values at most kSteps nodes before (or behind) a value.
+    // Returns the values that are at most kSteps nodes in front of `value` or, if `forwards`, behind it.
     List<int> reached(int value, bool forwards) const {
         List<int> all{value}, edge{value};
         for (int step = 0; step < kSteps; ++step) {
@@ -94,7 +93,7 @@ private:
         if (!result || result->size() != count) return false;
         for (int64_t k = 0; k < count; ++k) {
             const float expected = kActivations[tanh ? 1 : 0].of(activationProbes()[k]);
-            // The tolerance excludes GELUs with constants in half precision, whose nodes are kept.
+            // A GELU with constants in half precision exceeds this tolerance, so its nodes remain.
             if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
                 return false;
         }
@@ -116,7 +115,7 @@ private:
         }
         try {
             return values[value] = evaluateNode(m_graph, *node, inputs).at(0);
-        } catch (const Refusal&) {  // not a function of single numbers
+        } catch (const Refusal&) {  // the nodes do not accept a list of inputs
             return std::nullopt;
         }
     }
@@ -140,7 +139,7 @@ public:
     }
 
 private:
-    // Returns the only node that reads the output of this node.
+    // Returns the node that reads the output; null if several nodes do.
     Node* next(const Node& node) {
         const int user = m_rewriter.soleUser(node.outputs[0]);
         return user == kAbsent ? nullptr : &m_graph.nodes[user];
@@ -155,7 +154,7 @@ private:
         return node.domain == "mpm" && isOneOf(node.op, {"MpmLayerNorm", "MpmLinear", "MpmFunction"});
     }
 
-    // Removes two transposes around a chain of nodes, which put the channels last and back again.
+    // Removes the transposes around a chain of nodes, which put the channels last and then back.
     void joinTransposes(Node& first) {
         if (!isOfPixels(first) || first.inputs.empty()) return;
         const Node* before = m_graph.nodeOf(first.inputs[0]);

@@ -31,12 +31,11 @@ public:
         }
         if (!any) return;
         keepPrecise();
-        m_graph.arrange();  // a joined sum may read a value that is computed behind the convolution
+        m_graph.arrange();  // because a joined sum may add a value that a later node computes
     }
 
 private:
-    // Takes transposed convolutions only in models that need domain version 3, so that others are not
-    // changed.
+    // Includes transposed convolutions only if the model needs domain version 3 anyway.
     bool isOwnConvolution(const Node& node) const {
         return (node.domain == "mpm" && node.op == "MpmConv") || (m_takesTransposed && isTransposed(node));
     }
@@ -66,7 +65,7 @@ private:
         return !convolution.has("activation") && !hasResidual(convolution, "last");
     }
 
-    // Moves a BatchNormalization, which scales and shifts the channels, into weights and bias.
+    // Moves a BatchNormalization into weights and bias, because it only scales and shifts channels.
     bool joinNorm(Node& convolution, Node& norm) {
         const bool plain = !convolution.has("activation") && hasResidual(convolution, "none");
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
@@ -128,7 +127,7 @@ private:
         return false;
     }
 
-    // Joins an Add, which has equal shapes, because other sums were lowered to MpmArithmetic.
+    // Joins an Add. Its operands have equal shapes, because other sums were lowered to MpmArithmetic.
     bool joinResidual(Node& convolution, Node& sum) {
         if (!sum.is("Add") || isTransposed(convolution) || !hasResidual(convolution, "none")) return false;
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
@@ -139,8 +138,8 @@ private:
         return true;
     }
 
-    // Keeps a convolution in f32 if no layer with weights follows, because its results are scores, boxes, a
-    // selection or masks of queries.
+    // Sets a convolution to f32 if no layer with weights follows, because the results are then scores, boxes,
+    // a selection or masks of queries.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)

@@ -4,8 +4,8 @@ namespace mpm::models {
 
 namespace {
 
-// If the image is padded, the scores are enlarged and then cropped. Lets the resize compute only the part
-// that is kept.
+// If a Slice crops the resized scores, because the model pads the image, makes the resize compute only the
+// remaining part.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
     const List<List<int>> users = graph.users();

@@ -34,7 +34,7 @@ void Lowering::run() {
     if (m_selects) takeSizesAsFloats();
     rewrite(&Lowering::lowerNode);
     if (m_selects) giveIntegers();
-    // Models that need only version 1 of the domain are not changed.
+    // Writes these operators only if the model needs their domain version anyway.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     if (domainVersion(m_graph) > 2) rewrite(&Lowering::ownSoftmax);
     for (Node& node : m_graph.nodes) {
@@ -196,7 +196,7 @@ void Lowering::matMul() {
     const bool reversed = m_graph.isConstant(a);
     if (reversed) std::swap(a, b);
     const bool vector = m_graph.isConstant(b) && m_graph.constant(b).rank() == 1;
-    // oneImage() may have made a new constant, for which there is no shape.
+    // oneImage() may return a new constant, which m_shapes lacks.
     const auto rankOf = [&](int value) {
         return m_graph.isConstant(value) ? static_cast<size_t>(m_graph.constant(value).rank())
                                          : shapeOf(value).size();
@@ -268,10 +268,10 @@ void Lowering::softmax() {
     emit("Softmax", "", {in(0)}, out()).set("axis", axis);
 }
 
-// Replaces large Softmaxes, such as those over a detector's queries, because OpenCV's runs on a single
+// Replaces a large Softmax, for example over a detector's queries, because OpenCV computes it on a single
 // thread.
 void Lowering::ownSoftmax() {
-    constexpr int64_t kSmall = 1 << 14;  // elements for which OpenCV's Softmax needs only microseconds
+    constexpr int64_t kSmall = 1 << 14;  // with fewer elements, OpenCV's Softmax takes microseconds
     const bool known =
         m_node->is("Softmax") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
     if (known && m_shapes.at.values[in(0)].isFloat() && elementCount(shapeOf(in(0))) >= kSmall &&
@@ -338,13 +338,13 @@ void Lowering::reduce() {
     if (m_selects && m_shapes.dynamic && rank > 2 && axes == List<int64_t>{rank - 1} && sumsRows()) return;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
-        // OpenCV 4.6 keeps the batch size of the import if the value is a matrix, but not if it has more
-        // axes.
+        // If the value is a matrix, OpenCV 4.6 fixes the batch size at the import, so the matrix gets a third
+        // axis.
         value = fresh(".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};
     }
-    // If axes are kept, all versions of OpenCV agree. The Reshape removes the axes.
+    // With keepdims, all versions of OpenCV give the same. The Reshape then removes the axes.
     const int kept = fresh(".kept");
     emit(m_node->op, "", {value}, kept).set("axes", axes).set("keepdims", 1);
     reshapeLike(kept, in(0));

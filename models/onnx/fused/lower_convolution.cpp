@@ -1,4 +1,4 @@
-// Convolutions and transposed convolutions.
+// Lowers convolutions and transposed convolutions.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -8,11 +8,11 @@ namespace mpm::models {
 
 namespace {
 
-// Convolutions, as in heads, for which MpmConv is 1.2 to 3 times as fast in f32 as OpenCV 4.6, on AVX-512 in
-// bench/conv_bench.cpp (docs/internals/performance.md). Few multiplications are not worth another operator.
+// Kinds of convolutions (as in heads) that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6: f32,
+// AVX-512, bench/conv_bench.cpp (docs/internals/performance.md). Small convolutions remain OpenCV's.
 struct OwnKind {
     int64_t kernel, mostStride;
-    int64_t leastChannels, leastOuts;  // in a group
+    int64_t leastChannels, leastOuts;  // in each group
 };
 constexpr OwnKind kOwnKinds[] = {{1, 1, 16, 1}, {3, 2, 8, 8}, {5, 2, 8, 8}, {7, 2, 8, 8}};
 constexpr int64_t kLeastProducts = int64_t{1} << 21;  // multiplications for an image
@@ -74,8 +74,8 @@ void Lowering::convolution() {
 
 namespace {
 
-// Whether the output has exactly stride times the size of the input. Kernels may be larger than the stride if
-// padding cuts off the rest.
+// Whether the output is exactly `strides` times as large as the input. A kernel may be larger than the stride
+// if padding removes the rest.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),
@@ -97,7 +97,7 @@ bool isUpscaling(const Node& node, const Tensor& weight) {
 }  // namespace
 
 void Lowering::convTranspose() {
-    const Tensor weight = known(1);  // a copy: constants are added
+    const Tensor weight = known(1);  // a copy, because constants are added
     const Node old = *m_node;
     if (!isUpscaling(old, weight)) return convolution();
     const List<int64_t> window = listOr(old, "strides", {1, 1}), pads = listOr(old, "pads", {0, 0, 0, 0}),

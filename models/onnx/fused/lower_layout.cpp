@@ -1,4 +1,4 @@
-// Operators that move values without computing: reshape, slice, expand, pad.
+// Lowers operators that only move values: reshape, slice, expand, pad.
 #include <algorithm>
 #include <numeric>
 
@@ -43,7 +43,7 @@ void Lowering::transpose() {
 }
 
 void Lowering::ownTranspose() {
-    constexpr int64_t kSmall = 1 << 14;  // elements that OpenCV's Transpose moves in microseconds
+    constexpr int64_t kSmall = 1 << 14;  // OpenCV's Transpose moves fewer elements in microseconds
     const bool known =
         m_node->is("Transpose") && std::max(in(0), out()) < static_cast<int>(m_shapes.at.values.size());
     if (!known) return keep();
@@ -93,7 +93,7 @@ void Lowering::slice() {
     emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
 }
 
-// Takes every `step`-th entry of an axis: by a slice of groups of `step` entries if possible, else entry by
+// Takes every `step`-th entry of an axis. If possible, slices groups of `step` entries; else picks each
 // entry.
 void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
     const Shape& shape = shapeOf(in(0));
@@ -126,7 +126,6 @@ void Lowering::split() {
     }
 }
 
-// Computes a zero for every image, as its first pixel times 0.
 int Lowering::batchOfZeros(size_t axis, size_t rank) {
     const int image = m_graph.inputs[0].value;
     const int pixel = fresh(".pixel"), zero = fresh(".zero"), zeros = fresh(".zeros");

@@ -1,4 +1,4 @@
-// Operators that pick elements by index: Gather, GatherND, TopK.
+// Lowers operators that pick elements by index: Gather, GatherND, TopK.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -9,7 +9,7 @@ namespace mpm::models {
 
 // Writes a slice for each run of adjacent indices, and joins several slices by a Concat.
 void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // enough to reorder channels; a table needs more
+    constexpr size_t kMostParts = 64;  // enough to reorder channels, but not for a table of indices
     List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
@@ -33,7 +33,7 @@ void Lowering::gather() {
     pick(axis, 1, index);
 }
 
-// Picks by several indices, each of its own axis: joins these axes and picks places along the joined axis.
+// Each place is given by several indices, along different axes.
 void Lowering::gatherND() {
     const int64_t axis = m_node->getInt("batch_dims", 0);
     Shape rows = shapeOf(in(1));
@@ -87,14 +87,14 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     reshapeLike(cut, in(0));
 }
 
-// Whether computed indices pick from a constant list of numbers, such as class ids by class.
+// Whether computed indices pick from a constant list of numbers, for example from class ids.
 bool Lowering::isTable(const Shape& picked) const {
     const Shape& table = shapeOf(in(0));
     return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&
            picked == shapeOf(out()) && m_node->getInt("batch_dims", 0) == 0;
 }
 
-// Samples the table as an image with a single row, at the pixels of the indices.
+// Writes an MpmGridSample: the table is an image with a single row, and the indices are its sampled pixels.
 void Lowering::lookUp() {
     const Tensor table = m_graph.constant(in(0));
     const float last = static_cast<float>(table.size() - 1);
@@ -107,7 +107,7 @@ void Lowering::lookUp() {
     emit("Cast", "", {in(1)}, numbers).set("to", 1);
     emit("Reshape", "", {numbers, ints({1, 1, -1, 1})}, index);
     emit("Slice", "", {index, ints({0}), ints({1}), ints({2})}, first);
-    // OpenCV does not accept a constant as the image, so the table is added to a computed 0.
+    // Adds the table to a computed 0, because OpenCV does not accept a constant as the image.
     const int row = computed(computed(first, "mul", number(0), ".zero"), "add",
                              Tensor::floats({1, 1, 1, table.size()}, table.toFloats()), ".row");
     const int x =
@@ -127,7 +127,7 @@ void Lowering::lookUp() {
     if (!isFloat) emit("Cast", "", {shaped}, out()).set("to", 7);
 }
 
-// Writes the largest (or smallest) value and its index, or several values in their order.
+// Finds the largest (or smallest) value and its index, or several values in order.
 void Lowering::topK() {
     const int64_t axis = m_node->axis(-1, shapeOf(in(0)).size());
     const bool largest = m_node->getInt("largest", 1) != 0;

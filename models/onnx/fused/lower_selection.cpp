@@ -1,4 +1,4 @@
-// Operators with which a detector chooses the best places: TopK, computed integers, conditions.
+// Lowers operators with which a detector selects by score: TopK, computed integers, conditions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -61,7 +61,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
     const int values = fresh(".best"), indices = fresh(".places"), numbers = fresh(".numbers");
     emit("MpmTopK", "mpm", {scores}, values).set("k", count).outputs.push_back(indices);
-    // Converts the engine's integers to f32.
+    // Indices are integers in OpenCV 5.
     emit("Cast", "", {indices}, numbers).set("to", 1);
     const int positive = largest ? values : apply("neg", values, fresh(".values"));
     turned.back() = count;
@@ -77,8 +77,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
 }
 
-// A cast to integers drops the fraction, and a cast to conditions gives 0 or 1. Other casts only change the
-// type.
+// A cast to integers drops the fraction, and a cast to conditions gives 0 or 1. Other casts keep the values.
 void Lowering::convert() {
     const Tensor &from = m_shapes.at.values[in(0)], &to = m_shapes.at.values[out()];
     const bool whole = to.type() == Type::Int && from.isFloat(),
@@ -88,7 +87,7 @@ void Lowering::convert() {
         apply("trunc", in(0), out());
         return;
     }
-    // 1 unless the number is 0: -max(floor(-|x|), -1).
+    // -max(floor(-|x|), -1) is 0 if x is 0, else 1.
     const int negative = apply("neg", apply("abs", in(0), fresh(".size")), fresh(".negative"));
     const int below = apply("floor", negative, fresh(".below"));
     apply("neg", compute("max", below, numbered(-1), ".held"), out());
@@ -126,8 +125,8 @@ void Lowering::integerQuotient(int a, int b) {
     compute("sub", a, compute("mul", whole, b, ".product"), out());
 }
 
-// Writes a sum or mean along the last axis as a product. OpenCV 4.6 would fix the size of the first axis,
-// which is batch and heads, during the import.
+// Writes a sum or mean along the last axis as a matrix product, because a reduction of OpenCV 4.6 fixes the
+// size of the first axis (batch and heads) during the import.
 bool Lowering::sumsRows() {
     const bool mean = m_node->is("ReduceMean");
     const int64_t width = shapeOf(in(0)).back();
@@ -139,7 +138,7 @@ bool Lowering::sumsRows() {
     return true;
 }
 
-// Repeats an axis of 1 entry by a broadcast, and other axes by a Concat.
+// Repeats by a broadcast if all repeated axes have size 1, else by a Concat for each axis.
 void Lowering::tile() {
     const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
     int value = in(0);
@@ -170,7 +169,7 @@ int Lowering::numbered(float value) {
                                Tensor::floats(Shape(std::max<size_t>(shapeOf(out()).size(), 2), 1), value));
 }
 
-// Returns a constant as f32 with the rank of the result, any other value unchanged.
+// Returns a constant as f32 with the rank of the result. Returns any other value unchanged.
 int Lowering::asNumbers(int value) {
     const int one = oneImage(value);
     if (!m_graph.isConstant(one)) return value;
@@ -179,8 +178,8 @@ int Lowering::asNumbers(int value) {
                   shapeOf(out()).size());
 }
 
-// Computes a >= b as floor(a - b) + 1, clamped to 0 and 1. The other comparisons swap a and b, or negate the
-// result.
+// Computes a >= b as floor(a - b) + 1, clamped to the range 0 to 1. Other comparisons swap a and b, negate
+// the result, or both.
 void Lowering::compareNumbers() {
     needSelection();
     const bool turned = m_node->is("LessOrEqual") || m_node->is("Greater");
@@ -208,7 +207,7 @@ void Lowering::combineConditions() {
 }
 
 // Computes max(min(x, b), min(y, -b)). The bound b is infinity if the condition is true, else minus infinity.
-// So the chosen branch keeps its bits, and both branches may be infinite.
+// This keeps all bits of the chosen x or y, even if x or y is infinite.
 void Lowering::choose() {
     needSelection();
     const int side = compute("sub", in(0), numbered(0.5f), ".side"),
@@ -219,7 +218,7 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). If x or y is constant, its dropped elements become 0.
+// Computes x * condition + y * (1 - condition). In a constant x or y, elements that are not chosen become 0.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();
@@ -249,7 +248,7 @@ void Lowering::where() {
         const List<float> values = m_graph.constant(parts[1]).toFloats();
         if (std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }) &&
             shapeOf(out()).size() > 0) {
-            // There is nothing to add, so a single zero is enough.
+            // A single 0 is enough, because nothing is added.
             parts[1] = m_graph.addConstant("nothing", Tensor::floats(Shape(1, 1)));
         }
         parts[1] = ranked(parts[1], shapeOf(out()).size());
@@ -257,7 +256,7 @@ void Lowering::where() {
     compute("add", parts[0], parts[1], out());
 }
 
-// Omits parts without elements, which OpenCV cannot join.
+// Leaves out parts without elements, because OpenCV cannot join them.
 void Lowering::concat() {
     const auto isEmpty = [&](int value) {
         return value < static_cast<int>(m_shapes.at.values.size()) && m_shapes.at.values[value].size() == 0;

@@ -18,15 +18,15 @@ private:
     using Method = void (Lowering::*)();
 
     static const std::map<std::string, Method>& methods();
-    // Calls `write` for every node. `write` must add the nodes that replace the node.
+    // Removes all nodes, and calls `write` for each. `write` must add the nodes that replace m_node.
     void rewrite(Method write);
     void lowerNode();
 
-    // Whether the shapes alone give all outputs. Such a node is skipped, because its readers take the values
-    // from the shapes.
+    // Whether the values of all outputs are known from the shapes. Such a node is not written, because other
+    // nodes use the known values.
     bool followsFromShapes() const;
 
-    // Rejects a graph that reads the output of a skipped node.
+    // Throws Refusal if a node reads a value that no written node gives.
     void checkComplete() const;
     [[noreturn]] void fail(const std::string& reason) const;
     int in(size_t k) const { return m_node->inputs[k]; }
@@ -37,32 +37,33 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // Writes a Reshape to the same shape, which is an identity in every OpenCV.
+    // Writes a Reshape, which copies the values in every version of OpenCV.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
-    // Copies the batch axis of the target from the input if possible; else leaves it open.
+    // Writes a Reshape to the shape of `to`. The batch axis is copied from `from` (0) if possible, else
+    // computed (-1).
     void emitReshape(int from, int to, const Shape& source);
 
-    // Reshapes a value to the shape of the node's output, with the batch axes of `source`.
+    // Reshapes `value`, which has the batch axes of `source`, to the shape of the node's output.
     void reshapeLike(int value, int source);
 
-    // If a known value is the same for every image, returns a constant for a single image, which is
-    // broadcast.
+    // If a known value is the same for every image, returns it as a constant for a single image; else
+    // `value`.
     int oneImage(int value);
     void matMul();
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // Returns the constant with leading axes of size 1, because OpenCV 4.x turns vectors into columns.
+    // Adds leading axes of size 1 up to `rank` (at least 2), because OpenCV 4.x turns vectors into columns.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
     void layerNorm();
-    // Whether the elements keep their order, because only axes of size 1 move.
+    // Whether a transpose keeps the order of elements, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
-    // Replaces a transpose of a lowered graph by an MpmTranspose or a Reshape.
+    // In a lowered graph, replaces a Transpose by an MpmTranspose or a Reshape.
     void ownTranspose();
     void ownSoftmax();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
@@ -72,58 +73,55 @@ private:
     void everyFew(int64_t axis, int64_t start, int64_t step);
     void split();
 
-    // Writes a slice for each run of adjacent indices.
     void gather();
     void gatherND();
     void pick(int64_t axis, int64_t depth, const List<int64_t>& places);
     bool isTable(const Shape& picked) const;
     void lookUp();
     void topK();
-    // Writes the best `count` values and their indices, in order, by an MpmTopK of rows.
+    // Writes an MpmTopK that gives the best `count` values along `axis`, in order, and their indices.
     void bestOf(int64_t axis, bool largest, int64_t count);
-    // Returns `shape`. If its first axis is the batch of `source`, this axis is open.
+    // Returns `shape`, with -1 for axis 0 if axis 0 of `source` is a dynamic batch.
     List<int64_t> openBatch(const Shape& shape, int source) const;
     void convert();
     void integerArithmetic();
     void tile();
     void where();
-    void choose();  // writes a Where with a computed condition
-    // In the next functions, conditions are 1 or 0.
+    void choose();  // for a Where with a computed condition
+    // The next functions write conditions as 1 and 0.
     void needSelection() const;
     void compareNumbers();
     void combineConditions();
     int asNumbers(int value);
     int numbered(float value);
     void concat();
-    // Computes a / b, rounded towards zero, or, for a Mod, the remainder.
+    // Computes a / b, rounded towards zero; for a Mod, the remainder.
     void integerQuotient(int a, int b);
-    /// The result is `output`, or a new value named after the node's output.
+    /// Writes an MpmArithmetic to `output`, or to a new value, named after the node's output.
     Node& compute(const std::string& operation, int a, int b, int output);
     int compute(const std::string& operation, int a, int b, const char* part);
     int apply(const std::string& function, int a, int output);  ///< returns `output`
-    int fresh(const char* part);                                ///< a value named after the node's output
+    int fresh(const char* part);  ///< adds a value, named after the node's output
 
-    // These convert integer inputs and outputs: operators of a graph that selects by score pass computed
+    // Convert integer inputs and outputs, because in a graph that selects by score, operators pass computed
     // integers as f32.
     void takeSizesAsFloats();
     void giveIntegers();
 
-    // Adds zeros of the requested shape, so that the input is broadcast.
+    // Broadcasts the input by adding zeros of the output's shape.
     void expand();
-    // Computes zeros of this rank, with an entry along `axis` for each image.
+    // Returns a zero for each image (a pixel times 0), along `axis` of a value with `rank` axes.
     int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();
     void gridSample();
     void convolution();
-    /// Whether an MpmConv is faster than OpenCV's convolution here.
+    /// Whether an MpmConv is faster.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
-    // Returns the inputs of an MpmConv or MpmConvTranspose.
     List<int> convolved(int weight) const;
     void convTranspose();
 
-    // OpenCV 4.6 does not accept absent inputs, so all inputs are written.
     void pad();
     void clip();
     void reduce();

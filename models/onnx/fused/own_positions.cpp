@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// The axes of a table: [1, width, rows, columns] or [1, rows, columns, width], with or without the 1.
+// The axes of a table, [1, width, rows, columns] or [1, rows, columns, width]. The first may be absent.
 struct TableAxes {
     int64_t width = 0, rows = 0, columns = 0;
 };
@@ -24,14 +24,13 @@ std::optional<TableAxes> axesOf(const Shape& shape, int64_t width, const PatchGr
     return std::nullopt;
 }
 
-// Returns the table as [patches, width].
 List<float> rowsOf(const Tensor& table, const TableAxes& axes) {
     const int64_t width = table.shape()[axes.width];
     const bool widthLast = axes.width > axes.rows;
     return (widthLast ? table : table.reshaped({width, table.size() / width}).transposed()).toFloats();
 }
 
-// Returns the number to add to each column of `found` to get `rows`; empty if there are no such numbers.
+// If `rows` is `found` with a number added to each column, returns these numbers; else an empty list.
 List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t width) {
     float largest = 0;
     for (float value : rows)
@@ -44,8 +43,8 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
     return shift;
 }
 
-// Returns the inputs of a Resize with the sizes of `to`, or with scales that leave the same fraction of a
-// pixel as before.
+// Returns the inputs of the table's Resize for the grid `to`. With scales, extent * scale exceeds the size by
+// the same fraction of a pixel as before.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

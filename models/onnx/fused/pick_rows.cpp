@@ -1,4 +1,5 @@
-// The pass that picks rows chosen by the model itself, such as a detector's boxes with the best scores.
+// The pass that replaces gathers with computed indices, for example of a detector's boxes with the best
+// scores.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-// A gather's indices, which nodes spread from [batch, picked] over its axes.
+// The indices of a gather, which nodes may have repeated and reshaped.
 struct Index {
     int root = kAbsent;  // the value that contains each index once
     List<char> varies;   // for each axis, whether the index varies
@@ -54,8 +55,8 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Goes back to the root through nodes that only repeat or reshape indices. Sets m_spread to the root's
-    // element for each index.
+    // Goes back to the root through nodes that only repeat or reshape indices. Sets m_spread: for each index,
+    // the number of its element in the root.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -83,8 +84,8 @@ private:
         return index;
     }
 
-    // Returns, for each axis, whether the spread indices differ along it; empty if they are not in the order
-    // of the root.
+    // Returns for each axis whether m_spread varies along this axis. Empty if m_spread, with `axis` moved
+    // last, is not in the order of the root.
     List<char> varyingAxes(int64_t axis) const {
         const Shape& shape = m_spread.shape();
         List<char> varies(shape.size(), 0);
@@ -132,7 +133,7 @@ private:
         return true;
     }
 
-    // Picks the same places for every image.
+    // A Gather picks the same places for all images, so it is replaced only for a single image.
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const int64_t axis = node.axis(0, data.size());
@@ -141,7 +142,7 @@ private:
         return true;
     }
 
-    // Picks by the places [batch, picked, 1] in each image, or by pairs of image number and place.
+    // The indices are places in each image, [batch, picked, 1], or pairs of image number and place.
     bool gatherND(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const bool pairs = node.getInt("batch_dims", 0) == 0;
@@ -171,7 +172,7 @@ private:
         return m_graph.addValue(m_graph.values[node.outputs[0]].name + part);
     }
 
-    // Axis 0 is open if the batch is dynamic.
+    // Axis 0 must be the batch.
     void reshape(int from, List<int64_t> sizes, int to) {
         if (m_shapes.dynamic) sizes[0] = -1;
         m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(sizes))}, to,
@@ -184,7 +185,7 @@ private:
 
     static bool isStraight(const List<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
 
-    // Returns the data of a single image if all images have the same data, such as anchors.
+    // If all images have the same data (for example anchors), returns the data of a single image.
     std::optional<Tensor> sharedData(int value, size_t batches) const {
         const Tensor& data = tensorOf(value);
         if (!data.known() || batches != 1 || data.rank() < 2 || data.dim(0) < 1) return std::nullopt;
@@ -199,8 +200,8 @@ private:
         return Tensor::floats(one, values);
     }
 
-    // `order`: the axes of the data. The first `batches` are the batch, the next has the places, the rest are
-    // columns.
+    // `order` lists the axes of the data: first `batches` axes of the batch, then the axis of places, then
+    // axes of columns.
     void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
         const Shape& data = shapeOf(node.inputs[0]);
         int64_t batch = 1, columns = 1;

@@ -1,5 +1,6 @@
-// The pattern scores = transpose(softmax(classes) without the last class) x sigmoid(resize(masks)), or with
-// the resize at the end.
+// A pass that finds scores computed from masks and classes of queries:
+//     scores = transpose(softmax(classes) without the last class) x sigmoid(resize(masks))
+// The resize may also come last.
 #include "models/onnx/fused/insert.hpp"
 
 namespace mpm::models {
@@ -44,7 +45,7 @@ private:
                node->getInts("size") == m_size;
     }
 
-    // Finds the sigmoid of [B, Q, rows, columns], reshaped to [B, Q, pixels].
+    // Finds the masks. `flat` is their sigmoid, [B, Q, rows, columns], reshaped to [B, Q, pixels].
     bool findMasks(const Node* flat) {
         const Node* sigmoid = is(flat, "Reshape") ? before(flat, 0) : nullptr;
         if (!is(sigmoid, "Sigmoid")) return false;
@@ -54,7 +55,8 @@ private:
         return true;
     }
 
-    // Finds the first `count` classes of [B, Q, count + 1], transposed to be in front of the queries.
+    // Finds the classes. `turned` has the first `count` of their softmax, [B, Q, count + 1], transposed to
+    // [B, count, Q].
     bool findClasses(const Node* turned, int64_t count) {
         const Node* cut = is(turned, "Transpose") || is(turned, "MpmTranspose") ? before(turned, 0) : nullptr;
         if (!is(cut, "Slice") || turned->getInts("perm") != List<int64_t>{0, 2, 1}) return false;

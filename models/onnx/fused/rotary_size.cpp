@@ -14,27 +14,25 @@ using Angle = std::complex<double>;  // cosine and sine
 
 constexpr double kTurn = 2 * CV_PI;
 constexpr double kHalfRounding = 3e-4;       // error of cosines and sines in f16
-constexpr int64_t kLargestReference = 1024;  // rows of the largest grid to which a formula scales positions
+constexpr int64_t kLargestReference = 1024;  // largest RopeFormula::reference that is tried
 
 [[noreturn]] void refuseRope(const std::string& reason) {
     throw Refusal("rotary positions are baked into the export, and " + reason +
                   ": export the model at that size instead");
 }
 
-// Positions along an axis: first + step * index.
 struct AxisPositions {
     double first = 0, step = 1;
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// A known formula. An angle is a position along an axis times the frequency of a pair of components. The
-// first frequency of an axis is fixed, and successive frequencies have a constant ratio.
+// A known formula. An angle is the position along an axis times a frequency of the pair of components. The
+// first frequency of an axis is fixed; successive frequencies have a constant ratio.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size (Perception Encoder, Llama)
         Reference,  // (i + offset) / length * reference (EVA-02)
-        // 2 * (i + 0.5) / length - 1 (DINOv3). The length is that of the axis, of the longer axis, or of the
-        // shorter axis
+        // 2 * (i + 0.5) / length - 1 (DINOv3), with the length of the same, the longer or the shorter axis
         Separate,
         Longer,
         Shorter
@@ -132,8 +130,8 @@ public:
                 if (!fitAxis(formula, axis(head, columns), measured, round)) return std::nullopt;
             }
         }
-        // Tried first: frequencies from a base with a single significant digit, which are free of the table's
-        // rounding errors.
+        // First tries frequencies from a base with a single significant digit, because these have none of the
+        // table's rounding errors.
         if (gives(formula, round)) return round;
         if (gives(formula, measured)) return measured;
         return std::nullopt;
@@ -160,8 +158,8 @@ public:
     }
 
 private:
-    // Whether the values were rounded to f16, which has 11 bits. The converter may then have divided them by
-    // a factor, so small errors are allowed.
+    // Whether the values were rounded to f16, which has 11 significant bits. Allows small errors, because the
+    // converter may have divided the rounded values.
     bool isHalfPrecision() const {
         const auto rounded = [](float value) {
             if (value == 0) return true;
@@ -179,8 +177,8 @@ private:
     int64_t tokenAt(bool columns, int64_t index) const { return columns ? index : index * m_grid.columns; }
     int64_t length(bool columns) const { return columns ? m_grid.columns : m_grid.rows; }
 
-    // Finds the axis along which the angle changes more, and the mean step. If the angle changes along both
-    // axes, no formula will give the table.
+    // Finds the axis along which the pair's angle changes more, and the mean step there. If the angle changes
+    // along both axes, no formula will give the table.
     void measure(RotaryPair& pair) const {
         double change[2] = {0, 0};
         for (bool columns : {false, true}) {
@@ -204,7 +202,7 @@ private:
         return pairs;
     }
 
-    // Whether the first pair of each axis has the formula's step, up to whole turns.
+    // Whether the first pair of each axis has the formula's step, apart from whole turns.
     bool starts(const RopeFormula& formula) const {
         for (bool columns : {false, true}) {
             const List<size_t> pairs = axis(0, columns);
@@ -215,10 +213,10 @@ private:
         return true;
     }
 
-    // Finds the frequencies of an axis; false if its steps do not fit. The first frequency comes from the
-    // formula. The last is low, so its step is less than half a turn. Both give the constant ratio of
-    // successive frequencies (up to a rounding of their base to bf16), which shows how many whole turns each
-    // step has.
+    // Finds the frequencies of an axis. Returns false if the steps do not fit. The formula gives the first
+    // frequency. The last frequency is so low that its step is less than half a turn, so the step gives this
+    // frequency. Both frequencies give the constant ratio (but for a rounding of the base to bf16), and so
+    // the whole turns in each step.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;
@@ -231,7 +229,7 @@ private:
             last = refined(lowest, positions, lowest.step / positions.step);
             if (!(last > 0 && last < first)) return false;
         }
-        // The frequencies base^(-k / pairs), with a base of a single significant digit.
+        // Rounds the base of the frequencies, base^(-k / pairs), to a single significant digit.
         const double base = std::pow(first / last, count / spans);
         const double digit = std::pow(10, std::floor(std::log10(base)));
         const double roundBase = std::round(base / digit) * digit;
@@ -312,7 +310,7 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-// Returns the rows of the image for another grid; empty if no known formula gives the table.
+// Returns the image rows for the grid `to`; nothing if no known formula gives `rope`.
 std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;
@@ -325,7 +323,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
             chosen = formula;
             result.rope = written;
         } else if (!sameAngles(result.rope, written)) {
-            // A square grid does not show which axis normalises the patch centres.
+            // On a square grid, formulas that normalise patch centres by different axes give the same table.
             if (!chosen->centred() || !formula.centred()) {
                 refuseRope("at its size two formulas give the same tables (" + chosen->text() + "; " +
                            formula.text() + ")");
@@ -340,7 +338,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-// Returns `count` rows of every head from row `first` on, with rows of the value `edge` in front and behind.
+// Returns `count` rows of every head, from row `first` on. Adds `front` and `back` rows of the value `edge`.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
     Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);
@@ -360,7 +358,7 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
     if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
     if (from.rows < 2 || from.columns < 2)
         refuseRope("a grid of one row or column does not show their formula");
-    // Other tokens, of angle 0, are in front of the image tokens, behind them, or both.
+    // Rows of other tokens, with angle 0, may be in front and behind: tries all numbers of rows in front.
     int64_t lead = 0, trail = 0;
     while (lead < rows - count && !rope.turns(lead))
         ++lead;

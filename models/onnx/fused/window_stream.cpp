@@ -75,7 +75,7 @@ private:
         return to;
     }
 
-    // Axis 0 of `shape` must be the batch, or a multiple of the batch.
+    // The size of axis 0 must be the batch or a multiple of the batch.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;
@@ -95,7 +95,7 @@ private:
                node.isAny({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Identity"});
     }
 
-    // Returns the layout of a value that has a tap's image tokens in raster order; Other for other values.
+    // Returns the layout of a value that has the tap's image tokens in raster order; Other for other values.
     Order orderOf(int value, int tap) const {
         const int64_t dim = m_encoder.dim, count = m_encoder.imageTokens(), batch = m_encoder.blocks[0].batch;
         if (m_shapes.at.values[value].size() != checkedProduct<int64_t>(batch, count, dim))
@@ -203,7 +203,7 @@ private:
     const Shapes& m_shapes;
     const EncoderSpec& m_encoder;
     const Windows& m_windows;
-    std::map<int, int> m_imageRows;  // by the value `tokens`
+    std::map<int, int> m_imageRows;  // of each value `tokens`
 };
 
 }  // namespace

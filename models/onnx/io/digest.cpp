@@ -27,7 +27,6 @@ constexpr std::uint32_t turned(std::uint32_t word, int bits) {
     return word >> bits | word << (32 - bits);
 }
 
-/// SHA-256, as FIPS 180-4 defines it.
 class Sha256 {
 public:
     void add(const char* bytes, std::size_t count) {

@@ -39,7 +39,7 @@ std::int64_t parseCount(const onnx::TensorProto& proto, const std::string& text)
 External externalOf(const onnx::TensorProto& proto) {
     External external;
     for (const auto& entry : proto.external_data()) {
-        // Cuts the name at a zero byte before the checks, because opening the file would do so.
+        // Cuts the path at a zero byte before it is checked, because open() also ends the path there.
         if (entry.key() == "location") external.location = entry.value().substr(0, entry.value().find('\0'));
         if (entry.key() == "offset") external.offset = parseCount(proto, entry.value());
         if (entry.key() == "length") external.length = parseCount(proto, entry.value());

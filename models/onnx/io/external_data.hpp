@@ -8,10 +8,11 @@
 
 namespace mpm::models {
 
-/// An open file, closed by the destructor.
+/// An open file, which the destructor closes.
 class InputFile {
 public:
-    /// Opens a regular file, following links. Throws Refusal, also if the path is a pipe or a device.
+    /// Opens a regular file; follows links. Throws Refusal if that fails, or if the path is a pipe or a
+    /// device.
     explicit InputFile(const std::string& path);
     ~InputFile();
     InputFile(const InputFile&) = delete;
@@ -19,20 +20,19 @@ public:
 
     int descriptor() const { return m_file; }
     std::int64_t size() const { return m_size; }
-    /// Raises the limits of the current job by the size of this file. Repeated calls have no effect.
+    /// Raises the limits of the current job according to the file's size. Later calls have no effect.
     void allow() const;
     /// Reads exactly `count` bytes from `offset`. Returns false on failure.
     bool read(std::int64_t offset, char* to, std::int64_t count) const;
 
 private:
     int m_file = -1;
-    std::int64_t m_size = 0, m_held = 0;  // apparent size; size without holes
+    std::int64_t m_size = 0, m_held = 0;  // size; size on disk, without holes
     std::uint64_t m_device = 0, m_node = 0;
 };
 
-/// The bytes of a tensor in another file, next to the model. With links resolved, the file must be in the
-/// folder of `model` or in the folder of the resolved `model`, because caches keep both files as links to a
-/// common store.
+/// The bytes of a tensor in a file next to the model. With links resolved, the file must be in the folder of
+/// `model`, or of the file to which `model` links, because caches keep both as links into a common store.
 class ExternalData {
 public:
     /// Opens the file and checks that it has `expected` bytes. Throws Refusal, also if `model` is empty.

@@ -63,8 +63,8 @@ private:
     onnx::NodeProto* m_last = nullptr;
 };
 
-// Divides rows by their largest element, then by their norm, so that norms neither overflow nor underflow. A
-// row with NaN or Inf has no pair.
+// Divides each row by its largest absolute value, then by its norm, so that the norm neither overflows nor
+// underflows. A row with NaN or Inf is `bad` and gets no pair.
 void addUnitRows(Body& b) {
     b.number("zero", 0);
     b.number("one", 1);
@@ -82,7 +82,7 @@ void addUnitRows(Body& b) {
     b.node("Div", {"scaled", "divisor"}, "unit");
 }
 
-// Adds the products of both orders, so that a pair of rows gives the same number in either order.
+// Adds the matrix of products and its transpose, so that two rows have the same similarity in either order.
 void addSimilarity(Body& b) {
     b.node("Transpose", {"unit"}, "unit_t");
     b.node("MatMul", {"unit", "unit_t"}, "one_way");

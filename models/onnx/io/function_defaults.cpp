@@ -10,7 +10,7 @@
 
 namespace mpm::models {
 
-// The classes of ONNX 1.12 have no member for the defaults, so they are read from the bytes.
+// Reads the defaults from the message's bytes, because the classes of ONNX 1.12 have no member for them.
 void readDefaults(const onnx::FunctionProto& function, onnx::NodeProto& defaults, Held& held) {
     using google::protobuf::internal::WireFormatLite;
     constexpr int kDefaults = 11;

@@ -15,15 +15,14 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Upper bounds of the bytes that an ONNX message, string or number takes in memory, with those of the
-// allocator.
+// Upper bounds of the memory of an ONNX message, string or number, in bytes, with the allocator's overhead.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {
     throw Refusal("not an ONNX model, or a damaged or truncated one");
 }
 
-// The messages of onnx.proto. They are listed because the ONNX library may be built without descriptors.
+// The messages of onnx.proto, listed because the ONNX library may lack descriptors.
 enum Message {
     kModel,
     kGraph,
@@ -44,7 +43,7 @@ enum Message {
     kSharding,
     kShardedDimension,
     kIndexGroup,
-    kFlat,    // a message without messages: names, segments, dimensions, devices
+    kFlat,    // contains no messages: names, segments, dimensions, devices
     kNumber,  // packed numbers of variable length
     kText     // text, bytes, numbers of fixed length, unknown fields
 };
@@ -169,7 +168,7 @@ private:
             m_stream.PopLimit(limit);
             return;
         }
-        // A number of 1 byte takes 8 bytes in memory.
+        // A number of 1 byte in the file takes up to 8 bytes in memory.
         const int64_t growth = content == kNumber ? 8 : 1;
         add(checkedSum<int64_t>(kStringBytes, checkedProduct<int64_t>(length, growth)));
         if (!m_stream.Skip(static_cast<int>(length))) refuse();

@@ -62,8 +62,7 @@ private:
         replaceBy(n, activation, {sum});
     }
 
-    // Expands an Attention into its products. Inputs: x, a common weight for queries, keys and values, and a
-    // bias.
+    // Inputs: x; a common weight of queries, keys and values; a bias.
     void expandAttention(size_t n, const Node& node) {
         const int64_t heads = node.getInt("num_heads", 0);
         const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),
@@ -112,12 +111,12 @@ private:
 
     int ints(const List<int64_t>& values) { return m_graph.addConstant("ints", Tensor::vector(values)); }
 
-    // Inputs: x, skip, weight, the biases of norm and sum. Outputs: result, mean, deviation, sum.
+    // Inputs: x, skip, weight, bias of the norm, bias of the sum. Outputs: result, mean, deviation, sum.
     void expandSkipNorm(size_t n, const Node& node, NormKind kind, int normBias, int sumBias) {
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int x = node.inputs[0], skip = node.inputs[1];
-        if (sumBias != kAbsent) {  // adds the bias to the product in front, to which it belongs
+        if (sumBias != kAbsent) {  // the bias belongs to the operand that is a product
             if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
             x = add(n, x, sumBias);
         }

@@ -20,7 +20,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr int kDeepest = 16;             // levels of functions or branches
+constexpr int kDeepest = 16;             // nested functions or branches
 constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
 constexpr int64_t kMostNames = 4000000;  // names that are looked up for nodes, calls and attributes
 
@@ -28,7 +28,7 @@ std::string quoted(const std::string& name) {
     return "'" + printable(name, 200) + "'";
 }
 
-// The names of a graph. A branch also has the names of the graph around the branch.
+// The values of a graph by name. In a branch, find() also searches the graph around the branch.
 class Names {
 public:
     explicit Names(const Names* outer = nullptr) : m_outer(outer) {}
@@ -149,7 +149,7 @@ private:
         return *found;
     }
 
-    // Counts the node, because functions that call functions can expand a small file without end.
+    // Limits the number of nodes, because functions that call functions can expand a small file without end.
     void count(const onnx::NodeProto& node) {
         countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
         if (++m_visited <= kMostNodes) return;
@@ -165,7 +165,7 @@ private:
         checkTime();
     }
 
-    // A value needs memory for a name and for an entry in every list of values.
+    // Charges the memory of the name and of an entry in every list of values.
     int addValue(const std::string& name) {
         m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
         return m_graph.addValue(name);
@@ -206,8 +206,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // Returns the attribute itself or, if it refers to an attribute of the call, that attribute. Returns null
-    // if the call lacks it, so that the operator's default applies.
+    // If `proto` refers to an attribute of the call, returns that attribute; null if the call lacks the
+    // attribute, because then the operator's default applies. Otherwise returns `proto`.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -224,8 +224,9 @@ private:
         return found->second;
     }
 
-    // Returns the call `node` of a function. Its attributes are the function's defaults, then those of the
-    // node, with references resolved in the outer call. The last value of an attribute is used.
+    // Returns a copy of `node`, which calls `function`. Its attributes are the function's defaults, then
+    // those of `node`, with references resolved in the outer call. If a name is repeated, the last value is
+    // used.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                              const onnx::NodeProto* call) {
         const onnx::NodeProto& defaults = defaultsOf(function);
@@ -249,7 +250,7 @@ private:
         if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
-        // The attributes of a call are in a copy of its node, not in the model.
+        // Attributes of a call are in the copy made by resolved(), not in the model.
         const auto owner = source == &proto ? m_model : nullptr;
         if (readAttribute(*source, owner, m_path, attribute))
             node.attributes[proto.name()] = std::move(attribute);
@@ -340,7 +341,7 @@ private:
     Graph m_graph;
 };
 
-// The memory of the message is charged as long as the graph exists.
+// `held` charges the memory of the message as long as the graph exists.
 Graph parse(google::protobuf::io::ZeroCopyInputStream& stream, const std::string& path,
             std::shared_ptr<Held> held) {
     auto model = std::make_shared<onnx::ModelProto>();

@@ -28,12 +28,11 @@ float fromHalf(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
-// Returns the exact constant of an activation, if an export in half precision rounded it to this value.
-// OpenCV computes activations in f32 with the exact constants, so the evaluation of the export must do so,
-// too.
+// If `rounded` is a constant of an activation in half precision, returns the exact constant; else `rounded`.
+// OpenCV computes activations with the exact constants, so the evaluation of the export must do the same.
 float exactConstant(float rounded) {
     for (const float exact : {1.41421356f, 0.70710678f, 0.79788456f, 0.044715f, 1.702f}) {
-        if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit of the last place
+        if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit in the last place of f16
     }
     return rounded;
 }
@@ -124,7 +123,7 @@ bool fill(const Field& field, int64_t count, const Elements<To>& to) {
     return true;
 }
 
-// Fills a tensor without raw bytes from the typed fields of TensorProto.
+// Fills the tensor from typed fields of a TensorProto without raw bytes.
 bool fillFromFields(const Proto& proto, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (proto.data_type()) {

@@ -18,15 +18,14 @@ void remove(onnx::NodeProto& node, const std::string& name) {
     all.erase(std::remove_if(all.begin(), all.end(), is), all.end());
 }
 
-/// Returns the attribute of this name, or an empty attribute.
 const onnx::AttributeProto& attributeOf(const onnx::NodeProto& node, const std::string& name) {
     for (const onnx::AttributeProto& attribute : node.attribute())
         if (attribute.name() == name) return attribute;
     return onnx::AttributeProto::default_instance();
 }
 
-/// Adds an attribute in the order of names, as the converter does, so that the same choice gives the same
-/// bytes.
+/// Inserts an attribute in the order of names, as the converter writes them, so that the same merging gives
+/// the same bytes.
 onnx::AttributeProto& add(onnx::NodeProto& node, const std::string& name,
                           onnx::AttributeProto::AttributeType type) {
     int place = node.attribute_size();

@@ -23,9 +23,9 @@ public:
     }
 
 private:
-    static constexpr int64_t kNodeBytes = 800;  // of a node and a value
+    static constexpr int64_t kNodeBytes = 800;  // memory of a node and a value
 
-    // Joins the parts of a sequence. For torch.stack, each part gets a new axis first.
+    // Writes a Concat. For torch.stack (`new_axis`), first gives each part a new axis.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];
         const Node* list = node.inputs.empty() ? nullptr : m_graph.nodeOf(node.inputs[0]);
@@ -33,8 +33,8 @@ private:
         checkTime();
         const int64_t axis = node.getInt("axis", 0);
         const bool stacks = node.getInt("new_axis", 0) != 0;
-        // Charges the parts, because a small file becomes a large graph if many nodes join the same long
-        // list.
+        // Charges memory for the parts, because a small file becomes a large graph if many nodes join the
+        // same long list.
         const int64_t each = stacks ? kNodeBytes : static_cast<int64_t>(2 * sizeof(int));
         if (m_graph.held)
             m_graph.held->add(checkedProduct<int64_t>(list->inputs.size(), each),
@@ -72,11 +72,12 @@ private:
         if (!list->is("SplitToSequence") || list->inputs.empty()) return;
         const int source = list->inputs[0];
         const int64_t axis = list->getInt("axis", 0);
-        if (list->input(1) == kAbsent) {  // pieces of size 1
+        if (list->input(1) == kAbsent) {  // parts of size 1
             pickOne(n, source, index[0], axis, list->getInt("keepdims", 1) != 0);
         } else if (m_graph.isConstant(list->inputs[1])) {
             const Tensor sizes = m_graph.constant(list->inputs[1]);
-            // PyTorch 2.6 writes unbind like this, although the standard ignores keepdims if sizes are given.
+            // PyTorch 2.6 exports unbind with keepdims 0 and size 1, although the standard ignores keepdims
+            // if sizes are given.
             const bool drops = sizes.rank() == 0 && sizes.at(0) == 1 && list->getInt("keepdims", 1) == 0;
             if (drops) {
                 pickOne(n, source, index[0], axis, false);

@@ -60,7 +60,7 @@ struct ValueWriter {
 
 void writeAttribute(const std::string& name, const Attribute& a, onnx::AttributeProto& proto) {
     using P = onnx::AttributeProto;
-    // The order must be that of the types in Attribute::value.
+    // Must have the order of the types in Attribute::value.
     constexpr P::AttributeType kTypes[] = {P::INT,    P::FLOAT, P::STRING, P::TENSOR,
                                            P::FLOATS, P::INTS,  P::STRINGS};
     proto.set_name(name);
@@ -124,7 +124,6 @@ private:
         m_taken.insert(wanted);
     }
 
-    // Returns the value's name, made unique.
     const std::string& nameOf(int value) {
         std::string& name = m_names[value];
         if (!name.empty()) return name;
@@ -173,8 +172,8 @@ private:
         fill(m_graph.constant(value), proto);
     }
 
-    // Writes outputs that have a second name, because they are also an input, a constant or another output.
-    // Uses Reshape, because OpenCV 4.6 has no Identity.
+    // Copies each output that is also an input, a constant or another output, because the output needs its
+    // own name. Uses Reshape, because OpenCV 4.6 has no Identity.
     void addCopies(onnx::GraphProto& graph) {
         for (const Port* port : m_copies) {
             if (m_graph.isConstant(port->value)) addConstant(port->value, graph);

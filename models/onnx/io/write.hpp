@@ -8,12 +8,13 @@
 
 namespace mpm::models {
 
-/// Writes a graph with opset graph.opset and the lowest version of domain mpm that it needs. Throws
-/// cv::Exception, which names `name` (default: the path), if the file cannot be written.
+/// Writes a graph with opset graph.opset and the lowest version of domain mpm that the graph needs. If the
+/// file cannot be written, throws cv::Exception with `name` (default: the path).
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
-/// Changes only the backbone's attributes `method` and `schedule`, the metadata `mpm.schedule` and the
-/// version of the domain mpm. Atomic. Throws cv::Exception if the file cannot be read or written.
+/// Changes a file atomically, but only the backbone's attributes `method` and `schedule`, the metadata
+/// `mpm.schedule` and the version of the domain mpm. Throws cv::Exception if the file cannot be read or
+/// written.
 void replaceMerging(const std::string& path, const Merging& merging, int version);
 
 }  // namespace mpm::models

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Searches only the first names, because constants follow `map`.
+// Searches only the first inputs, because constants follow `map`.
 bool takesMap(const Node& encoder) {
     std::istringstream names(encoder.getString("inputs", ""));
     std::string name;
@@ -17,7 +17,7 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
-// Version 1 is final, so operators, inputs and attributes that it lacks are of version 2.
+// Version 1 is final. Version 2 added all operators, inputs and attributes that version 1 lacks.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",

@@ -1,4 +1,4 @@
-// A transformer encoder, independent of its spelling in the export.
+// Structures that describe an encoder, independently of its spelling in the export.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ struct Dense {
     bool present() const { return weight.known(); }
 };
 
-/// Rotary tables, [heads or 1, T, head size], of all T tokens; special tokens have the angle 0. With windows,
-/// of the image tokens only.
+/// Rotary tables, [heads or 1, T, head size], of all T tokens (special tokens have the angle 0). If there are
+/// windows, of the image tokens only.
 struct Rope {
     Tensor cos;
     Tensor sin;
-    bool interleaved = true;  ///< whether components 2i and 2i + 1 are a pair, not i and i + half
+    bool interleaved = true;  ///< whether components 2i and 2i + 1 rotate together, else i and i + half
 
     bool turns(int64_t token) const {
         const int64_t size = cos.dim(2);
@@ -39,7 +39,7 @@ struct Attention {
     int heads = 0;
     float scale = 0;
     std::optional<Rope> rope;
-    Tensor keyBias;  ///< [T], optional
+    Tensor keyBias;  ///< [T], added to the scores; optional
 };
 
 struct Mlp {
@@ -51,16 +51,16 @@ struct Mlp {
     std::string activation;
 };
 
-/// Whether the batch or the tokens are the first axis of the token stream.
+/// The first axis of the token stream: the batch or the tokens.
 enum class Layout { BatchFirst, TokensFirst };
 
 struct Block {
     Attention attention;
     Mlp mlp;
-    int input = -1;   ///< value of the graph, like `middle` and `output`
-    int middle = -1;  ///< the block's first sum, which the MLP reads unless it is parallel to attention
+    int input = -1;   ///< a value of the graph, as are `middle` and `output`
+    int middle = -1;  ///< the block's first sum, which the MLP reads unless `parallel`
     int output = -1;
-    int mlpBranch = -1;     ///< the MLP's term of the sum, if matchAttention() found it
+    int mlpBranch = -1;     ///< the MLP's term of the sum, if known from matchAttention()
     bool parallel = false;  ///< whether attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
@@ -80,16 +80,16 @@ struct Tap {
     int value = -1;  ///< the value of the graph that the operator's output replaces
 };
 
-/// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), and the blocks before which it merges.
+/// A reducer, in the syntax of Encoder::setMethod ("tome:r=13"), and the blocks before which tokens merge.
 struct Merging {
     std::string method = "mpm";
     List<int> schedule;
 };
 
-/// Windows of image tokens. In the operator's input, an image has the special tokens of each window (windows
-/// in raster order), then all image tokens in raster order.
+/// Windows of image tokens. In the operator's input, an image begins with the special tokens of all windows,
+/// window by window. Then all image tokens follow, in raster order.
 struct Windows {
-    int64_t rows = 0, columns = 0;  ///< of image tokens in a window; 0: no windows
+    int64_t rows = 0, columns = 0;  ///< size of a window, in tokens; 0: no windows
     int special = 0;                ///< special tokens of each window
     bool padding = false;           ///< whether the export pads the grid, because windows do not divide it
     List<int> globalBlocks;
@@ -111,9 +111,9 @@ struct EncoderSpec {
     Windows windows;
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
-    Norm norm;  ///< final norm, for the normed taps
+    Norm norm;  ///< final norm, which taps with `normed` contain
     bool decoder = false;
-    int firstBlock = 0;   ///< number of the first block in the chain
+    int firstBlock = 0;   ///< this encoder's first block, counted over the chain
     int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is not a segment
     bool takesMap = false, givesMap = false;
 

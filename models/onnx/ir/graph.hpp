@@ -52,9 +52,8 @@ struct Node {
     float getFloat(const std::string& key, float fallback) const;
     std::string getString(const std::string& key, const std::string& fallback) const;
     List<int64_t> getInts(const std::string& key) const;
-    /// Returns attribute `axis` or `fallback`, counted from the front of a tensor of this rank.
+    /// Returns the attribute `axis` (default: `fallback`); adds `rank` to a negative axis.
     int64_t axis(int64_t fallback, size_t rank) const;
-    /// Sets an attribute: any integer (as int64), a text, an f32 or a list of int64.
     template <class Value>
     Node& set(const std::string& key, const Value& value) {
         if constexpr (std::is_integral_v<Value>) {
@@ -70,11 +69,11 @@ struct Node {
 
 struct Value {
     std::string name;
-    Tensor constant;         ///< has data if the value is an initializer or a folded constant
-    int producer = kAbsent;  ///< the node that produces the value
+    Tensor constant;  ///< has data if the value is an initializer or a folded constant
+    int producer = kAbsent;
 };
 
-bool isLinear(const Node* node);  ///< whether it is the operator Linear of normalise(); false for nullptr
+bool isLinear(const Node* node);  ///< whether it is a Linear, which normalise() writes; false for nullptr
 
 /// An input or output of the model as declared in the file.
 struct Port {
@@ -88,7 +87,7 @@ struct Port {
     List<std::string> dimNames;  ///< names of symbolic axes
 };
 
-/// A stack of values to visit. Visits each value once.
+/// A stack of values to visit, which returns each value only once.
 class OpenValues {
 public:
     explicit OpenValues(const List<int>& first) : m_open(first) {}
@@ -114,12 +113,12 @@ struct Graph {
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< charge for the memory of the graph without tensors
+    std::shared_ptr<Held> held;  ///< charges the memory of the graph, without tensors
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
-    /// Adds a node at the end. sort() must then find its place and set the producers. The result is valid
-    /// until the next node is added.
+    /// Adds a node at the end. The caller must then call sort(), which moves it and sets producers. The
+    /// result is valid until the next node is added.
     Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
               const std::string& name = {});
     /// Makes the producer of the value write an unused value instead, so that another node may produce the
@@ -133,7 +132,7 @@ struct Graph {
     void sort();  ///< sorts topologically; throws Refusal on a cycle
     /// Removes nodes that no output needs, and renumbers producers.
     void prune();
-    void arrange() {  ///< to call after nodes were added or became unused
+    void arrange() {  ///< must be called after nodes were added or became unused
         sort();
         prune();
     }

@@ -11,10 +11,9 @@ public:
 
     /// Adds a node with a single output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
-    /// Adds output `k` to the node added last. Any outputs between its previous last output and `k` are
-    /// absent.
+    /// Adds output `k` to the last added node. Outputs in front of `k` that were not added are absent.
     int outputOf(size_t k);
-    /// Sets an attribute of the node added last.
+    /// Sets an attribute of the last added node.
     GraphBuilder& with(const std::string& name, const Attribute& attribute);
 
     int constant(Tensor tensor, const std::string& name = "constant");

@@ -9,8 +9,8 @@
 namespace mpm::models {
 namespace {
 
-// Limits the memory for a small file, but a ViT-g of a billion weights in int8 (1 GB) still gets 17 GB, and a
-// ViT-Ti (22 MB) 1.4 GB, enough for the attention of a batch of three images of 1024x1024.
+// With these limits, a ViT-g of a billion weights in int8 (1 GB) gets 17 GB. A ViT-Ti (22 MB) gets 1.4 GB,
+// enough for the attention of three images of 1024x1024.
 constexpr std::int64_t kBaseBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kBytesPerByte = 16;
 constexpr double kBaseSeconds = 25;

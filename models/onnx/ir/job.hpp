@@ -1,5 +1,5 @@
-// The memory and time budget of a conversion. Tensors are created deep inside the passes, so the current job
-// belongs to the thread and is not passed along.
+// The memory and time budget of a conversion. Each thread has a current job. The job is not an argument,
+// because tensors are created deep inside the passes.
 #pragma once
 
 #include <cstdint>
@@ -57,15 +57,15 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// Raises the limits that the caller of Job left at 0, by the size of a file. `device` and `node` (inode)
-/// identify the file, so that each file raises the limits only once.
+/// Raises those limits of the job that are 0 in Limits, according to the size of a file. `device` and `node`
+/// (inode) identify the file, so that each file raises the limits only once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
 /// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.
 void checkTime();
 
-/// The time limit, for the threads of a parallel loop. They only stop early, so its caller must call
-/// checkTime() afterwards.
+/// The time limit, for threads of a parallel loop. They only stop early: the loop's caller must then call
+/// checkTime().
 class Deadline {
 public:
     Deadline();
@@ -75,7 +75,7 @@ private:
     std::shared_ptr<Budget> m_budget;
 };
 
-/// Returns body(). Throws Refusal instead of errors about impossible sizes.
+/// Returns body(). Turns exceptions about impossible sizes into Refusal.
 template <class Body>
 auto refusing(const Body& body) -> decltype(body()) {
     try {

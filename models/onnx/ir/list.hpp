@@ -21,7 +21,6 @@ public:
                   ": an input, output or axis is missing, or the file is damaged");
 }
 
-/// std::vector, but an index out of range throws Refusal.
 template <class T>
 class List : public std::vector<T> {
 public:

@@ -9,12 +9,12 @@ class Rewriter {
 public:
     explicit Rewriter(Graph& graph) : m_graph(graph) { refresh(); }
 
-    void refresh();  ///< to call after nodes were added or removed
+    void refresh();  ///< must be called after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     const List<int>& usersOf(int value) const { return m_users[value]; }
-    /// Returns the only node that reads the value; kAbsent if several do, or if the value is an output.
+    /// Returns the only node that reads the value; kAbsent if several nodes read it, or if it is an output.
     int soleUser(int value) const;
-    /// Returns the operand beside `value` of a node with two operands; kAbsent if there is none.
+    /// If a node has two operands and one is `value`, returns the other operand; else kAbsent.
     static int otherOperand(const Node& node, int value);
     /// Returns the value of a constant with 1 element; NaN otherwise.
     double scalar(int value) const;

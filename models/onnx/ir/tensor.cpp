@@ -14,7 +14,7 @@ constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape without data
 constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of a tensor
 constexpr size_t kMostAxes = 32;
 
-// Charges the bytes to the job. Must be called before they are allocated. The charge ends with the result.
+// Charges the bytes to the job until the result is destroyed. Must be called before the bytes are allocated.
 std::shared_ptr<Held> charge(const Shape& shape, int64_t bytesEach) {
     const int64_t count = elementCount(shape);
     if (count > kMostBytes / bytesEach)
@@ -48,7 +48,7 @@ int64_t elementCount(const Shape& shape) {
         if (count > kMostElements / extent) {
             throw Refusal("a tensor of shape " + toString(shape) + " is larger than any model needs");
         }
-        count *= extent;  // fits: compared above
+        count *= extent;
     }
     return std::count(shape.begin(), shape.end(), 0) > 0 ? 0 : count;
 }

@@ -1,6 +1,6 @@
 // A tensor of the converter. Three element types are enough, because every float type is computed as f32 and
-// every integer type as int64. Tensors share data, and do not copy data from a file. A tensor without data is
-// only a type and a shape.
+// every integer type as int64. Copies of a tensor share its data, which may be in the file's message. A
+// tensor without data is only a type and a shape.
 #pragma once
 
 #include <cstdint>
@@ -44,16 +44,16 @@ public:
     int64_t size() const { return m_count; }
     bool known() const { return m_data != nullptr; }
 
-    /// These throw Refusal if the values are unknown or of another type.
+    /// Return the elements. Throw Refusal if the data is absent or of another type.
     Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
     Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
-    /// Only for tensors that are not shared yet.
+    /// The data must not be shared yet.
     Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
     Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
 
     void allocate();                     ///< adds zeros as data, charged to the current job
     Tensor reshaped(Shape shape) const;  ///< the same data with another shape of equal size
-    Tensor transposed() const;           ///< f32 [a, ...] as a matrix [rest, a], with the other axes joined
+    Tensor transposed() const;           ///< f32 [a, ...] as a matrix [other axes joined, a]
     Tensor withoutData() const { return {m_type, m_shape}; }
     List<int64_t> toInts() const;  ///< the values of any type, as integers
     std::vector<float> toFloats() const;

@@ -6,7 +6,6 @@
 namespace mpm::models {
 namespace {
 
-// Rewrites nodes of the export's opset for opset 18.
 class Standardiser {
 public:
     Standardiser(Graph& graph, const Shapes& shapes)
@@ -40,7 +39,7 @@ private:
         }
     }
 
-    // Writes the node in another way if opset 18 requires it. Returns whether it did so.
+    // Replaces the node if opset 18 has another spelling. Returns whether it was replaced.
     bool rewrite(Node& node) {
         if (isLinear(&node)) return writeLinear(node);
         if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);

@@ -126,7 +126,7 @@ private:
         return join(y, behind);
     }
 
-    // Removes the angles of merged tokens. A pair keeps the angle of its first token.
+    // Removes the rotary angles of merged tokens: a pair keeps only the angle of its first token.
     void keepRepresentatives(int map) {
         const int flat = reshape(map, {-1});
         const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});
@@ -163,7 +163,7 @@ private:
         m_sin = constant(signedSine(*rope));
     }
 
-    // Negates the sine of the first component of each pair, because it is subtracted.
+    // Negates the sine of the first component of each pair, because a rotation subtracts this sine.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);
@@ -241,8 +241,8 @@ private:
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
-// Writes the blocks of every encoder again, for any number of tokens. In the backbone, MpmMerge comes before
-// the blocks of the schedule, and MpmRestore at the taps.
+// Writes the blocks of every encoder again, for any number of tokens. In the backbone, MpmMerge is in front
+// of the blocks of the schedule, MpmRestore at the taps.
 void writeBlocks(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
     for (const EncoderSpec& encoder : state.match.encoders) {

@@ -42,7 +42,7 @@ private:
         return best;
     }
 
-    // Adds the encoder that continues the chain's tokens. Returns false if there is none or more than one.
+    // Adds the encoder that continues the chain. Returns false unless exactly one encoder does.
     bool extend() {
         EncoderSpec& last = *m_chain.back();
         EncoderSpec* next = nullptr;
@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Rejects a chain that is followed by blocks that were not matched or do not continue it, because merging
-    // would number blocks wrongly or stop half way.
+    // Throws Refusal if other blocks follow the chain, because numbers of blocks would be wrong or merging
+    // would stop half way.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Rejects masked blocks behind the chain, because without masks they would continue it.
+    // Throws Refusal if masked blocks follow, because without masks they would continue the chain.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -137,7 +137,7 @@ private:
         }
     }
 
-    // Finds the special tokens and trailing rows, which do not depend on the image.
+    // Counts the special and the trailing rows, which are the same for two different images.
     void findTokens(EncoderSpec& encoder) {
         if (encoder.windows.present()) return;
         const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
@@ -191,8 +191,8 @@ private:
         }
     }
 
-    // Whether a Reshape, not a convolution, cuts the image into patches by splitting both axes, as in [B, C,
-    // rows, height, columns, width]. If so, sets the grid.
+    // Whether a Reshape cuts the image into patches, by splitting height and width as in [B, C, rows, height,
+    // columns, width]. If so, sets the grid.
     bool cutsImage(int value, EncoderSpec& encoder) const {
         const Node* node = graph().nodeOf(value);
         if (!node || !node->is("Reshape")) return false;
@@ -232,8 +232,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// If a block has windows, compares all rows, because windowed and global blocks read the same rows in
-// different groups.
+// If a block has windows, compares the number of all rows, because windowed and global blocks divide the same
+// rows into different groups.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

@@ -29,7 +29,7 @@ public:
 private:
     int64_t batch() const { return m_segment.blocks[0].batch; }
 
-    // Collects values that may contain elements of the segment's output, moved or as part of a sum.
+    // Collects the values to which elements of the segment's output may have been moved or added.
     void collectCarriers() {
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {
@@ -40,8 +40,8 @@ private:
         });
     }
 
-    // Returns the values at which the trace stops: the segment's output, and values without its elements.
-    // These may come from any nodes, because they are only added or put in front.
+    // Returns the values at which the trace stops: the segment's output, and inputs without elements of that
+    // output. Any node may compute these inputs, for example positions or special tokens.
     List<int> stops() const {
         List<int> ends{m_segment.output()};
         OpenValues open({m_next.input()});
@@ -65,7 +65,8 @@ private:
         return true;
     }
 
-    // Returns the index of the segment's element in the term; -1 if there is none or two, or if it is scaled.
+    // If the term contains exactly one element of the segment, not scaled, returns the element's index; else
+    // -1.
     int64_t copied(const Term& term) const {
         int64_t found = -1;
         for (int slot = 0; slot < 2; ++slot) {
@@ -103,7 +104,7 @@ private:
     const EncoderSpec& m_segment;
     const EncoderSpec& m_next;
     std::set<int> m_carriers;
-    int64_t m_begin = 0, m_end = 0;  // range of the segment's output among the traced elements
+    int64_t m_begin = 0, m_end = 0;  // range of the segment's elements among the traced elements
 };
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace mpm::models {
 namespace {
 
-// Tests by evaluation whether the rows of a decoder's input depend on the backbone's image tokens, a row on
-// each token, in order. For each bit of a token's number, replaces the tokens with this bit (then those
-// without): exactly their rows must change.
+// A test by evaluation: whether each image row of a decoder's input depends on the backbone's image token of
+// the same number. For each bit of that number, replaces the tokens with this bit, then the tokens without:
+// exactly the rows of replaced tokens must change.
 class RowFollower {
 public:
     RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)
@@ -82,7 +82,7 @@ private:
         return evaluate(m_part, inputs)[0];
     }
 
-    // Returns which rows of the first image differ from the run without replaced tokens.
+    // Returns for each row of the first image whether it differs from the run without replaced tokens.
     List<char> changed(const Test& replaced) const {
         checkTime();
         const Tensor now = run(replaced);

@@ -64,7 +64,7 @@ private:
         }
     }
 
-    // Remembers the size of the widest scores [..., T, T].
+    // Stores T and the number of rows for the scores [..., T, T] with the largest T.
     void findWidest(int scores) {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
@@ -72,8 +72,8 @@ private:
         m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
     }
 
-    // Whether the scores have fewer columns than the widest scores, but not fewer rows, because windows
-    // divide the tokens.
+    // Whether the scores are those of windows: fewer columns than the widest scores, but at least as many
+    // rows.
     bool isWindowed(int scores) const {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;
@@ -92,9 +92,9 @@ private:
             " absolute or rotary positions work";
     }
 
-    // Joins blocks into encoders: a block continues the encoder whose last output it reads. If several blocks
-    // read the output, the block with the longest sequence behind it continues the encoder, and the others
-    // begin encoders.
+    // Joins blocks into encoders: a block continues the encoder whose last output the block reads. If several
+    // blocks read this output, the block that begins the longest sequence continues the encoder; each other
+    // block begins a new encoder.
     void chain() {
         const size_t none = m_blocks.size();
         std::map<int, List<size_t>> readers;
@@ -126,7 +126,7 @@ private:
         m_match.encoders.push_back(std::move(encoder));
     }
 
-    // Drops encoders whose windows are of an unsupported kind.
+    // Drops encoders with windows of an unsupported kind.
     void resolveWindows() {
         List<EncoderSpec> kept;
         for (EncoderSpec& encoder : m_match.encoders) {
@@ -145,7 +145,7 @@ private:
         m_match.encoders = std::move(kept);
     }
 
-    // Finds the taps: outputs of blocks that nodes outside of the encoder read.
+    // Finds the taps: block outputs that nodes outside of the encoder read.
     void findTaps(EncoderSpec& encoder) {
         const Block& first = encoder.blocks.front();
         if (!encoder.windows.present()) encoder.tokens = first.tokens;
@@ -168,7 +168,6 @@ private:
         }
     }
 
-    // Whether only this block reads the norm's result.
     bool feedsOnly(int normValue, const Block& block) const {
         OpenValues open({normValue});
         for (int value; open.next(value);) {
@@ -195,8 +194,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Reports blocks with an inner value that other nodes read, because an operator that replaces the block
-    // loses the value.
+    // Adds a reason for each block with an inner value that other nodes read, because the operator does not
+    // give this value.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

@@ -1,4 +1,4 @@
-// The search for the transformer encoders of a graph after normalise(), by data flow, not by names.
+// The search for encoders in a graph after normalise(). Follows the data flow and ignores names.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -7,32 +7,32 @@
 namespace mpm::models {
 
 struct Match {
-    List<EncoderSpec> encoders;                 ///< in graph order; all but the decoders form the backbone
-    List<std::string> reasons;                  ///< why attention or a block does not match
-    List<std::string> outside;                  ///< attention outside of the encoders: its reason or node
-    const EncoderSpec* backbone() const;        ///< the first segment of the backbone, or nullptr
+    List<EncoderSpec> encoders;           ///< in graph order; all that are not decoders form the backbone
+    List<std::string> reasons;            ///< why attention or a block does not match
+    List<std::string> outside;            ///< attention outside of the encoders: the reason or the node
+    const EncoderSpec* backbone() const;  ///< the first segment of the backbone, or nullptr
     List<const EncoderSpec*> segments() const;  ///< segments of the backbone, in the order of blocks
     int blocks() const;
     std::string reason() const;  ///< why the graph has no backbone, in a single line
 };
 
-/// Finds the encoders of `graph`. `inferred` has its shapes and constants. With `chains`, encoders that
-/// continue the backbone's tokens become segments of its chain, otherwise decoders.
+/// Finds the encoders of `graph`. `inferred` has the graph's shapes and constants. Encoders that continue the
+/// backbone's tokens become segments of the backbone if `chains`, else decoders.
 Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 
-/// Whether the graph has the form `fused` (MpmEncoder) or `layers` (no MpmEncoder, but MpmMerge or
-/// MpmRestore).
+/// Whether the graph has the form `fused` (an MpmEncoder) or the form `layers` (an MpmMerge or MpmRestore,
+/// but no MpmEncoder).
 bool isFused(const Graph& graph);
 bool isLayers(const Graph& graph);
 
-/// Reads the encoders of a graph of the fused form from their operators. Throws Refusal if they are invalid.
+/// Reads the encoders of a graph of the form `fused` from its operators. Throws Refusal if these are invalid.
 Match encodersOf(const Graph& graph, const Inferred& inferred);
 
-/// Removes the merges from a graph of the layers form.
+/// Removes the merges from a graph of the form `layers`.
 void dropMerges(Graph& graph, const Inferred& inferred);
 
 /// Returns the method and the schedule of the backbone's operators. Without such operators, returns "mpm" and
-/// the schedule in the metadata. Throws Refusal if they are invalid.
+/// the schedule in the metadata. Throws Refusal if the operators or metadata are invalid.
 Merging mergingOf(const Graph& graph);
 /// Returns the blocks of a schedule from `first` to `end` - 1.
 List<int64_t> scheduleWithin(const List<int>& schedule, int64_t first, int64_t end);

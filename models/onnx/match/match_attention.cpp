@@ -32,7 +32,7 @@ private:
         throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
     }
 
-    // Follows Softmax -> (reshapes) -> MatMul with the values.
+    // Returns the product of probabilities and values. Only reshapes may be in between.
     int contextAfter(int value) const {
         while (true) {
             if (m_rows.usersOf(value).size() != 1 || m_rows.isOutput(value))
@@ -73,7 +73,7 @@ private:
         return rows;
     }
 
-    // Groups that read the same tokens are the heads of an image or window.
+    // Groups that read the same tokens are the heads of the same image or window.
     void findHeads() {
         const Shape& stream = shapeOf(m_block.input);
         int64_t all = 1;
@@ -105,8 +105,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Stores the rows of attention that does not read whole images in order. findWindows() tests if they are
-    // windows.
+    // Stores the rows that attention reads together, if not whole images in order. findWindows() tests them
+    // later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -141,7 +141,7 @@ private:
         return groups;
     }
 
-    // Collects the weights of q, k and v in the operator's column order.
+    // Collects the weights of q, k and v, with columns in the operator's order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
         const List<int64_t> groups = groupsOf(m_imageOf[0]);
@@ -181,7 +181,8 @@ private:
         }
     }
 
-    // Follows context -> moves -> (norm) -> Linear -> (scale) -> Add with the stream.
+    // Follows the context through moves, an optional norm, a Linear and an optional scale to the sum with the
+    // stream.
     void findProjection() {
         const int linear = walkToLinear();
         const Node& node = m_rows.graph().nodes[linear];
@@ -220,8 +221,8 @@ private:
         return found;
     }
 
-    // Finds the origin of each column of the projection's input. Returns, for each row of this input, the row
-    // of the stream.
+    // Finds the operator's column for each column of the projection's input. Returns the stream's row for
+    // each row of this input.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -260,7 +261,7 @@ private:
         return true;
     }
 
-    // Returns the projection for the order in which the operator joins heads.
+    // Returns the projection with weights in the order in which the operator joins heads.
     Dense permuted(const Dense& dense) const {
         const int64_t columns = dense.weight.dim(-1);
         const int64_t joined = m_block.attention.heads * m_v.size;
@@ -326,9 +327,9 @@ private:
     int m_context = kAbsent;  // value: probabilities times values
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
-    List<int32_t> m_streamRows;  // the stream's row, by group and token
-    List<int> m_imageOf;         // image, by group
-    List<int32_t> m_columns;     // the operator's column, by column of the projection's input
+    List<int32_t> m_streamRows;  // the stream's row for each group and token
+    List<int> m_imageOf;         // the image or window of each group
+    List<int32_t> m_columns;     // operator's column for each column of the projection's input
     float m_factor = 1;          // of the context, before the projection
     Block m_block;
 };

@@ -39,7 +39,6 @@ private:
         return m_terms[g * m_view.tokens * m_view.size + t * m_tokenStep + j * m_columnStep];
     }
 
-    // Traces the value back to a Linear, perhaps through a norm over a head.
     void follow() {
         auto traced = trace(m_rows.graph(), m_rows.inferred(), m_value);
         if (!traced || traced->sources.size() != 1) fail("does not come from one linear layer");
@@ -58,8 +57,8 @@ private:
         m_view.linear = m_rows.graph().values[traced->sources[0]].producer;
     }
 
-    // Continues the trace through the norm to the layer. Notes the norm's component of each element, which
-    // setColumn() compares with the place in the head.
+    // Continues the trace from the norm to the linear layer. Stores the norm's component of each element,
+    // which setColumn() compares with the component of the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -108,8 +107,8 @@ private:
         }
     }
 
-    // Returns, for each component of a head, its column of the layer. If a term is rotated, this column shows
-    // which part of the term is the component itself.
+    // Returns the layer's column for each component of a head. If a component is rotated, its term has two
+    // parts, and this column shows which part is the component itself.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
@@ -119,7 +118,7 @@ private:
                 if (term.count() == 1) columns.push_back(static_cast<int32_t>(term.at[0] % m_width));
             }
             if (static_cast<int64_t>(columns.size()) == m_view.size)
-                return columns;  // of a token that is not rotated
+                return columns;  // this token is not rotated
         }
         columns.clear();
         for (int64_t j = 0; j < m_view.size; ++j) {
@@ -260,7 +259,7 @@ Rope ropeOf(const HeadView& view, const List<int64_t>& groups) {
         for (int64_t k = 0; k < table; ++k) {
             const int64_t j = k % view.size;
             const bool first =
-                rope.interleaved ? j % 2 == 0 : j < half;  // the sine is subtracted from the first of a pair
+                rope.interleaved ? j % 2 == 0 : j < half;  // the sine of the first in a pair is subtracted
             cos.push_back(view.cos[g * table + k]);
             sin.push_back(first ? -view.sin[g * table + k] : view.sin[g * table + k]);
             shared &= close(cos.back(), cos[k]) && close(sin.back(), sin[k]);

@@ -47,15 +47,15 @@ private:
             m_hidden = before->inputs[0];
         }
         if (!readActivation(branch, {})) {
-            // The bias may be a separate sum, for example behind a Split.
+            // The bias may be added by another node, for example behind a Split.
             const List<int> shifted = shiftedLayers();
             if (shifted.empty() || !readActivation(branch, shifted))
                 fail("its activation is none of " + activationNames() + " (gated or not)");
         }
     }
 
-    // Reads the activation that follows linear layers or the values in `ends`, which are results of linear
-    // layers, scaled and shifted by column. Returns false if the activation is unknown.
+    // Reads the activation, whose inputs are results of linear layers or the values `ends`. Each value of
+    // `ends` is such a result with scaled or shifted columns. Returns false if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -75,7 +75,7 @@ private:
         return identify(*traced);
     }
 
-    // A source of the activation: elements of a linear layer's result, or the whole result if there are no
+    // An input of the activation: elements of a linear layer's result, or the whole result if there are no
     // terms.
     struct Feed {
         const Node* linear = nullptr;
@@ -94,8 +94,8 @@ private:
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }
 
-    // Finds sums and products of a linear layer's result with a constant for each column; of several that
-    // follow each other, only the last.
+    // Finds values in which a constant for each column scales or shifts a linear layer's result. If such
+    // values follow each other, finds only the last.
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
         const Inferred& inferred = m_rows.inferred();
@@ -117,7 +117,7 @@ private:
         return found;
     }
 
-    // Finds which columns of the linear layers each hidden channel depends on.
+    // Finds the columns of the linear layers on which each hidden channel depends.
     void readColumns(const Trace& traced) {
         const int64_t width = m_rows.shapeOf(m_hidden).back();
         m_gated = traced.terms[0].count() == 2;
@@ -132,8 +132,8 @@ private:
         }
     }
 
-    // Whether an element has the columns of the first row and the row of its neighbours. A quick test,
-    // because there are millions of elements.
+    // Whether an element has the columns of the first row and the row of its neighbours. This is a quick
+    // test, because there are millions of elements.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -185,7 +185,7 @@ private:
         return found;
     }
 
-    // Returns the traced index of a column's element in a row; -1 if it depends on the feed's terms.
+    // Returns the traced index of a column's element in a row; -1 if the feed has terms.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
@@ -244,8 +244,8 @@ private:
     }
 
     // Evaluates the nodes between linear layers and hidden values at the probes, and compares the results
-    // with the operator's activations. The two most similar, gelu and gelu_tanh, differ by 5e-4. Constants in
-    // half precision, such as the root of 2, change a value by only 3e-5.
+    // with the operator's activations. A tolerance of 1e-4 separates gelu from gelu_tanh, which differ by
+    // 5e-4, but accepts constants in half precision, which change a value by only 3e-5.
     bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced), &probes = activationProbes();
         const size_t count = probes.size(), pairs = m_gated ? count * count : count;
@@ -271,8 +271,8 @@ private:
         return false;
     }
 
-    // Evaluates the hidden values. Element k of all rows and channels gets pair k of the probes, which
-    // repeat.
+    // Evaluates the hidden values. Element k, over all rows and channels, gets pair k of the probes; the
+    // pairs repeat.
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;

@@ -31,7 +31,7 @@ Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale) {
 
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
-    // Nodes that only read a shape are not readers of the value.
+    // Removes nodes that read only the shape of a value.
     const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
     for (List<int>& users : m_users)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
@@ -178,7 +178,7 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     throw Mismatch{describe(value) + " is not a linear layer's result"};
 }
 
-// Describes how the value follows from the only source of its trace.
+// Describes how the value follows from the trace, which must have a single source.
 RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     const int64_t width = shapeOf(value).back();
     Branch branch;

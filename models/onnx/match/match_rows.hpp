@@ -1,5 +1,5 @@
-// Helpers of the matchers. Many find the row of the stream (the tokens to which blocks add) that gives a row
-// of another tensor.
+// Helpers of the matchers. The stream is the tokens to which blocks add. Many helpers find the row of the
+// stream that gives a row of another tensor.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace mpm::models {
 
-/// Thrown if a part of the graph does not match. The matchers catch it.
+/// Thrown if a part of the graph does not match.
 struct Mismatch {
     std::string reason;
     bool masked = false;    ///< whether the image decides which keys a token attends to
@@ -34,8 +34,8 @@ public:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
-    /// Calls `visit` for the nodes that read `value` and, if it returns Follow for a node, for the nodes
-    /// behind. Returns the first node for which `visit` returns Found, else kAbsent.
+    /// Calls `visit` for each node that reads `value`; if `visit` returns Follow, also for nodes that read
+    /// the node's outputs. Returns the first node for which `visit` returns Found, else kAbsent.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
     /// Returns `value` and all values from which it is computed.
     std::set<int> upstream(int value) const;
@@ -51,20 +51,20 @@ public:
     static constexpr int32_t kPadded = -1;
     struct Normed {
         int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< the norm's input row, for each row of the value; kPadded for zeros
+        List<int32_t> rows;  ///< for each row of the value, the row of the norm; kPadded if all 0
     };
-    /// Finds the norm that gives the value, perhaps with the rows in another order. Throws Mismatch.
+    /// Finds the norm whose result is the value, perhaps with rows in another order. Throws Mismatch.
     Normed normBehind(int value) const;
 
     struct Branch {
         int linear = kAbsent;  ///< node; kAbsent if several layers were joined
         int input = kAbsent;   ///< value that the layer reads
         Dense dense;
-        List<int32_t> rows;            ///< row of the layer's result, for each row of the value
+        List<int32_t> rows;            ///< for each row of the value, the layer's row
         List<float> factor, constant;  ///< of each column
     };
-    /// Finds the Linear that gives the value, perhaps with scaled and shifted columns and with the rows in
-    /// another order. Joins layers that read the same rows into a single layer. Throws Mismatch.
+    /// Finds the Linear whose result is the value, perhaps with columns scaled or shifted and rows in another
+    /// order. Joins layers that read the same rows into a single layer. Throws Mismatch.
     Branch linearBehind(int value) const;
 
 private:
@@ -83,18 +83,15 @@ bool close(const Tensor& a, const Tensor& b);
 /// Returns noise from -scale to scale in the shape of a tensor; zeros if the tensor has integers.
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
-/// Chooses the backbone: the longest encoder that depends on no other encoder and, with `chains`, the
-/// encoders that continue its tokens. All others become decoders. Throws Refusal if merging would stop half
-/// way.
+/// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains`, the encoders
+/// that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop half way.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
-/// Whether a matrix product multiplies rows by the probabilities, as in attention, unlike in deformable
-/// attention.
+/// Whether the probabilities enter a matrix product, as in attention, but not in deformable attention.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Returns a property in which two blocks differ; empty if there is none. Such blocks cannot share an
-/// operator, because it has each property once.
+/// Returns a difference of two blocks that prevents a common operator; empty if there is none.
 std::string difference(const Block& a, const Block& b);
 
 bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if neither has values
@@ -105,8 +102,8 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// Returns the numbers of rows around the image tokens of `next` if these tokens are the image tokens of
-/// `segment`, in order, perhaps with something added to each.
+/// If the image tokens of `next` are those of `segment`, in order, perhaps with values added, returns the
+/// numbers of other rows in `next`; else nothing.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
@@ -117,7 +114,7 @@ struct Embedding {
     int source = kAbsent;
     bool channelsLast = false;
     int64_t gridRows = 0, gridColumns = 0;
-    List<int32_t> image;  ///< for each row; kSpecial for special tokens
+    List<int32_t> image;  ///< for each row, its image; kSpecial for special tokens
     List<int32_t> token;  ///< for each row, its number in raster order of the image
     /// The elements before `norms`, traced to `source`.
     Terms terms;
@@ -141,18 +138,19 @@ Scores scoresOf(const RowMatcher& rows, const Node& softmax);
 /// Whether the last two axes of a node's input and output have the same sizes.
 bool keepsMatrix(const RowMatcher& rows, const Node& node);
 
-/// Queries, keys or values of attention: a matrix of tokens x size for each of `groups` (images x heads).
+/// Queries, keys or values of attention: a matrix [tokens, size] for each group. A group is a head of an
+/// image.
 struct HeadView {
     int linear = kAbsent;  ///< node that computes the operand
-    int norm = kAbsent;    ///< norm over a head in between; optional
+    int norm = kAbsent;    ///< norm of each head, behind the Linear; optional
     int64_t groups = 0, tokens = 0, size = 0;
     List<int32_t> rows;     ///< [groups, tokens], row of the layer's result
     List<int32_t> columns;  ///< [groups, size], column of the layer's result
     List<float> bias;       ///< [groups, size], added to the layer's result
-    float factor = 1;       ///< multiplies the sum
+    float factor = 1;       ///< multiplies result + bias
     bool rotated = false;
     List<float> cos, sin;   ///< [groups, tokens, size], if rotated: x cos + partner sin
-    List<int32_t> partner;  ///< [groups, size], the component that is rotated with this one
+    List<int32_t> partner;  ///< [groups, size], the other component of the rotated pair
 };
 
 /// Traces an operand back to its Linear. `transposed`: the tokens are the last axis. Throws Mismatch.
@@ -167,31 +165,30 @@ Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, cons
 /// share it.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
-/// The values of the sums that add attention and MLP to the tokens. If the MLP is parallel to attention, a
-/// sum has three terms, in any order.
+/// The sums that add attention and MLP to the tokens, as values of the graph. If MLP and attention are
+/// parallel, a sum may have three terms, in any order.
 struct Residual {
     int branch = kAbsent;     ///< attention's term; absent if there is no such sum
     int middle = kAbsent;     ///< the first sum, of two terms
-    int mlpBranch = kAbsent;  ///< the MLP's term, if the sum of three terms was found from attention
+    int mlpBranch = kAbsent;  ///< the MLP's term, if there is a sum of three terms
     int output = kAbsent;     ///< the sum of three terms, if mlpBranch is known
 };
 
 /// Finds the sum of `result`, the result of attention's projection, and `stream`, the tokens.
 Residual residualAfter(const RowMatcher& rows, int result, int stream);
 
-/// Returns a block with all members that follow from its attention, found from `softmax`. Throws Mismatch,
-/// with the reason, if there is no match.
+/// Matches the attention around `softmax`. Returns a block with all members that follow from attention.
+/// Throws Mismatch.
 Block matchAttention(const RowMatcher& rows, const Node& softmax);
 
-/// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch,
-/// with the reason, if there is no match.
+/// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether attention in some block reads anything other than the rows of a whole image in order.
+/// Whether attention in any block does not read the rows of a whole image in order.
 bool hasWindows(const EncoderSpec& encoder);
 
-/// Finds the image tokens of each window, and the global blocks. Changes the blocks to those of an encoder
-/// over whole images. Throws Mismatch if the windows are of an unsupported kind.
+/// Finds the windows and the global blocks. Then describes each block as if it read whole images. Throws
+/// Mismatch.
 void findWindows(const RowMatcher& rows, EncoderSpec& encoder);
 
 }  // namespace mpm::models

@@ -67,7 +67,8 @@ private:
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks that depend on the image were found above, so any other computed term is relative positions.
+        // Masks that depend on the image were found above, so another computed term must be relative
+        // positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
         if (node.is("Where") || node.is("Sub"))
@@ -75,7 +76,8 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // Stores a constant that is added to the scores as a bias of keys. Fails if it depends on the query too.
+    // The scores are a sum with the constant `c`. Stores `c` as a bias of keys; fails if `c` also depends on
+    // the query.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);

@@ -6,8 +6,8 @@
 
 namespace mpm::models {
 
-/// A constant that the export itself resizes from another constant, such as positions of a grid other than
-/// the image's.
+/// A Resize of constants in the export, and its result; for example, positions of another grid, resized to
+/// the image's grid.
 struct ResizedTable {
     Node node;
     List<Tensor> inputs;
@@ -23,19 +23,19 @@ struct State {
     List<ResizedTable> tables;  ///< of an export, found before constants were folded
 };
 
-/// Folds the constants of an export, normalises it and finds its encoders, or reads the encoders of a
-/// converted model. With `chains`, an export's backbone may have several segments. Throws Refusal, with the
-/// reason, if there is no backbone.
+/// Finds the encoders of a graph. In the form `fused`, reads them from the operators; else first folds
+/// constants and normalises the graph. If `chains`, the backbone of an export may have several segments.
+/// Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Finds the decoders whose tokens follow row by row from the backbone's, and marks them to take the
-/// backbone's merge map. Adds a note for each decoder that cannot.
+/// Marks the decoders in which each image token depends only on the same token of the backbone: they take its
+/// merge map. Adds a note for each other decoder.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
 /// Whether any decoder takes the backbone's merge map.
 bool followsMap(const State& state);
 
-/// In a graph of the fused form, connects the map to the decoders that mergeDecoders() chose.
+/// In a graph of the form `fused`, connects the map to the decoders that mergeDecoders() marked.
 void connectMaps(State& state);
 
 }  // namespace mpm::models

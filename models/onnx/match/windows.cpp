@@ -53,8 +53,8 @@ private:
         return std::find(window.begin(), window.end(), -1) != window.end();
     }
 
-    // Returns the image tokens and the padding of a window. Sorts tokens without padding in raster order,
-    // because attention may read them in any order.
+    // Returns a window's rows of image tokens and padding. If there is no padding, sorts the rows in raster
+    // order, because attention may read them in any order.
     List<int32_t> tokensOf(const List<int32_t>& window) const {
         List<int32_t> tokens;
         for (const int32_t row : window)
@@ -101,10 +101,9 @@ private:
         return true;
     }
 
-    // Returns the number of the window that consists of these tokens, counted over all images; -1 if there is
-    // none.
+    // Returns the number of the window with these tokens, counted over all images; -1 if they are no window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
-        const int32_t top = tokens[0];  // not padding, because a window begins inside of the grid
+        const int32_t top = tokens[0];  // not padding in a valid window, which begins inside of the grid
         if (top < 0) return -1;
         const int64_t image = m_embedding.image[top], y = m_embedding.token[top] / m_embedding.gridColumns,
                       x = m_embedding.token[top] % m_embedding.gridColumns;
@@ -193,8 +192,8 @@ private:
         }
     }
 
-    // Returns the rotary tables of `tokens`, in order. `rope` has those of `rows`, a whole window or image.
-    // Fails if special tokens are rotated.
+    // Returns the rotary tables of `tokens`, in order, from `rope`, the tables of `rows` (a whole window or
+    // image). Fails if special tokens are rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;
@@ -223,7 +222,8 @@ private:
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
     }
 
-    // Gives the block a single table for all windows if their tables are equal, else a table for the image.
+    // If the tables of all windows are equal, stores that table in the block, else a table of the whole
+    // image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
         for (size_t w = 0; w < block.windows.size(); ++w) {
@@ -305,7 +305,7 @@ private:
     Embedding m_embedding;
     List<List<int32_t>> m_windows;  // rows, as the first windowed block reads them
     List<Window> m_found;           // by image, then by place in the grid
-    List<int32_t> m_windowOf;       // by row of the stream
+    List<int32_t> m_windowOf;       // window of each row of the stream
     int64_t m_special = 0;
 };
 
