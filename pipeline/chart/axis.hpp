@@ -1,4 +1,4 @@
-// Axes of plots: pixels of values, and ticks, which are the numbers written along an axis.
+// Axes of plots: the pixel of each value, and ticks (the numbers along an axis).
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns the least step of 1, 2 or 5 times a power of ten that divides `range` into about `parts` or fewer.
+/// Returns the least step of 1, 2 or 5 times a power of ten that gives about `parts` steps in `range`, or
+/// fewer.
 double roundStep(double range, int parts);
 
 /// Returns the multiples of `step` from `from` to `to`.
@@ -15,7 +16,7 @@ std::vector<double> ticksBetween(double from, double to, double step);
 /// Returns a tick as text, with as many decimals as the step needs.
 std::string tickText(double tick, double step);
 
-/// Return the step of an axis in hours, and the text of a tick as a time of day, such as "06:30".
+/// hourStep() returns the step of an axis in hours; hourText() returns a tick as a time of day ("06:30").
 double hourStep(double range);
 std::string hourText(double hours);
 

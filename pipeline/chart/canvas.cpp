@@ -51,7 +51,6 @@ std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& poi
     return pieces;
 }
 
-/// Returns " name=\"value\""
 std::string attribute(const char* name, const std::string& value) {
     return std::string(" ") + name + "=\"" + value + "\"";
 }

@@ -25,7 +25,7 @@ public:
     virtual void line(const std::vector<cv::Point2d>& points, const Ink& ink) = 0;
     virtual void box(const cv::Rect2d& area, const Ink& ink) = 0;  ///< filled
     virtual void disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) = 0;
-    /// `at` is on the base line.
+    /// `at`: a point of the base line.
     virtual void text(const std::string& text, cv::Point2d at, double size, const Ink& ink, Anchor anchor,
                       bool bold) = 0;
 };

@@ -37,7 +37,6 @@ const std::string& keyOf(const PlotSeries& series) {
     return series.colourOf.empty() ? series.name : series.colourOf;
 }
 
-/// The colours of names and series.
 class Colours {
 public:
     explicit Colours(const Figure& figure) : m_keys(figure.colours) {
@@ -76,7 +75,6 @@ struct Range {
     }
 };
 
-/// A drawing of a panel within a rectangle.
 class PanelDrawing {
 public:
     PanelDrawing(Canvas& canvas, const PlotPanel& panel, const Colours& colours, const cv::Rect2d& area)

@@ -87,7 +87,8 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
     return values;
 }
 
-/// A key, drawn from right to left above the plot: names, each after a stroke or rectangle of its colour.
+/// A key, drawn from right to left above the plot: each name follows a stroke or rectangle of the same
+/// colour.
 class Key {
 public:
     Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}
@@ -154,8 +155,8 @@ std::string summaryText(const DayNightSummary& s, const std::string& counted) {
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
-/// Returns the range of the tokens' axis. It begins a little below the least value, because curves would be
-/// flat if it began at zero.
+/// Returns the range of the tokens' axis, which begins a little below the least value. If the axis began at
+/// zero, curves would be flat.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;
     for (const TimelinePoint& point : points)
@@ -205,7 +206,7 @@ cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineSty
     const int width = style.size.width - 72 - 28;
     const int lower = std::max(60, style.size.height / 6);
     const double left = points.front().time, last = points.back().time;
-    const double right = last > left ? last : left + 1;  // for a single moment, a range of a unit
+    const double right = last > left ? last : left + 1;  // a range of 1 if all times are equal
     const auto [low, high] = tokenRange(points, style.tokensIn);
     const Plot tokens{{72, 100, width, style.size.height - 100 - 24 - lower - 34}, left, right, low, high};
     const Plot light{{72, tokens.area.br().y + 24, width, lower}, left, right, 0, 1};

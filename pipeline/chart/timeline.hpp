@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 struct TimelinePoint {
     double time = 0;          ///< on the axis: hours, or seconds (see TimelineStyle::unit)
-    std::vector<int> tokens;  ///< tokens after each stage; the last are those at the encoder's end
+    std::vector<int> tokens;  ///< tokens after each stage; the last entry: at the encoder's end
     double luminance = 0;     ///< 0..1
     bool night = false;
 };
@@ -33,8 +33,8 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< numbers of points
 
-    /// Returns night minus day in percent of the day's tokens; 0 if day or night has no point or the day no
-    /// tokens.
+    /// Returns night minus day in percent of the day's tokens; 0 if day or night has no points or the day's
+    /// mean is 0.
     double difference() const {
         return days > 0 && nights > 0 && dayMean != 0 ? 100 * (nightMean - dayMean) / dayMean : 0;
     }

@@ -1,4 +1,4 @@
-// Names and colours of the ids of a label image.
+// Names and colours of classes, by the ids in label images.
 #pragma once
 
 #include <optional>
@@ -21,14 +21,14 @@ struct Classes {
 Classes camvidClasses();
 
 /// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids. If `colours` is false, the
-/// list may have only names, which gives no palette.
+/// list may have names only; then the palette is empty.
 Classes readClasses(const std::string& path, bool colours = true);
 
 /// Reads the classes from a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
 /// Returns the classes of camvid, ade20k, cityscapes or pascal-context, also in Segmenter's spelling
-/// ("pascal_context"); nothing for another name. Pascal Context has no colours and uses the first of ADE20K.
+/// ("pascal_context"); nothing for another name. Pascal Context gets the first colours of ADE20K.
 /// `count`: the model's number of classes; 59 gives Pascal Context without the background.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 

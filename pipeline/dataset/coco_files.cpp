@@ -27,7 +27,7 @@ constexpr int kLongestSide = 65535;            // of an image whose masks are re
     CV_Error(cv::Error::StsParseError, message);
 }
 
-/// A parser that passes on a file entry by entry, so that only a single entry is in memory as JSON.
+/// A parser that passes each entry of a file to `take`, so that only a single entry is in memory as JSON.
 template <class Take>
 class EntryReader {
 public:
@@ -167,7 +167,7 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-/// Adds the mask's runs to `runs`, which is limited because even a short polygon may have millions.
+/// Reads a mask. Adds the mask's runs to `runs`, which is limited: a short polygon may have millions of runs.
 RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
         if (!mask.is_object() && !mask.is_array())

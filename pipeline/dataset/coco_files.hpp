@@ -17,7 +17,6 @@ struct CocoImage {
     std::string pathBelow(const std::string& root) const;
 };
 
-/// A file of annotations.
 struct CocoTruth {
     std::map<int64_t, CocoImage> images;
     std::map<int64_t, std::string> categories;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostListBytes = 64 << 20;
 
-/// The 19 of Cityscapes' labelIds that are trained and measured; all others are ignored.
+/// The 19 labelIds of Cityscapes that are measured; all others are ignored.
 const std::array<int, 19> kCityscapesIds = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
                                             23, 24, 25, 26, 27, 28, 31, 32, 33};
 const std::vector<std::string> kCityscapesNames = {
@@ -52,7 +52,7 @@ cv::Mat cityscapesTrainIds(const cv::Mat& labels) {
     return ids;
 }
 
-/// Maps the ids 1, 2, ... to 0, 1, ..., and 0 and 255 to 255.
+/// Maps id k to k - 1, but 0 and 255 to 255.
 cv::Mat reduceZero(const cv::Mat& labels) {
     cv::Mat table(1, 256, CV_8U), ids;
     for (int id = 0; id < 256; ++id)
@@ -115,7 +115,7 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     m_classes = classes.count();
     m_ignored = classes.ignored;
     m_names = classes.names;
-    // Used only to list and pair files, because reading and checking are the same for all layouts.
+    // Only lists and pairs files, because at() reads and checks files of all layouts.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
         m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});

@@ -1,4 +1,4 @@
-// Data sets as their authors publish them, read for measuring: images, and labels with consecutive ids.
+// Readers of published data sets: images, and labels that are converted to consecutive ids.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ enum class Layout { CamVid, Ade20k, Cityscapes, PascalContext, Folder };
 /// Names: camvid, ade20k, cityscapes, pascal-context, folder. Throws cv::Exception on another name.
 Layout layoutFrom(const std::string& name);
 
-/// Sizes of mmsegmentation's single-scale protocol.
+/// Sizes with which mmsegmentation evaluates a data set.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< short side of scaled images; 0: not scaled; -1: the model's
+    int shortSide = 0;  ///< short side to scale images to; 0: not scaled; -1: the model's
     int stride = 0;     ///< of the sliding window; 0: the width of the window
 };
 LayoutProtocol protocolOf(Layout layout);
@@ -46,7 +46,7 @@ private:
 
     Layout m_layout;
     int m_classes = 0, m_ignored = 255;
-    bool m_zeroIsNothing = false;  ///< ids of classes begin at 1, and 0 is ignored
+    bool m_zeroIsNothing = false;  ///< whether class ids begin at 1, and 0 is ignored
     std::vector<std::string> m_names;
     std::vector<Entry> m_entries;
 };

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 struct TrackFile {
     TrackFrames frames;  ///< by number, from 1
-    int last = 0;        ///< the last frame in the file
+    int last = 0;        ///< largest frame number in the file
 };
 
 /// Reads tracks. If `truth`, ignores lines of confidence 0, as MOTChallenge defines. Throws cv::Exception

@@ -31,7 +31,7 @@ Phase bySchedule(const DayNightRule& rule, std::chrono::system_clock::time_point
     std::tm local{};
     localtime_r(&seconds, &local);
     const int minute = local.tm_hour * 60 + local.tm_min;
-    // The day may span midnight: for a night shift, from 20:00 to 04:00.
+    // The day may span midnight, for example from 20:00 to 04:00 for a night shift.
     const bool day = rule.dayFrom <= rule.nightFrom ? minute >= rule.dayFrom && minute < rule.nightFrom
                                                     : minute >= rule.dayFrom || minute < rule.nightFrom;
     return day ? Phase::Day : Phase::Night;
@@ -61,7 +61,7 @@ double saturation(const cv::Mat& image) {
              "image: expected 8-bit BGR or grey");
     CV_Check(image.total(), !image.empty(), "image: expected one that is not empty");
     if (image.channels() == 1) return 0;
-    const int step = std::max(1, image.rows / 240);  // some rows and columns are enough
+    const int step = std::max(1, image.rows / 240);  // uses only some rows and columns
     std::array<std::size_t, 256> counts{};
     std::size_t all = 0;
     for (int y = 0; y < image.rows; y += step) {

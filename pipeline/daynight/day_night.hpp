@@ -14,8 +14,8 @@ enum class Phase { Day, Night };
 /// but most pixels stay dark.
 double luminance(const cv::Mat& image);
 
-/// Returns the colourfulness of an image, from 0 (grey) to 1: the difference between largest and smallest
-/// channel that a tenth of the pixels reach. A camera that switches to infrared sends grey images.
+/// Returns the colourfulness of an image, from 0 (grey) to 1: in a tenth of the pixels, the largest and the
+/// smallest channel differ by at least this. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
@@ -27,7 +27,7 @@ struct DayNightRule {
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// Infrared: the same with the saturation, so the light of the camera's lamp does not matter.
+    /// Infrared: the same with saturation(), because the camera's infrared lamp makes a night image bright.
     double grey = 0.04;
     double coloured = 0.06;
 
@@ -55,13 +55,13 @@ public:
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    /// Returns night below `low` and day above `high`, after the level has been there for `hold`.
+    /// Returns night after `hold` below `low`, day after `hold` above `high`, else the last phase.
     Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;
     Phase m_phase = Phase::Day;
     bool m_first = true;
-    bool m_leaving = false;  ///< past the other threshold since m_since, but not yet for `hold`
+    bool m_leaving = false;  ///< level beyond the other threshold since m_since, for less than `hold`
     std::chrono::system_clock::time_point m_since;
     int m_flips = 0;
 };

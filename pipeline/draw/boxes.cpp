@@ -49,7 +49,7 @@ cv::Scalar inkOn(const cv::Vec3b& rgb) {
     return light > 140 ? cv::Scalar(20, 20, 20) : cv::Scalar(255, 255, 255);
 }
 
-/// Returns a label's place above the box; if it is taken or outside the image, inside or below the box.
+/// Returns the first free place for a label above, inside or below the box; above the box if none is free.
 cv::Rect plateOf(const cv::Rect& box, cv::Size text, const Measures& m, cv::Size image,
                  const std::vector<cv::Rect>& taken) {
     const cv::Size size(text.width + 2 * m.margin, text.height + 2 * m.margin);

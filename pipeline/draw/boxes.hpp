@@ -18,7 +18,7 @@ struct DrawnBox {
 };
 
 /// Draws each box with its text on a plate of the same colour, and each mask as a tint. The first box is on
-/// top, so the best should be first.
+/// top, so the caller should put the best first.
 cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, double opacity = 0.55);
 
 /// Returns the name of a class ("cat"), or "class 17" if it has none.
@@ -28,7 +28,8 @@ std::string className(const std::vector<std::string>& names, int label);
 std::vector<DrawnBox> drawnBoxes(const std::vector<Detection>& objects, const std::vector<std::string>& names,
                                  const Palette& palette);
 
-/// Returns the palette's colour of a class, or a fixed colour that differs from those of neighbouring ids.
+/// Returns the palette's colour of a class, or a fixed colour that differs from the colours of neighbouring
+/// ids.
 cv::Vec3b classColour(const Palette& palette, int label);
 
 }  // namespace mpm::pipeline

@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// A font from a file. Several threads may use it at the same time.
+/// A font from a file. Several threads may use a font at the same time.
 class Font {
 public:
     /// Returns the font that MPM_FONT names, or a sans-serif font of the system; null if there is none.

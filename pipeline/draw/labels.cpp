@@ -18,7 +18,7 @@ int labelAt(const cv::Mat& labels, int y, int x) {
     return labels.type() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
 }
 
-/// Marks pixels (255) whose neighbour to the right or below has another class.
+/// Marks with 255 each pixel whose neighbour to the right or below has another class.
 cv::Mat classBorders(const cv::Mat& labels) {
     cv::Mat border = cv::Mat::zeros(labels.size(), CV_8U);
     cv::Mat differs;

@@ -60,7 +60,7 @@ cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     return {mix(2), mix(1), mix(0)};
 }
 
-/// Draws lines between patches of different clusters. `all`: also between two single patches.
+/// Draws lines between clusters. `all`: also between two single patches.
 void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
                   const Palette& colours, bool all) {
     const int width = std::max(1, image.cols / grid.width / 24);
@@ -80,7 +80,7 @@ void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes,
         }
 }
 
-/// Returns RGB from light yellow to dark red for 64 patches or more; each doubling is a sixth of the way.
+/// Returns RGB from light yellow (1 patch) to dark red (64 patches or more), linear in log2(size).
 cv::Vec3b sizeColour(int size) {
     const double share = std::min(1.0, std::log2(double(size)) / 6);
     const cv::Vec3d low(255, 237, 160), high(189, 0, 38);
@@ -89,7 +89,6 @@ cv::Vec3b sizeColour(int size) {
             cv::saturate_cast<uchar>(mixed[2])};
 }
 
-/// Returns the mean colour of every cluster, RGB.
 Palette meanColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid, size_t clusters) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
     cv::Mat patches;

@@ -42,7 +42,6 @@ cv::Mat identityMap(int tokens);
 /// are enough. A cluster usually keeps the colour from frame to frame while its first member is the same.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
-/// Returns the number of tokens in each cluster.
 std::vector<int> clusterSizes(const cv::Mat& map);
 
 /// Returns the first pixel of cell `index` if `pixels` are divided into `cells`.

@@ -9,9 +9,9 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Colours that a search found: as far as possible from each other, for normal eyes and for eyes without
-/// green cones, and from the backgrounds of the light and dark theme. The last six are muted, for classes
-/// that cover large areas, and neighbours differ clearly.
+/// Colours that a search chose to be as far as possible from each other (for normal eyes and for eyes without
+/// green cones) and from the backgrounds of the light and dark theme. The last six are muted, for classes
+/// that cover large areas. Successive colours differ clearly.
 enum Colour {
     Blue,
     Orange,

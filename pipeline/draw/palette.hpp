@@ -10,11 +10,11 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// Returns `count` distinct colours. The first 20 are distinct for colour-blind eyes too, on both themes.
+/// Returns `count` distinct colours. The first 20 are distinct also for colour-blind eyes, in both themes.
 Palette defaultPalette(int count);
 
 /// Chooses colours of defaultPalette() by the meaning of names: muted for road, sky and building, saturated
-/// for people and vehicles. Other names get the remaining colours.
+/// for people and vehicles. Other names get unused colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
 /// Returns the colours of `given`, filled up from defaultPalette() to at least `count`.

@@ -18,7 +18,7 @@ constexpr double kBold = 1.3;  // least weight drawn in bold
 namespace strokes {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
-constexpr int kOver = 4;           // text is drawn so many times as large
+constexpr int kOver = 4;           // factor by which text is drawn larger
 constexpr double kCapital = 21.0;  // height of a capital at scale 1
 
 int width(const TextStyle& style) {

@@ -20,10 +20,10 @@ double textWidth(const std::string& text, const TextStyle& style);
 /// Returns the width of `text` and the height of a capital, in pixels.
 cv::Size textSize(const std::string& text, const TextStyle& style);
 
-/// Draws text with its baseline from `at` to the right. Parts outside the image are cut off.
+/// Draws text whose base line begins at `at`. Parts outside the image are cut off.
 void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style);
 
-/// Draws text on a dark, transparent plate at the top left, below `line` captions; readable on any image.
+/// Draws text on a dark, transparent plate at the top left, below `line` earlier captions.
 void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
 
 struct Panel {

@@ -1,4 +1,4 @@
-// Reads the size of a TIFF or WebP image. The size may be anywhere in the file.
+// Headers of TIFF and WebP images. The size may be anywhere in the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -47,7 +47,7 @@ private:
         return high << 32 | low;
     }
 
-    /// Converts bits per channel to bytes. Several values are stored elsewhere in the file; uses the first.
+    /// Converts bits per channel to bytes. Several values are elsewhere in the file; reads the first of them.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

@@ -24,7 +24,7 @@ struct ImageHeader {
     std::int64_t width = 0, height = 0;
     int channels = 3;
     int depth = 1;       ///< bytes of a channel
-    int extraDepth = 0;  ///< further bytes for each channel of a pixel, used by the decoder
+    int extraDepth = 0;  ///< further bytes that the decoder needs for each channel of a pixel
 };
 
 /// Reads the header of an image. Returns nothing if the format is unknown or the size is missing.
@@ -40,11 +40,11 @@ struct JpegSegments {
     int scans = 0;
 };
 
-/// Reads the segments and steps over each by its length. Returns nothing if there is no frame header.
+/// Reads the segments of a JPEG file. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of the image, which libjpeg would fill with grey without an
-/// error. False if only the end marker is missing. May decode the image at an eighth of its size.
+/// Whether the file was cut off in the middle of the image. libjpeg would fill the rest with grey and report
+/// no error. False if only the end marker is missing. May decode the image at an eighth of its size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

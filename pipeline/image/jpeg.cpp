@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Whether a marker has no length: a restart, a filler, or the zero that is stuffed into a scan.
+/// Whether no length follows a marker: a restart, a filler, or the zero that is stuffed into a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }

@@ -19,7 +19,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kMostScans = 100;      // a usual progressive image has ten
-constexpr int kMostDeflated = 1032;  // a byte of deflate expands to at most so many bytes
+constexpr int kMostDeflated = 1032;  // most bytes that a compressed byte of a PNG can give
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
@@ -33,7 +33,7 @@ std::int64_t bytesOfPixel(const ImageHeader& header, int flags) {
     return 2 * result + std::int64_t{header.channels} * header.extraDepth;
 }
 
-/// Throws ImageError if the image is damaged. Returns whether only the end marker is missing.
+/// Throws ImageError if the image is damaged. Returns true if only the end marker is missing.
 bool checkJpeg(const FileBytes& file) {
     const auto segments = jpegSegments(file);
     if (!segments || segments->scans > kMostScans) throw ImageError(kUnknown);

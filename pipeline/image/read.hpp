@@ -11,10 +11,10 @@
 
 namespace mpm::pipeline {
 
-/// Enough for images of 100 million pixels in any format, and of 350 million in most.
+/// Enough for 100 million pixels in any format, and for 350 million in most formats.
 inline constexpr std::int64_t kDefaultImageBytes = std::int64_t{2} << 30;
 
-/// Sets the memory limit for an image or a frame in this process, which is --max-memory of the programs.
+/// Sets the memory limit for an image or a frame in this process, as the option --max-memory does.
 void setMaxImageBytes(std::int64_t bytes);
 std::int64_t maxImageBytes();
 

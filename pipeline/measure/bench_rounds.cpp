@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns the largest number of tokens of any image after each stage.
+/// Returns the largest token count of the images after each stage.
 std::vector<int> longestOf(const mpm::Report& report) {
     std::vector<int> longest(report.images.front().stages.size(), 0);
     for (const mpm::ImageReport& image : report.images)
@@ -83,7 +83,7 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
             if (method.shares() && shareMethodOf(method).policy == ShareMethod::Policy::Oracle)
                 throw MeasureError(MeasureError::Kind::Settings,
                                    "method \"" + method.text + "\" needs labels; measure it with 'mpm eval'");
-            applyMethod(m_networks.of(method, batch), method, m_own);  // before anything runs
+            applyMethod(m_networks.of(method, batch), method, m_own);  // rejects a wrong method
             m_rows.push_back({});
             m_rows.back().method = method.in(m_own);
             m_rows.back().batch = batch;
@@ -125,7 +125,7 @@ void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
         known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
     const std::vector<double> times = known->second.times(network.net());
     const double inside = std::accumulate(times.begin(), times.end(), 0.0);
-    if (times.empty() || inside > ms) return;  // the engine's times are of another forward
+    if (times.empty() || inside > ms) return;  // the engine has kept the times of another forward
     if (row.parts.empty()) {
         for (const std::string& name : known->second.names())
             row.parts.push_back({name, {}});
@@ -149,9 +149,9 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     }
 }
 
-/// Runs the batch once more as if padded: every image has as many rows as the longest. The time does not
-/// depend on which tokens merge, so any maps with these counts are used. Given maps need no search for pairs,
-/// so the measured time of merging is added.
+/// Runs the batch once more as if padded: every image gets as many rows as the image with the most rows. Any
+/// maps with these counts may be used, because the time does not depend on which tokens merge. These maps
+/// need no search for pairs, so the measured time of merging is added.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;

@@ -1,4 +1,4 @@
-// The speed of methods, measured in interleaved rounds.
+// A benchmark of methods, which run in turn in each round.
 #pragma once
 
 #include <functional>
@@ -33,14 +33,14 @@ struct BenchRow {
     Precision precision = Precision::F32;
     TokenMeans tokens;
     std::vector<double> forwards, encoders, merges, restores;  ///< by round
-    /// All parts of the network, and the time outside layers. Empty if the engine does not measure layers.
+    /// All parts of the network, and the time outside of layers; empty if the engine does not measure layers.
     std::vector<PartTimes> parts;
     std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
-    std::vector<double> agreement;    ///< agreement of a clip's labels with all tokens, by frame
-    std::vector<double> padded;       ///< ms per image if padded to the longest; by round with unequal counts
-    std::vector<double> paddedShare;  ///< rows with padding divided by rows without; for the same rounds
+    std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame of a clip
+    std::vector<double> padded;       ///< ms per image if padded; by round with unequal counts
+    std::vector<double> paddedShare;  ///< rows with padding divided by rows without; likewise
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -56,15 +56,15 @@ struct BenchRow {
     Rate imagesPerSecond() const;  ///< with the standard error over rounds
 };
 
-/// Returns how many times as fast as `base` a row is: by mean times if the method reuses (the work differs
-/// from frame to frame), else by medians.
+/// Returns how many times as fast as `base` a row is. Uses mean times if the method reuses, because the work
+/// differs from frame to frame, else medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
 /// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-/// The networks of a benchmark: a network for each batch size, because OpenCV reallocates a network if its
-/// batch changes; and a separate network for each method that reuses, because reuse keeps state.
+/// The networks of a benchmark. Each batch size has a network, because OpenCV reallocates a network if its
+/// batch changes; each method that reuses has a separate network, because reuse keeps state.
 class BenchNetworks {
 public:
     explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}
@@ -80,7 +80,7 @@ private:
 class BenchRounds {
 public:
     /// Throws MeasureError if the encoder rejects a method, if a method needs labels, or if a method that
-    /// reuses would run in batches, because the frames of a clip follow each other.
+    /// reuses would run in batches (the frames of a clip follow each other).
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 

@@ -52,7 +52,7 @@ void takeLine(const std::string& line, const CountsFormat& format, Contents& con
     contents.head = json;
 }
 
-/// Reads up to the last whole line; a kill may leave a torn line at the end.
+/// Reads up to the last complete line. If a run was killed, the last line may be incomplete.
 Contents contentsOf(const std::string& path, const CountsFormat& format) {
     Contents contents;
     LineReader file(path, kLongestLine);
@@ -69,9 +69,9 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
             damaged(path, number);
         }
     }
-    // A read error must not count as the end of the file, or the rest would be cut off.
+    // A read error must not pass for the end of the file, or the rest would be cut off.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
-    // A file without a whole line will be emptied, so it must begin like a file of counts.
+    // A file without a complete line will be emptied, so it must at least begin like a file of counts.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);
@@ -116,7 +116,7 @@ void checkShards(const std::vector<std::string>& paths, const std::vector<Conten
 
 CountsFile::CountsFile(const std::string& path, const Json& head, const CountsFormat& format) {
     std::error_code error;
-    // Only a regular file can have earlier counts, not a pipe or a device.
+    // Only a regular file can contain earlier counts; a pipe or a device cannot.
     const bool there = fs::is_regular_file(path, error);
     if (error && fs::exists(path))
         throw MeasureError(Kind::Failed, path + ": cannot be accessed (" + error.message() + ")");

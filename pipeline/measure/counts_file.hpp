@@ -1,6 +1,6 @@
-// A file of counts: a line with the head, then a line for each part of the evaluation, written before the
-// next part begins. After a kill, the same evaluation continues after the last whole line. The files of all
-// shards can be joined.
+// A file of counts: a line with the head, then a line for each part of the evaluation. Each line is written
+// before the next part begins. After a kill, the same evaluation continues after the last complete line. The
+// files of all shards can be joined.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 
 namespace mpm::pipeline {
 
-/// The functions that read the lines of a file of counts. A line is damaged if its function throws
-/// nlohmann::json::exception or cv::Exception.
+/// The functions that read the lines of a file of counts. A function that throws nlohmann::json::exception or
+/// cv::Exception means that its line is damaged.
 struct CountsFormat {
     const char* key;  ///< the first key of the head
     /// Reads the head; returns the number of rows in a finished file.
@@ -29,9 +29,8 @@ public:
     /// the file has other settings (Settings), is not a file of counts (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const Json& head, const CountsFormat& format);
 
-    void add(const Json& row);  ///< the row then survives a kill; about once a second, all rows are also
-                                ///< secured against a power cut
-    void finish() const;        ///< all rows survive a power cut
+    void add(const Json& row);  ///< the row survives a kill; about once a second, also a power cut
+    void finish() const;        ///< makes all rows survive a power cut
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -43,12 +42,12 @@ private:
 /// Whether the file begins with the key.
 bool areCounts(const std::string& path, const char* key);
 
-/// Joins all shards of an evaluation: passes their lines to `format`, and returns the head of the whole.
-/// Throws MeasureError if a file is damaged or not finished, a shard is missing or given twice, or shards are
-/// of different evaluations.
+/// Joins all shards of an evaluation: passes their lines to `format`, and returns the head of the joined
+/// file. Throws MeasureError if a file is damaged or not finished, if a shard is missing or given twice, or
+/// if the shards belong to different evaluations.
 Json joinShards(const std::vector<std::string>& paths, const CountsFormat& format);
 
-/// Returns functions that read rows as groups of images, in the order of the file.
+/// Returns functions that read each line as a group of images, in the order of the file.
 CountsFormat groupsInto(EvalCounts& counts);
 EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 

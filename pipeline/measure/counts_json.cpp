@@ -177,7 +177,7 @@ std::string lineOf(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Entries of the head that describe the machine, not the evaluation, so shards may differ in them.
+/// Entries of the head that describe the machine or the shard, so they may differ between shards.
 static const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
 
 std::string difference(const Json& one, const Json& other, bool shardToo) {

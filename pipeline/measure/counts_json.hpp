@@ -1,4 +1,4 @@
-// Writes and reads the counts of an evaluation as JSON, for counts files and for the heads of reports.
+// Functions that write and read the counts of an evaluation as JSON, for counts files and heads of reports.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ Json reuseJson(const ReuseCounts& reuse);
 /// Returns mean and worst agreement; null without frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// FieldWriter and FieldReader have the same calls, so that a single list of members serves both.
+/// FieldWriter and FieldReader have the same functions, so that a single list of members works for both.
 struct FieldWriter {
     Json& json;
 
@@ -43,7 +43,7 @@ struct FieldReader {
 /// Returns a line of a counts file, with a line break.
 std::string lineOf(const Json& json);
 
-/// Returns the key of the first entry that differs; empty if both heads are of the same evaluation.
+/// Returns the key of the first entry that differs; empty if both heads belong to the same evaluation.
 /// `shardToo`: whether the shards must be equal, too.
 std::string difference(const Json& one, const Json& other, bool shardToo);
 

@@ -1,4 +1,4 @@
-// The raw counts of an evaluation for each image, from which every figure is computed. Counts are whole
+// The raw counts of each image in an evaluation. Every figure is computed from them. Counts are whole
 // numbers, so that joined shards give the same bits as a single run.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace mpm::pipeline {
 struct ImageCounts {
     SplitCells classes;
     ObjectCounts objects;
-    std::vector<std::vector<int>> windows;  ///< for each window, the image tokens entering each block
+    std::vector<std::vector<int>> windows;  ///< image tokens that each block computes, by window
     int kept = 0;                           ///< image tokens after the last merge, summed over the windows
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
@@ -37,21 +37,20 @@ struct GroupRow {
     std::vector<ImageCounts> images;
 };
 
-/// Images that were read together: the unit of writing and of shards.
+/// Images that are read, written and assigned to a shard together.
 struct Group {
     size_t index = 0;
     std::vector<std::string> names, leftOut;
     std::vector<GroupRow> rows;  ///< by setting
 };
 
-/// A setting as reports name it.
+/// A setting as it is named in reports.
 struct SettingHead {
     std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
     int batch = 1;
     std::optional<std::vector<double>> night;  ///< luminance, photons, deviation
 };
 
-/// Model, data set and settings of the evaluation.
 struct EvalHead {
     MeasureHead run;
     std::string modelSha256;
@@ -59,12 +58,12 @@ struct EvalHead {
     std::string dataset, split;
     size_t images = 0;
     std::uint64_t imagesHash = 0;  ///< hash of the images' names
-    size_t group = 1, groups = 0;  ///< images in a group; groups of all shards
+    size_t group = 1, groups = 0;  ///< images in a group; number of groups in all shards
     Shard shard;
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
     int bandRadius = 0;         ///< half the width of the band along boundaries, in pixels of the labels
-    std::vector<int> schedule;  ///< for methods without a schedule
+    std::vector<int> schedule;  ///< of methods that name no schedule
     std::vector<SettingHead> settings;
 };
 

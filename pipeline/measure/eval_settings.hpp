@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 struct Shard {
     int index = 1, count = 1;
 
-    /// Returns how many of `all` belong to the shard.
+    /// Returns how many of `all` things belong to the shard.
     size_t of(size_t all) const { return (all + size_t(count) - size_t(index)) / size_t(count); }
 };
 
@@ -27,10 +27,10 @@ struct EvalRequest {
     bool paired = false;  ///< whether to measure by day, too
     int limit = 0;        ///< images; 0: all
     std::optional<Shard> shard;
-    std::string countsFile;  ///< written while measuring, and continued if present; empty: none
+    std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
 
-/// A row of the result before it is measured.
+/// A row of the result, before it is measured.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;
@@ -38,15 +38,16 @@ struct Setting {
     std::optional<street::NightParameters> night;
 };
 
-/// Whether the method stands for many schedules of `mpm`: "singles" for a schedule at each block, "pairs" for
-/// a schedule at each combination of two blocks.
+/// Whether the method is a sweep over schedules of `mpm`: "singles" for each block alone, "pairs" for each
+/// combination of two blocks.
 bool isSweep(const Method& method);
 
-/// Replaces each sweep by its schedules. Without any method, returns the model's method. `blocks`: number of
+/// Replaces each sweep by its methods. If `methods` is empty, returns the model's method. `blocks`: number of
 /// the encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 
-/// Combines methods, precisions, batches, and day and nights. `blocks`: number of blocks, for sweeps.
+/// Returns all combinations of methods, precisions, batches, day and nights. `blocks`: number of blocks, for
+/// sweeps.
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
 
 }  // namespace mpm::pipeline

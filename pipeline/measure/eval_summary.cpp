@@ -59,7 +59,6 @@ void addTimes(EvalRow& row, ImageTimes& times, const GroupRow& group) {
     row.groupMs.push_back(group.times.network);
 }
 
-/// Returns the median, or 0 without groups.
 double median(const std::vector<double>& values) {
     return values.empty() ? 0 : quantile(values, 0.5);
 }
@@ -142,7 +141,7 @@ std::vector<DayNightPair> pairsOf(const EvalSummary& summary) {
 
 namespace {
 
-/// A method with all its parameters: the rows by day, and the same settings by night.
+/// All settings of a method: the row of each by day, and the row of the same setting by night.
 struct Family {
     std::string name;
     std::vector<const EvalRow*> day, night;
@@ -199,7 +198,7 @@ namespace {
 
 PublishedFigures figuresFrom(const std::string& line) {
     std::istringstream cells(line);
-    // The text is part of the program: it has no quoted fields, and the numbers need the classic locale.
+    // The numbers need the classic locale. No field is quoted.
     cells.imbue(std::locale::classic());
     PublishedFigures figures;
     char comma = 0;

@@ -21,7 +21,7 @@ struct EvalRow {
     Confusion whole;
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
-    std::vector<double> tokens;  ///< mean number entering each block, over windows
+    std::vector<double> tokens;  ///< mean number in each block, over windows
     std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< per image
     std::vector<double> groupImages, groupMs;                              ///< per group
     double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< per image, medians over groups
@@ -40,9 +40,9 @@ struct EvalRow {
 struct EvalSummary {
     explicit EvalSummary(const EvalCounts& counts);
 
-    /// Returns the row of all tokens with the same light, precision and batch; null if not measured.
+    /// Returns the row of all tokens with the same light, precision and batch; null if it was not measured.
     const EvalRow* baseOf(const EvalRow& row) const;
-    double loss(const EvalRow& row) const;  ///< of mIoU against the base; NaN without a base
+    double loss(const EvalRow& row) const;  ///< of mIoU, compared with the base; NaN without a base
 
     EvalHead head;
     std::vector<EvalRow> rows;
@@ -54,24 +54,24 @@ struct EvalSummary {
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change = 0;  ///< of merged tokens, night relative to day, mean over images; NaN if none merge
+    double change = 0;  ///< of merged tokens, relative to day, mean over images; NaN if none merge
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
-/// A family of methods (mpm, tome, ...), tuned: the chosen setting has the fewest operations of those whose
-/// loss of mIoU is within the budget.
+/// The result of tuning a family of methods (mpm, tome, ...): of the settings that lose at most the budget of
+/// mIoU, the setting with the fewest operations.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night
-    const EvalRow* best;   ///< the setting that the same rule chooses by night
+    const EvalRow* best;   ///< the setting that tuning by night chooses
 };
 
 constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
 
-/// Tunes each family that was measured by day and by night; of several nights, the first is used. A family
-/// without a setting within the budget uses the setting that loses least. Returns nothing if no family has
-/// several settings.
+/// Tunes each family that was measured by day and by night; if there are several nights, uses the first. If
+/// all settings of a family exceed the budget, chooses the setting that loses least. Returns nothing if no
+/// family has several settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 struct PublishedFigures {

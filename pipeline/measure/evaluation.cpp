@@ -49,7 +49,7 @@ std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size inp
     if (maps.empty()) return {};
     std::vector<DistanceCounts> joins =
         joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
-    if (mapGiven) joins.erase(joins.begin());  // a map of the input, no merge
+    if (mapGiven) joins.erase(joins.begin());  // the first map is an input, no merge
     return joins;
 }
 
@@ -63,7 +63,7 @@ SettingHead headOf(const Setting& setting) {
             nightOf(setting)};
 }
 
-/// Adds the model's own method (token sharing) if no method is named.
+/// Uses the model's own method (token sharing) if no method is named.
 EvalRequest withMethods(EvalRequest request, const Network& network) {
     if (request.methods.empty() && network.shares()) request.methods = methodsFrom("cts");
     return request;
@@ -110,7 +110,7 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
     for (Setting& setting : m_settings) {
         setting.method = setting.method.in(m_own);
         protocol.frames = setting.method.reuses();
-        applyMethod(network(setting), setting.method, m_own);  // rejects a method before anything runs
+        applyMethod(network(setting), setting.method, m_own);  // rejects a wrong method before anything runs
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
     m_head = head(modelSha256);
@@ -143,7 +143,7 @@ void Evaluation::warmUp(const Setting& setting) {
     applyMethod(net, setting.method, m_own);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
-    net.encoder().forget();  // so that the first frame counts
+    net.encoder().forget();  // so that the first frame is computed in full
 }
 
 EvalHead Evaluation::head(const std::string& modelSha256) const {
@@ -182,7 +182,7 @@ std::vector<Sample> Evaluation::read(Group& group, const Watcher& watcher) const
             samples.push_back(m_set.at(i));
             group.names.push_back(samples.back().name);
         } catch (const cv::Exception& error) {
-            if (error.code == cv::Error::StsNoMem) throw;  // not the image's fault
+            if (error.code == cv::Error::StsNoMem) throw;  // the image is not at fault
             watcher.warn(error.err + "; left out");
             group.leftOut.push_back(m_set.name(i));
         }

@@ -1,4 +1,4 @@
-// Accuracy and cost of methods on a labelled data set: every setting on every image.
+// Accuracy and cost of methods on a labelled data set: every setting runs on every image.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@
 
 namespace mpm::pipeline {
 
-/// The networks of an evaluation: a network for each precision and batch, so that OpenCV does not reallocate
-/// in between, and a separate network for each setting that reuses, because reuse keeps state.
+/// The networks of an evaluation. Each precision and batch has a network, because OpenCV reallocates a
+/// network if its batch changes; each setting that reuses has a separate network, because reuse keeps state.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` opens the model; the first network gives the properties that all networks share.
+    /// `open` must open the model. The first network gives the properties that all networks share.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -41,7 +41,7 @@ public:
     /// Receives the labels of each image with each setting.
     struct LabelsSink {
         std::function<void(const Setting&, const std::string& name, const cv::Mat& labels)> write;
-        std::function<bool(const Setting&, const std::string& name)> has;  ///< written in an earlier run
+        std::function<bool(const Setting&, const std::string& name)> has;  ///< whether it was written earlier
     };
 
     /// `networks` must outlive this object. Throws MeasureError if model and data set do not match, the data
@@ -52,8 +52,8 @@ public:
 
     const std::vector<Setting>& settings() const { return m_settings; }
 
-    /// Returns all groups of the shard, including groups of an earlier run. Throws MeasureError, also if
-    /// stopped.
+    /// Returns all groups of the shard, including groups from an earlier run. Throws MeasureError, also if
+    /// the run is stopped.
     EvalCounts run(const Watcher& watcher = {}, const LabelsSink& labels = {});
 
 private:
@@ -66,8 +66,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// Returns a function that sets scores if tokens are shared by another policy than the model's; else an
-    /// empty function.
+    /// Returns a function that sets the scores if tokens are shared by another policy than the model's, else
+    /// an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

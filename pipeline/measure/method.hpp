@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// Method and blocks of a network when it was opened.
+/// The method and blocks that a network had when it was opened.
 struct OwnMerging {
     std::string method = "mpm";
     std::vector<int> blocks;
@@ -21,13 +21,13 @@ struct Method {
     std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod: "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< of "mpm:2+5"; absent: the method's usual blocks or the model's schedule
-    std::string text;  ///< as written: "mpm:2+5"; for "mpm", the model's own method: "gentle"
+    std::string text;  ///< as the user wrote it: "mpm:2+5"; after in(): "gentle" for "mpm"
 
     /// Whether the method is reuse over time with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
-    /// Whether the method is token sharing (CTS), by the model's policy or another (see ShareMethod).
+    /// Whether the method is token sharing (CTS), with any policy (see ShareMethod).
     bool shares() const { return shortName() == "cts"; }
-    /// Whether this is the model's own method: "mpm" without blocks and parameters, or reuse.
+    /// Whether this is the model's own method ("mpm" without blocks and parameters) or reuse.
     bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
     /// Returns the argument of Encoder::setMethod.
     std::string reducer(const OwnMerging& own) const {
@@ -38,26 +38,26 @@ struct Method {
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
-/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError. Does not check parameters: see
-/// checkMethods().
+/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError. checkMethods() checks the
+/// parameters.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// Gives the `values` of reuse ("on", "refresh=60") to methods that reuse without values; adds reuse if no
-/// method reuses.
+/// Gives `values` ("on", "refresh=60") to methods that reuse and have no values; adds reuse if no method
+/// reuses.
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
 /// Returns the method that merges mutual pairs before these blocks, such as "mpm:2+5".
 Method mutualPairsBefore(const std::vector<int>& blocks);
 
-/// Throws MeasureError on a method or parameter that does not exist; needs no model.
+/// Throws MeasureError if a method or parameter does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects it.
-/// Values of reuse that the method does not name are taken from the model file. A network that reuses must
-/// not run another method in between, which would make it forget its frames.
+/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects it. Takes
+/// values of reuse that the method does not name from the model file. A network that reuses must not run
+/// another method in between, because the network would forget its frames.
 void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
-/// Parses block numbers from 0, increasing, such as "2,5". Returns nothing for other text.
+/// Parses increasing block numbers, such as "2,5"; returns nothing for other text.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
 
 /// Parameters of token sharing: "cts", "cts:shared=120" or "cts:shared=120,policy=random".
@@ -71,15 +71,16 @@ struct ShareMethod {
 /// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the number of superpatches of `network` whose patches share a token; 0 if the method is not sharing.
-/// Throws MeasureError if the method is sharing and the model has no policy or fewer superpatches.
+/// Sets the number of superpatches of `network` that become one token each; 0 if the method is not token
+/// sharing. Throws MeasureError if a sharing method is given and the model has no policy or fewer
+/// superpatches.
 void applySharing(Network& network, const Method& method);
 
 /// Returns random scores of superpatches (CV_32F of the size `grid`).
 cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
 
 /// Returns scores from the true labels (CV_8U or CV_16U): the share of the most frequent label in each
-/// superpatch. Superpatches with equal shares are in random order.
+/// superpatch. Superpatches with equal shares get a random order.
 cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed);
 
 }  // namespace mpm::pipeline

@@ -7,14 +7,14 @@
 
 namespace mpm::pipeline {
 
-/// Reuse over time in forwards of single images.
+/// Counts of reuse over time, from forwards of single images.
 struct ReuseCounts {
-    int forwards = 0, full = 0, suspended = 0;  ///< forwards: 0 if nothing reuses
+    int forwards = 0, full = 0, suspended = 0;  ///< forwards with reuse
     double recomputed = 0;                      ///< shares of computed tokens, summed
 
     void add(const mpm::ReuseReport& report);
     ReuseCounts& operator+=(const ReuseCounts& other);
-    /// Shares of all forwards.
+    /// Shares of these forwards.
     double meanRecomputed() const { return recomputed / forwards; }
     double fullShare() const { return static_cast<double>(full) / forwards; }
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }
@@ -25,14 +25,14 @@ double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
-    /// `mapGiven`: whether the first stage is a map of the input, which is not part of the schedule.
+    /// `mapGiven`: whether the first stage is a map of the input instead of a merge of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
-    void add(const std::vector<int>& tokens);  ///< tokens entering each block
+    void add(const std::vector<int>& tokens);  ///< tokens that each block computes
     std::vector<double> means() const;
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
 
 private:
-    std::vector<double> m_sums;  ///< sums of whole numbers, so the order of images does not matter
+    std::vector<double> m_sums;  ///< of whole numbers, so that the order of images does not matter
     std::vector<int> m_schedule;
     int m_images = 0;
 };
@@ -40,7 +40,6 @@ private:
 /// Returns the blocks before which the method merged.
 std::vector<int> scheduleOf(const mpm::ImageReport& report, bool mapGiven);
 
-/// Returns the number of image tokens after the last merge.
 int tokensKept(const mpm::ImageReport& report);
 
 }  // namespace mpm::pipeline

@@ -1,4 +1,4 @@
-// The functions by which a long measurement reports to its caller, and the caller stops it.
+// The functions through which a long measurement reports, and through which its caller stops it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// Empty functions are not called.
+/// Functions may be empty.
 struct Watcher {
     std::function<void(std::int64_t done, std::int64_t total)> progress;
     std::function<bool()> stopRequested;
@@ -26,7 +26,7 @@ struct Watcher {
 class MeasureError : public std::runtime_error {
 public:
     enum class Kind {
-        Settings,  ///< settings that do not exist or contradict each other
+        Settings,  ///< settings that do not exist, or that contradict each other
         Input,     ///< a model, a data set or a file that cannot be used
         Failed,    ///< failed or was stopped while running
     };

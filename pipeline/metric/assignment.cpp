@@ -8,8 +8,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Assigns rows one after another, each along the cheapest path of reassignments (Jonker and Volgenant;
-/// Crouse). There must be at least as many columns as rows.
+/// The cheapest assignment. Rows are added one after another, each along the cheapest path of reassignments
+/// (Jonker and Volgenant; Crouse). There must be at least as many columns as rows.
 class Paths {
 public:
     explicit Paths(const cv::Mat_<double>& costs)
@@ -29,7 +29,7 @@ private:
     void assign(int start) {
         std::fill(m_length.begin(), m_length.end(), std::numeric_limits<double>::infinity());
         std::vector<int> rows, columns;  // reached so far
-        // In reverse, as in SciPy: of equally long paths to free columns, reach() takes the last.
+        // In reverse, as in SciPy, because reach() takes the last of equally long paths to free columns.
         std::vector<int> open(m_costs.cols);
         std::iota(open.rbegin(), open.rend(), 0);
         int row = start, free = -1;
@@ -59,7 +59,7 @@ private:
             if (taker == start) break;
         }
     }
-    /// Returns the index in `open` of the column with the shortest path.
+    /// Updates the paths, and returns the index in `open` of the column with the shortest path.
     size_t reach(int row, double before, const std::vector<int>& open) {
         size_t nearest = 0;
         double lowest = std::numeric_limits<double>::infinity();
@@ -81,7 +81,7 @@ private:
     const cv::Mat_<double>& m_costs;
     std::vector<double> m_rowPrice, m_columnPrice;
     std::vector<double> m_length;  ///< length of the cheapest path to each column
-    std::vector<int> m_from;       ///< the row before the column on that path
+    std::vector<int> m_from;       ///< the row before each column on that path
     std::vector<int> m_columnOf, m_rowOf;
 };
 

@@ -17,7 +17,8 @@ constexpr size_t kMostObjects = 100000;
 constexpr double kAreaRanges[kAreas][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 constexpr int kMostByRank[] = {1, 10, 100};
 
-/// Returns a threshold in COCO's steps, whose rounding decides whether an overlap of exactly 0.9 matches.
+/// Returns a threshold, computed with COCO's steps, because rounding decides whether an overlap of exactly
+/// 0.9 matches.
 double thresholdAt(int i) {
     return i * ((.95 - .5) / 9) + .5;
 }
@@ -36,7 +37,7 @@ bool isOutside(double area, int range) {
     return area < kAreaRanges[range][0] || area > kAreaRanges[range][1];
 }
 
-/// The assignment of detections to the true objects of a range of areas.
+/// The assignment of detections to true objects, within a range of areas.
 class Assignment {
 public:
     Assignment(const std::vector<const CocoObject*>& truth, const std::vector<const CocoObject*>& found,
@@ -65,8 +66,8 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap, the last if several are equal; an ignored object only if
-    /// no other fits.
+    /// Returns the object with the largest overlap; the last if several have it. Returns an ignored object
+    /// only if no other object fits.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);
@@ -85,7 +86,7 @@ private:
     const cv::Mat_<double>& m_overlaps;
     const int m_range;
     std::vector<bool> m_ignored;
-    std::vector<int> m_order;  ///< the truth, ignored objects last
+    std::vector<int> m_order;  ///< indices of the truth, ignored objects last
 };
 
 /// A detection in the ranking of a category.
@@ -136,7 +137,7 @@ public:
         }
     }
 
-    /// Returns a curve for each threshold; none if the truth has no object.
+    /// Returns a curve for each threshold, or no curve if the truth has no object.
     const std::vector<Curve>& of(int area, int rank = 2) const { return m_curves[rank][area]; }
 
 private:
@@ -154,7 +155,7 @@ private:
     std::array<std::array<std::vector<Curve>, kAreas>, 3> m_curves;
 };
 
-/// Means over the curves of one or all categories.
+/// Means over the curves of a category or of all categories.
 class Figures {
 public:
     void add(const CategoryCurves& curves) {
@@ -256,7 +257,7 @@ std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
 }
 
 CocoScores cocoScores(std::vector<CocoMatches> matches, std::vector<int64_t> categories) {
-    // Sorted by image, so that detections of equal score are in the order of image ids.
+    // Sorts by image, so that detections of equal score are in the order of image ids.
     std::stable_sort(matches.begin(), matches.end(),
                      [](const CocoMatches& a, const CocoMatches& b) { return a.image < b.image; });
     std::map<int64_t, std::vector<const CocoMatches*>> byCategory;

@@ -11,44 +11,45 @@
 
 namespace mpm::pipeline {
 
-/// A mask as lengths of runs, outside and inside in turn, down each column. The sum is the number of pixels.
+/// A mask as lengths of runs, outside and inside in turn, down each column. The lengths add up to the number
+/// of pixels.
 struct RunLengths {
     cv::Size size;
     std::vector<uint32_t> runs;
 
     int64_t area() const;  ///< pixels inside
-    cv::Rect box() const;  ///< of the pixels inside; empty if there are none
+    cv::Rect box() const;  ///< bounding box of the pixels inside; empty if there are none
     cv::Mat mask() const;  ///< CV_8U, 1 inside
 };
 
 /// @param runs pixels outside, inside, outside, ...
 /// @throws cv::Exception if a run is negative, or the sum is not the number of pixels
 RunLengths runLengths(cv::Size size, const std::vector<int64_t>& runs);
-/// `mask`: CV_8U; a pixel is inside if it is not 0.
+/// Converts a CV_8U mask, in which 0 is outside.
 RunLengths runLengths(const cv::Mat& mask);
 
 /// Reads COCO's compressed text. @throws cv::Exception if the text is damaged
 RunLengths runLengthsFrom(cv::Size size, const std::string& text);
 std::string runLengthsText(const RunLengths& mask);
 
-/// Returns the union of polygons, each given as x, y, x, y, ... Inside are the pixels that COCO's code
-/// counts, which rounds the outline to fifths of a pixel. If a polygon has an odd number of values, the last
-/// has no effect.
+/// Returns the union of polygons, each given as x, y, x, y, ... The pixels inside are those of COCO's code,
+/// which rounds outlines to fifths of a pixel. If a polygon has an odd number of values, the last value is
+/// ignored.
 /// @throws cv::Exception if a number is larger than 10^7, or if the outlines cross more than 2^24 columns
 RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Size size);
 
-/// Returns intersection over union; for a crowd, intersection over the area of `found`. Returns -1 if the
-/// sizes differ.
+/// Returns the intersection over the union; for a crowd, over the area of `found`. Returns -1 if the sizes
+/// differ.
 double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 
 /// A true object or a detection.
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< decides the range; for a true object the field `area`, not the area of the box
+    double area = 0;     ///< selects the range; of a true object, its field `area`
     double score = 0;    ///< of a detection
-    bool crowd = false;  ///< of a true object: never counts as missed, and any number of detections may match
-    bool counts = true;  ///< false for id 0, because in COCO's code a match with that object does not count
+    bool crowd = false;  ///< of a true object: never missed, may match any number of detections
+    bool counts = true;  ///< false for id 0, whose matches COCO's code does not count
     RunLengths mask;     ///< empty if boxes are compared
 };
 
@@ -56,10 +57,10 @@ struct CocoObject {
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< only so many detections of an image count
+    static constexpr int kMost = 100;       ///< detections of an image; others are ignored
 
     int64_t image = 0, category = 0;
-    std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range of areas
+    std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range
     std::vector<double> scores;           ///< largest first
     /// For each detection, a bit for each range of areas and threshold: bit kThresholds * range + threshold.
     std::vector<uint64_t> matched, ignored;
@@ -70,7 +71,7 @@ struct CocoMatches {
 CocoMatches cocoMatches(int64_t image, int64_t category, const std::vector<const CocoObject*>& truth,
                         const std::vector<const CocoObject*>& found);
 
-/// Matches all objects of these images and categories; leaves out others.
+/// Matches all objects of these images and categories, and ignores other objects.
 std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
                                      const std::vector<int64_t>& categories,
                                      const std::vector<CocoObject>& truth,
@@ -79,7 +80,7 @@ std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
 constexpr std::array<const char*, 12> kCocoFigures = {"AP",        "AP50",     "AP75",      "AP_small",
                                                       "AP_medium", "AP_large", "AR_1",      "AR_10",
                                                       "AR_100",    "AR_small", "AR_medium", "AR_large"};
-using CocoFigures = std::array<double, kCocoFigures.size()>;  ///< 0 to 1; -1 if nothing counts
+using CocoFigures = std::array<double, kCocoFigures.size()>;  ///< 0 to 1; -1 without objects
 
 struct CocoCategoryScores {
     int64_t id = 0;

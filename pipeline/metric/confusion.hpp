@@ -12,8 +12,9 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts the pixels of an image. Both are CV_8U or CV_16U ids of equal size. Pixels whose truth is the
-    /// ignored id do not count. A predicted id that is not a class counts as a miss of the true class.
+    /// Counts the pixels of an image, except those whose true id is the ignored id. `truth`, `prediction`:
+    /// CV_8U or CV_16U ids of equal size. A predicted id that is not a class counts as a miss of the true
+    /// class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
     /// A cell of a confusion matrix. add() throws cv::Exception if the cell does not exist.
@@ -31,12 +32,12 @@ public:
     int64_t at(int truth, int predicted) const;
     int64_t pixels() const;
 
-    /// Returns the intersection over union by class; NaN for a class neither present nor predicted.
+    /// Returns the intersection over union by class; NaN for a class that is neither present nor predicted.
     std::vector<double> iou() const;
     /// Returns the recall by class; NaN for a class that is not present.
     std::vector<double> accuracy() const;
 
-    double miou() const;  ///< mean over the classes that have an IoU, as in mmsegmentation
+    double miou() const;  ///< mean over the classes whose IoU is not NaN, as in mmsegmentation
     double macc() const;
     double aacc() const;  ///< share of correct pixels
 

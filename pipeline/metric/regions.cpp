@@ -15,15 +15,14 @@ int sizeBin(int64_t pixels) {
     return pixels <= 32 * 32 ? 0 : pixels <= 96 * 96 ? 1 : 2;
 }
 
-/// Converts ids to 16 bits.
 cv::Mat wide(const cv::Mat& ids) {
     cv::Mat result;
     ids.convertTo(result, CV_16U);
     return result;
 }
 
-/// Finds 4-connected regions of equal ids with a stack, because connectedComponents() supports only two
-/// values.
+/// The 4-connected regions of equal ids. Fills them with a stack, because connectedComponents() tells apart
+/// only zero and other values.
 class Regions {
 public:
     explicit Regions(const cv::Mat& ids) : m_ids(ids), m_region(ids.size(), CV_32S, cv::Scalar(-1)) {
@@ -70,7 +69,8 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // The ignored id must not be found as the lowest or highest id around, so the other extreme replaces it.
+    // Replaces the ignored id by the other extreme, so that it is neither the lowest nor the highest id
+    // around.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);
@@ -138,7 +138,7 @@ double ObjectCounts::recall(int size) const {
 
 namespace {
 
-/// The positions of the tokens of a stage, and the number of patches in each token.
+/// The positions of a stage's tokens, and the number of patches in each token.
 struct Places {
     std::vector<cv::Point2d> middle;
     std::vector<int> size;
@@ -159,7 +159,8 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage by distance, and replaces the places of its tokens by those of the clusters.
+/// Counts the joins of a stage by distance, and replaces the places of the tokens by the places of the
+/// clusters.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());
@@ -197,8 +198,8 @@ std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv
 }
 
 std::vector<double> chanceDistances(cv::Size grid) {
-    // Counts offsets instead of pairs. (dx, dy) occurs (width - dx) * (height - dy) times; if neither is 0,
-    // so does (-dx, dy).
+    // Counts offsets instead of pairs of patches. The offset (dx, dy) occurs (width - dx) * (height - dy)
+    // times, and (-dx, dy) as often if neither is 0.
     std::vector<double> shares;
     double all = 0;
     for (int dy = 0; dy < grid.height; ++dy)

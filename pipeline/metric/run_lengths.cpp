@@ -20,7 +20,7 @@ int64_t pixels(cv::Size size) {
     return total;
 }
 
-/// Makes runs from sorted positions at which the inside begins or ends. Equal pairs cancel.
+/// Makes runs from sorted positions at which the inside begins or ends. Two equal positions cancel.
 RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     RunLengths mask{size, {0}};
     uint32_t at = 0;
@@ -44,8 +44,8 @@ struct Side {
     int64_t fromX, fromY, toX, toY;
 };
 
-/// Collects the crossings of an outline with the middle of each column. Below a crossing, outside and inside
-/// change places.
+/// The crossings of an outline with the middle of each column. At a crossing, outside and inside change
+/// places.
 class Outline {
 public:
     Outline(cv::Size size, size_t& budget) : m_size(size), m_budget(budget) {}
@@ -53,7 +53,7 @@ public:
     void add(Side side) {
         const int64_t wide = std::abs(side.toX - side.fromX), high = std::abs(side.toY - side.fromY);
         const bool flat = wide >= high;
-        // Rounding depends on the direction, so the ends are ordered to increase along the longer axis.
+        // Rounding depends on the direction, so a side is turned to increase along its longer axis.
         if (flat ? side.fromX > side.toX : side.fromY > side.toY)
             side = {side.toX, side.toY, side.fromX, side.fromY};
         const int64_t left = std::min(side.fromX, side.toX), right = std::max(side.fromX, side.toX);
@@ -81,8 +81,8 @@ private:
         const int64_t high = side.toY - side.fromY;
         const auto isRight = [&](int64_t y) { return rounded(side.fromX + slope * y) > 5 * column + 2; };
         const bool startsRight = isRight(0);
-        // Finds the first y on the other side. The search begins near the exact crossing, because rounding
-        // may shift it.
+        // Finds the first y on the other side. The search begins near the exact crossing, from which rounding
+        // may shift the result.
         auto y = static_cast<int64_t>((5 * column + 2.5 - side.fromX) / slope);
         y = std::clamp<int64_t>(y, 1, high);
         while (y > 1 && isRight(y - 1) != startsRight)
@@ -120,7 +120,6 @@ std::vector<uint32_t> changesOf(const std::vector<double>& polygon, cv::Size siz
     return outline.sorted();
 }
 
-/// Calls `take(from, to)` for each run inside.
 template <class Take>
 void forEachRun(const RunLengths& mask, const Take& take) {
     int64_t at = 0;
@@ -186,9 +185,9 @@ RunLengths runLengths(const cv::Mat& mask) {
     return fromChanges(mask.size(), changes);
 }
 
-// From the fourth run, each number is the difference from the run two places before. Each character, minus
-// '0', has five bits of the number, the lowest five first. Bit 32 means that more characters follow; bit 16
-// of the last character is the sign.
+// From the fourth run on, each number is the difference from the run two places earlier. Each character,
+// minus '0', has five bits of the number, the lowest bits first. Bit 32 means that another character follows;
+// bit 16 of the last character is the sign.
 RunLengths runLengthsFrom(cv::Size size, const std::string& text) {
     std::vector<int64_t> runs;
     for (size_t at = 0; at < text.size();) {

@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr double kHalf = .5;  // the overlap of MOTA and IDF1
+constexpr double kHalf = .5;  // least overlap for MOTA and IDF1
 constexpr size_t kMostBoxes = 5000;
 constexpr size_t kMostPairs = size_t{1} << 22;
 
@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// Returns the overlap, from corners: if it equals a threshold, the rounding of x + width decides.
+/// Returns the overlap, from corners, because at a threshold the rounding of x + width matters.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Returns the overlaps, truth x tracks. Not kept, because those of all frames may need too much memory.
+    /// Returns the overlaps, truth x tracks. Not stored, because all frames may need too much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -47,7 +47,7 @@ struct Frame {
     }
 };
 
-/// The indices of the identities of a sequence.
+/// The indices of a sequence's identities.
 class Identities {
 public:
     explicit Identities(const TrackFrames& frames) {
@@ -79,7 +79,7 @@ private:
     std::map<int64_t, int> m_indices;
 };
 
-/// Sums for pairs of a true identity and a track. Only pairs that meet have an entry, and they are few.
+/// Sums for pairs of a true identity and a track. Only pairs that overlap in a frame have an entry.
 using PairSums = std::map<std::pair<int, int>, double>;
 
 double& sumOf(PairSums& sums, int truth, int track) {
@@ -88,7 +88,7 @@ double& sumOf(PairSums& sums, int truth, int track) {
     return sum;
 }
 
-/// `truth` and `tracks` must outlive the sequence.
+/// The frames of a sequence. `truth` and `tracks` must outlive this object.
 struct Sequence {
     std::vector<Frame> frames;
     std::vector<double> truthCounts, trackCounts;
@@ -119,7 +119,7 @@ private:
 
 // ---- HOTA ----
 
-/// Returns how well each pair of identities agrees over the whole sequence, 0 to 1.
+/// Returns how well each pair of a true identity and a track agrees over the whole sequence, 0 to 1.
 PairSums alignment(const Sequence& sequence) {
     PairSums sums;
     for (const Frame& frame : sequence.frames) {
@@ -231,7 +231,7 @@ private:
         for (const int id : frame.truth)
             ++m_present[id];
         const cv::Mat_<double> all = frame.overlaps();
-        if (all.empty()) {  // a frame without truth or without tracks does not end a track
+        if (all.empty()) {  // a frame without truth or tracks ends no track
             missed += int64_t(frame.truth.size());
             wrong += int64_t(frame.tracks.size());
             return;
@@ -252,7 +252,7 @@ private:
         missed += int64_t(frame.truth.size() - pairs.size());
         wrong += int64_t(frame.tracks.size() - pairs.size());
     }
-    /// Matches a frame: keeps the pairs of the previous frame, then chooses the largest overlaps.
+    /// Matches a frame: first keeps the pairs of the previous frame, then chooses the largest overlaps.
     std::vector<std::pair<int, int>> match(const Frame& frame, const cv::Mat_<double>& all) const {
         cv::Mat_<double> costs(all.size());
         for (int i = 0; i < costs.rows; ++i) {
@@ -292,8 +292,8 @@ void finishClear(double overlapSum, TrackFigures& figures) {
 
 // ---- identities ----
 
-/// Assigns true identities to tracks one to one with the most common boxes, and returns the number of boxes.
-/// Pairs that never meet do not matter, so each group of identities that meet is solved separately.
+/// Assigns true identities to tracks one to one with the most boxes in common, and returns their number.
+/// Solves groups of identities that overlap separately, because other pairs have no common box.
 double commonBoxes(const PairSums& sums) {
     std::map<int, int> groupOf;  // keys: the index of a truth, or -1 - the index of a track
     const auto root = [&](int node) {
@@ -360,7 +360,7 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks) {
     addIdentities(sequence, counts.figures);
     finishHota(counts, counts.figures);
     finishIdentities(counts.figures);
-    // Without objects, TrackEval leaves MOTA at 0, although every track is wrong.
+    // Without true objects, TrackEval leaves MOTA at 0, although every box is wrong.
     if (counts.truthBoxes > 0) finishClear(counts.overlapSum, counts.figures);
     return counts;
 }

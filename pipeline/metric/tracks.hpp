@@ -1,4 +1,5 @@
-// Figures of tracks against the truth, computed like TrackEval: HOTA, CLEAR (MOTA) and identities (IDF1).
+// The quality of tracks, compared with the truth and computed like TrackEval: HOTA, CLEAR (MOTA), identities
+// (IDF1).
 #pragma once
 
 #include <array>
@@ -26,13 +27,13 @@ struct TrackFigures {
     double hota = 0, detA = 0, assA = 0, locA = 0, detRe = 0, detPr = 0, assRe = 0, assPr = 0;  ///< means
     double mota = 0, motp = 0, idf1 = 0, idp = 0, idr = 0;
     HotaCurve hotaAt{}, detAAt{}, assAAt{}, locAAt{}, detReAt{}, detPrAt{}, assReAt{}, assPrAt{};
-    HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{};  ///< boxes counted for HOTA
+    HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{};  ///< numbers of boxes, for HOTA
     int64_t switches = 0, fragments = 0, mostlyTracked = 0, partlyTracked = 0, mostlyLost = 0;
-    int64_t right = 0, missed = 0, wrong = 0;        ///< boxes counted for MOTA
-    int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< boxes counted for IDF1
+    int64_t right = 0, missed = 0, wrong = 0;        ///< numbers of boxes, for MOTA
+    int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< numbers of boxes, for IDF1
 };
 
-/// The counts of a sequence, for the figures of several sequences.
+/// The counts of a sequence. Counts of several sequences give their combined figures.
 struct TrackCounts {
     int64_t truthBoxes = 0, trackBoxes = 0, truthIds = 0, trackIds = 0;
     HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{}, assA{}, assRe{}, assPr{}, locA{};
@@ -43,12 +44,12 @@ struct TrackCounts {
 /// @throws cv::Exception if a frame has an identity twice, or more than 5,000 boxes
 TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 
-/// Combines all sequences: adds up boxes, and averages associations weighted by the correct boxes.
+/// Combines sequences: adds boxes, and averages associations weighted by correct boxes.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
-/// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. In a tie,
-/// chooses like SciPy's linear_sum_assignment, on which the published figures of tracks depend.
-/// @param costs finite
+/// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. On ties,
+/// chooses like SciPy's linear_sum_assignment, on which published figures of tracks depend.
+/// @param costs must be finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
 
 }  // namespace mpm::pipeline

@@ -10,7 +10,6 @@
 
 namespace mpm::pipeline {
 
-/// Objects of a frame.
 struct FollowedObjects {
     std::vector<TrackedObject> objects;        ///< by id; an object that left is listed once
     std::map<int, int> counts;                 ///< by class id; 0 if the class is followed but absent
@@ -58,7 +57,7 @@ private:
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// Counts the objects of the last frame in other regions. A new region has none until the next frame.
+    /// Counts the objects of the last frame in other regions. A new region is empty until the next frame.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
@@ -66,12 +65,12 @@ private:
     std::vector<int> m_classes;  // ids of followed classes
     std::set<int> m_seen;        // classes with an object so far
     FollowedObjectsPtr m_last;
-    std::vector<std::string> m_regions;  // names of the regions counted in m_last
+    std::vector<std::string> m_regions;  // names of the regions in m_last
     int m_generation = -1;
     double m_seconds = 0, m_steady = 0;
 };
 
-/// Returns the objects of `now`, and those that left in an earlier frame that nobody read (`missed`).
+/// Returns the objects of `now`, and the objects that left in `missed`, an earlier frame that was not read.
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
 /// Converts objects for the store. `names`: the model's names of the classes.

@@ -11,7 +11,7 @@ struct ObjectTracker::Track {
     TrackedObject object;
     bool counts = false;               ///< whether the object is confirmed
     double unseen = 0;                 ///< seconds since the last box, by the source's clock
-    double unwatched = 0;              ///< the same, but pauses of the source are shortened
+    double unwatched = 0;              ///< like `unseen`, but pauses of the source are shortened
     cv::Point2f anchor;                ///< middle of the box when the object last moved
     double anchored = 0;               ///< when the anchor was set
     std::optional<double> lastBefore;  ///< when a restored object was last seen in the earlier run

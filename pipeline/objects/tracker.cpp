@@ -13,10 +13,10 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr size_t kLongestPath = 256;
-constexpr size_t kLargestGroup = 150;  // in larger groups, links are chosen one by one, largest overlap first
-constexpr double kLongestStep = 2;     // at most so many seconds of a pause are added to Track::unwatched
-constexpr double kFewFrames = 3;  // an object that stays is kept for so many frames, however rare frames are
-constexpr double kPause = 10;     // the source paused if a step between frames is so many times the last step
+constexpr size_t kLargestGroup = 150;  // in larger groups, the largest overlap is chosen first
+constexpr double kLongestStep = 2;     // most seconds of a pause that are added to Track::unwatched
+constexpr double kFewFrames = 3;       // least number of frames for which an object that stays is kept
+constexpr double kPause = 10;  // a step between frames that exceeds the last step by this factor is a pause
 constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
 constexpr double kStepHalves = .2;  // seconds after which the weight of an earlier step is halved
 constexpr double kShortGap = 1.2;  // seconds without a box for which a moving object may be at its last place
@@ -36,8 +36,8 @@ struct Link {
     double overlap;
 };
 
-/// A choice among links: each track and each box has at most a single link, and in each small group the sum
-/// of overlaps is the largest.
+/// A choice of links with at most a single link for each track and each box. In a small group (tracks and
+/// boxes that links connect), the sum of overlaps is the largest possible.
 class Groups {
 public:
     explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {
@@ -138,7 +138,7 @@ double ObjectTracker::likeness(const Track& track, const cv::Rect2f& box) {
     const double before = overlapOf(track.object.box, box);
     if (track.object.boxes < kKnownWay || track.object.state == ObjectState::Stays)
         return std::max(ahead, before);
-    // The last place counts less: the object may have stopped there, but another object may be there too.
+    // The last place weighs less: the object may have stopped there, but another object may be there too.
     return track.unseen <= kShortGap ? std::max(ahead, before / 2) : ahead;
 }
 
@@ -217,7 +217,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
-    if (m_step == 0) m_step = 1;  // so that hours without the program are a pause
+    if (m_step == 0) m_step = 1;  // so that the time before a restart is a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }

@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// Arrived: in the first second. Moves, Stays: by the movement of the box's middle. Left: not seen for too
-/// long; the object is returned for the last time.
+/// Arrived: first seen less than a second ago. Moves, Stays: by the movement of the box's middle. Left: not
+/// seen for too long; the object is returned for the last time.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
@@ -28,12 +28,11 @@ struct TrackRules {
     double arrivedSeconds = 1;  ///< how long an object is Arrived
     double stillSeconds = 2;    ///< an object that moves less than a fourth of its size for so long Stays
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
-    double keepStillSeconds = 120;  ///< the same for an object that Stays; pauses of the source do not count
+    double keepStillSeconds = 120;  ///< the same for an object that Stays; without pauses of the source
     double regionSeconds = 1;       ///< an object that is outside a region for longer has left the region
-    int most = 1000;                ///< limit of boxes used per frame, the best first; of objects: twice this
+    int most = 1000;                ///< limit of boxes in a frame (the best are used); twice as many objects
 };
 
-/// An object in a frame.
 struct TrackedObject : ObjectPresence {
     cv::Rect2f box;   ///< the last box
     float score = 0;  ///< score of that box
@@ -63,16 +62,16 @@ public:
     ~ObjectTracker();
 
     /// Links the boxes of a frame to objects. `found`: in any order; boxes that are not finite or have no
-    /// area are ignored. `seconds`: time of the source's clock; no time passes if this is not a number or
-    /// before the last value. `image`: size of the image; another size must show the same scene, larger or
-    /// smaller. Returns all objects by id, with or without a box; an object that left is returned once.
+    /// area are ignored. `seconds`: time of the source's clock; if this is not a number or less than the
+    /// last value, no time passes. `image`: size of the image; another size must show the same scene, larger
+    /// or smaller. Returns all objects by id, with or without a box; an object that left is returned once.
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
     /// Sets the objects of an earlier run; must be called before the first frame. `nextId`: least id of the
     /// next new object. Because earlier regions are unknown, an object's stay in a region begins when the
     /// object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets other rules and classes of objects. An object with a negative class is not followed further.
+    /// Sets other rules, and for each object the class labelOf(class). Drops objects with a negative class.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
@@ -87,7 +86,7 @@ public:
 
     /// Returns the number of objects of each class after the last frame.
     std::map<int, int> present() const;
-    /// Returns the same for a region, with the rule of setRegions().
+    /// Counts the objects in a region, by the rule of setRegions().
     std::map<int, int> presentIn(const Polygon& region) const;
 
 private:
@@ -117,10 +116,10 @@ private:
     std::int64_t m_nextId = 1;
 };
 
-/// Finds the connected regions of these classes, largest first, which are the objects of a segmentation
-/// model. `labels`: CV_8U or CV_16U ids. `scores`: of each pixel; a region gets their mean, or 1 without
-/// scores. `smallest`: least pixels of a region. With 0, a region needs 1/2000 of the image, and its box must
-/// be at least 1/32 of the image's shorter side wide and high, because narrower regions are mostly noise.
+/// Finds the objects of a segmentation model: the connected regions of these classes, largest first.
+/// `labels`: CV_8U or CV_16U ids. `scores`: score of each pixel; a region gets the mean, or 1 if `scores` is
+/// empty. `smallest`: least number of pixels of a region; 0: 1/2000 of the image. With 0, the region's box
+/// must also be 1/32 of the image's shorter side wide and high, because narrower regions are mostly noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
                                      const cv::Mat& scores = {});
 

@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// For each of `size` stretched pixels, two neighbours among `from` pixels, and the upper's weight.
+/// For each of `size` stretched pixels, the two nearest of `from` pixels, and the weight of `high`.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;
@@ -33,8 +33,7 @@ struct Logits {
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
-// The loops over a line are most of the work here. They use plain pointers, because each access to a vector
-// is checked.
+// The loops below do most of the work. They use plain pointers, because each access to a vector is checked.
 
 /// to = above + (below - above) * weight
 void mix(const float* above, const float* below, float weight, int count, float* to) {
@@ -52,7 +51,7 @@ void mixNeighbours(const float* from, const Taps& taps, float* to) {
     }
 }
 
-/// Keeps the larger value in `best` and its class in `id`; the earlier class wins ties.
+/// Keeps the larger value in `best` and its class in `id`; on ties, keeps the earlier class.
 void keepLarger(const float* values, int own, size_t count, float* best, int* id) {
     for (size_t x = 0; x < count; ++x) {
         id[x] = values[x] > best[x] ? own : id[x];
@@ -60,13 +59,13 @@ void keepLarger(const float* values, int own, size_t count, float* best, int* id
     }
 }
 
-/// Returns the distance between pixels that get a score, across and down; 0: no pixel gets a score.
+/// Returns the distance between pixels that get a score, across and down; 0 if no pixel gets a score.
 int stepOf(Scores scores) {
     constexpr int kCoarse = 4;
     return scores == Scores::None ? 0 : scores == Scores::All ? 1 : kCoarse;
 }
 
-/// Makes the result line by line: stretches each class into `m_line` and compares it with the best.
+/// Computes the labels line by line: stretches each class into `m_line` and compares it with the best.
 class LineMaker {
 public:
     /// `step`: distance between pixels that get a score

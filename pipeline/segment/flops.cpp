@@ -47,7 +47,7 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
             continue;
         }
         const double entering = report.tokens[index];
-        double later = entering, merged = 0;  // fewer in the MLP if the merge is after attention
+        double later = entering, merged = 0;  // later: MLP tokens, fewer if a merge is after attention
         for (const mpm::Stage& stage : report.stages) {
             if (stage.block != static_cast<int>(index)) continue;
             later = std::min(entering, double(stage.tokens));
@@ -71,7 +71,7 @@ double FlopsCounter::decoders(double share, double left) const {
     return sum;
 }
 
-// Returns the share of the image tokens that is left after all merges.
+// Returns the share of the image tokens that remains after all merges.
 static double remaining(const mpm::ImageReport& report) {
     if (report.tokens.empty() || report.map.total() == 0) return 1;
     double least = report.tokens.back();

@@ -1,4 +1,4 @@
-// The number of operations of the whole network for an image, with the true token counts.
+// The operations of the whole network on an image, counted from the actual number of tokens.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// A decoder's encoder, which never merges. With reuse, it computes the backbone's share of tokens.
+/// The cost of a decoder's encoder, which never merges. With reuse, it computes the same share of tokens as
+/// the backbone.
 struct DecoderCost {
     double tokens = 0;                                 ///< rows for the backbone's image tokens
     double others = 0;                                 ///< rows that are always computed
@@ -17,48 +18,48 @@ struct DecoderCost {
     bool merged = false;  ///< whether the decoder reads the backbone's merged tokens
 };
 
-/// The sizes that determine a model's operations. The caller must read them from the model file, because
-/// engines report them differently or not at all.
+/// The sizes on which a model's operations depend. They must come from the model file, because engines report
+/// them differently or not at all.
 struct ModelCost {
-    std::vector<double> attentionWeights;  ///< by block: number of weights of qkv and projection
+    std::vector<double> attentionWeights;  ///< by block: weights of qkv and projection
     std::vector<double> mlpWeights;        ///< by block
     int width = 0;                         ///< of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
-    std::vector<int> otherTokens;  ///< by block: tokens other than image tokens; none if empty
+    std::vector<int> otherTokens;  ///< by block: tokens that are no image tokens; empty: none
     double windows = 1;            ///< windows of an image; only tokens of the same window merge
     double padding = 0;            ///< rows added to complete all windows
     std::vector<char> windowed;    ///< by block: whether attention is within windows; empty: never
     std::vector<DecoderCost> decoders;
-    bool mapGiven = false;  ///< whether the first stage is a map of the input, which needed no matching
-    double around = 0;      ///< operations outside of all blocks: embedding, head
+    bool mapGiven = false;  ///< whether the first stage is a map of the input, which no method searched
+    double around = 0;      ///< operations outside of all blocks, such as embedding and head
 };
 
 ModelCost costOf(const RandomModel& model);
 
-/// Counts operations, two for a multiply-add, as in the literature: products and attention of the tokens that
-/// took part, and the similarities that a method computes to choose the tokens to merge.
+/// Counts operations as in the literature, a multiply-add as two: products and attention of the computed
+/// tokens, and the similarities by which a method chooses tokens to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
-    /// Returns the operations of an image; NaN if cost and report differ in the number of blocks. `method`: a
-    /// name of Encoder::setMethod.
+    /// Returns the operations of an image; NaN if the report has another number of blocks than the cost.
+    /// `method`: a name of Encoder::setMethod.
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
     /// Returns the operations of each block of the backbone, including its merges.
     std::vector<double> blocks(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
-    /// Returns the operations of a block. `attention`, `mlp`: image tokens that attention and MLP compute.
-    /// `attended`: image tokens that attention reads; if negative, as many as `attention`.
+    /// Returns the operations of a block. `attention`, `mlp`: numbers of image tokens for which attention and
+    /// MLP are computed. `attended`: number of image tokens that attention reads; if negative, `attention`.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// Returns the operations of the decoders if they compute the share `share` of their rows, and the share
-    /// `left` of the image tokens is left after merging.
+    /// Returns the operations of the decoders if the share `share` of their rows is computed and the share
+    /// `left` of the image tokens remains after merging.
     double decoders(double share, double left) const;
 
-    /// Returns the operations by which a method decides which of `entering` image tokens merge. Throws
-    /// cv::Exception on an unknown method.
+    /// Returns the operations by which a method chooses among `entering` image tokens. Throws cv::Exception
+    /// on an unknown method.
     double merging(double entering, const std::string& method) const;
 
     const ModelCost& cost() const { return m_cost; }
@@ -72,7 +73,7 @@ private:
 template <class Found>
 DecoderCost decoderCostFrom(const Found& found, double imageTokens, double larger) {
     DecoderCost cost;
-    // A decoder with fewer rows than the backbone has another grid and does not follow reuse.
+    // A decoder with fewer rows than the backbone has another grid, so reuse does not apply to it.
     cost.tokens = found.rows < imageTokens ? 0 : larger * imageTokens;
     cost.others = found.rows < imageTokens ? larger * found.rows : found.rows - imageTokens;
     cost.width = found.width;
@@ -92,7 +93,7 @@ ModelCost costFrom(const Found& found, cv::Size input) {
     cost.otherTokens = found.otherTokens;
     cost.windows = found.windowCount, cost.padding = found.padding;
     cost.windowed = found.windowed;
-    // If the model leaves its size open, the reader of the file chose found.size for its counts.
+    // If the model leaves its input size open, `found` has counts for found.size.
     const double pixels = found.size.area() > 0 ? found.size.area() : 1;
     const double larger = input.area() / pixels;
     cost.around = found.gflopsAround * 1e9 * larger;

@@ -16,22 +16,22 @@ namespace {
 struct FlowNode {
     int id;
     size_t timing;                ///< index among the engine's times
-    std::vector<size_t> inputs;   ///< nodes before this node
-    std::vector<size_t> readers;  ///< nodes after this node
+    std::vector<size_t> inputs;   ///< nodes that run before this node
+    std::vector<size_t> readers;  ///< nodes that run after this node
     std::string type = {};
-    bool live = false;  ///< depends on the image; other nodes are constants
+    bool live = false;  ///< whether the node depends on the image; others are constants
 };
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// Whether this is OpenCV's classic engine, which gives the input the number 0 and layers numbers from 1. The
-/// new engine numbers only layers.
+/// Whether this is OpenCV's classic engine, in which the input has the number 0 and layers begin at 1. In the
+/// new engine only layers have numbers.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
 
 void addInput(FlowNodes& nodes, size_t node, size_t input) {
-    if (input >= node) return;  // an input runs before its reader
+    if (input >= node) return;  // an input must run before its reader
     nodes[node].inputs.push_back(input);
     nodes[input].readers.push_back(node);
     nodes[node].live = nodes[node].live || nodes[input].live;
@@ -42,7 +42,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     std::map<const cv::dnn::Layer*, size_t> places;
     for (const cv::String& name : names) {
         const int id = net.getLayerId(name);
-        if (id > last) break;  // later layers keep the times of an earlier forward
+        if (id > last) break;  // the times of later layers are from an earlier forward
         nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}, net.getLayer(id)->type});
         const size_t node = nodes.size() - 1;
         for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
@@ -82,14 +82,14 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
     return newNodes(net, names.size());
 }
 
-/// Finds the layers by which a detector selects proposals: the first MpmTopK of each path after the encoder,
-/// each MpmGatherRows that takes the rows found, and the layers between.
+/// The layers by which a detector selects proposals: the first MpmTopK of each path after the encoder, each
+/// MpmGatherRows that reads rows at the places found, and the layers in between.
 class Selection {
 public:
-    /// @param latest for each node, the number of the latest segment that it depends on; 0: none
+    /// @param latest for each node, the number of the latest segment on which the node depends; 0: none
     Selection(const FlowNodes& nodes, const std::vector<int>& latest)
         : m_nodes(nodes), m_chosen(nodes.size()), m_behind(nodes.size()), m_leads(nodes.size()) {
-        std::vector<bool> places(nodes.size());  // whether a node depends only on the result of an MpmTopK
+        std::vector<bool> places(nodes.size());  // whether a node depends only on an MpmTopK
         for (size_t i = 0; i < nodes.size(); ++i) {
             const bool gathers = hasType(i, "MpmGatherRows");
             size_t live = 0, found = 0, rows = 0;
@@ -114,7 +114,7 @@ public:
         }
     }
 
-    /// Returns the name of the part of a node after the encoder.
+    /// Returns the part of a node that depends on the encoder.
     std::string partOf(size_t i) const {
         if (!m_any) return "behind the encoder";
         if (m_chosen[i]) return "selection";
@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    /// OpenCV 4 writes the domain in front of the type.
+    /// In OpenCV 4, the type begins with the domain.
     bool hasType(size_t i, const std::string& name) const {
         return m_nodes[i].type == name || m_nodes[i].type == "mpm." + name;
     }
@@ -133,7 +133,7 @@ private:
     bool m_any = false;
 };
 
-/// Gives each node the name of a part.
+/// The names of the parts to which nodes belong.
 class PartNames {
 public:
     PartNames(const FlowNodes& nodes, const EncoderLayers& encoders)
@@ -171,7 +171,7 @@ public:
     }
 
 private:
-    /// Finds the latest segment that each node depends on.
+    /// Finds the latest segment on which each node depends.
     void lookBack() {
         for (size_t i = 0; i < m_nodes.size(); ++i) {
             m_latest[i] = m_segment[i];
@@ -180,7 +180,7 @@ private:
         }
     }
 
-    /// Finds whether any segment depends on a node, and whether only the first segment does.
+    /// Finds whether any segment depends on a node, and whether only the first segment depends on the node.
     void lookAhead() {
         for (size_t i = m_nodes.size(); i-- > 0;) {
             m_firstOnly[i] = !m_nodes[i].readers.empty();
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    /// Finds nodes on which only the first segment depends, but with an input on which other nodes depend
-    /// too, such as the first injector of an adapter.
+    /// Finds nodes, such as the first injector of an adapter, on which only the first segment depends, but
+    /// which have an input on which other nodes depend too.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)
@@ -201,7 +201,7 @@ private:
     }
 
     const FlowNodes& m_nodes;
-    std::vector<int> m_segment, m_latest;  ///< from 1; 0: none
+    std::vector<int> m_segment, m_latest;  ///< numbered from 1; 0: none
     std::vector<bool> m_other, m_leads, m_firstOnly, m_joins;
     std::optional<Selection> m_selection;
     bool m_single;
@@ -214,7 +214,7 @@ LayerParts::LayerParts(cv::dnn::Net& net, const std::string& output) {
     try {
         nodes = nodesOf(net, output);
     } catch (const cv::Exception&) {
-        return;  // the engine does not show the inputs of layers
+        return;  // the engine does not report the inputs of layers
     }
     const PartNames parts(nodes, encoderLayers(net));
     for (size_t i = 0; i < nodes.size(); ++i) {

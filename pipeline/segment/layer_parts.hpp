@@ -1,4 +1,4 @@
-// The time of a network by part. Layers belong to a part by their place around the encoder.
+// The times of a network's parts. A layer's place around the encoder decides its part.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace mpm::pipeline {
 
-/// Groups layers by data flow: whether a layer depends on a segment of the encoder or on a detector's
-/// selection, and whether these depend on the layer. The names of layers do not matter.
+/// The parts of a network by data flow: whether a layer depends on a segment of the encoder or on a
+/// detector's selection, and whether either depends on the layer. The names of layers are not used.
 class LayerParts {
 public:
-    /// @param net must have run before, because an engine may change layers at the first forward
+    /// @param net must have run, because an engine may change layers at the first forward
     /// @param output the layer at which forwards end; empty: at the last layer
     LayerParts(cv::dnn::Net& net, const std::string& output);
 
     /// Returns the parts that have layers, in the order of their first layers. Empty if the engine does not
-    /// show which layers read each other.
+    /// report which layers read each other.
     const std::vector<std::string>& names() const { return m_names; }
 
     /// Returns the milliseconds of each part in the last forward of the same network. Empty if the engine did

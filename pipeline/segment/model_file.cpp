@@ -18,7 +18,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns default.onnx, or the first model by name in the folder.
+/// Returns default.onnx, or else the first model by name in the folder.
 std::string modelIn(const fs::path& folder) {
     std::error_code error;
     if (fs::is_regular_file(folder / "default.onnx", error)) return folder / "default.onnx";
@@ -34,9 +34,10 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns possible prefixes (such as /usr) or build folders of the file with this code. A program, or the
-/// GStreamer plugin in a build folder, is in a folder of the prefix; the library of the Python package is a
-/// level deeper, and pip's is in the folder of its model. An installed library is somewhere in lib.
+/// Returns prefixes (such as /usr) or build folders to which the file with this code may belong. A program is
+/// in a folder of the prefix, and so is the GStreamer plugin in a build folder. The Python package's library
+/// is a level deeper; in pip's package it is in the folder of the model. An installed library is somewhere in
+/// lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};
@@ -51,7 +52,7 @@ std::vector<fs::path> ownPrefixes() {
     return prefixes;
 }
 
-/// Returns the data folders of the user and of the system, by the XDG Base Directory Specification, which
+/// Returns the data folders of the user and of the system by the XDG Base Directory Specification, which
 /// ignores relative folders.
 std::vector<fs::path> dataFolders() {
     const auto set = [](const char* name) {

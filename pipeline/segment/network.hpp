@@ -12,22 +12,20 @@
 
 namespace mpm::pipeline {
 
-/// A network without training, for the demo and for measuring without a model.
+/// A network with random weights, for the demo and for measuring without a model.
 struct RandomModel {
     cv::Size size{512, 512};  ///< multiples of 16
     int dim = 192, depth = 12, heads = 3, classes = 8;
     std::uint64_t seed = 1;
 };
 
-/// Advice for models whose outputs are masks and classes of queries.
 constexpr const char* kQueriesAdvice =
     "the model gives masks and classes of queries, no labels; convert it with --output labels";
 
-/// A model in memory, move-only. Like a cv::dnn::Net, it must be used by a single thread at a time.
+/// A model in memory. Like a cv::dnn::Net, it must be used by a single thread at a time.
 class Network {
 public:
-    /// MODEL is a path or `default`. `size` is used if the model leaves the size open.
-    /// Throws ModelError.
+    /// `model`: a path or `default`. `size` is used if the model leaves its size open. Throws ModelError.
     explicit Network(const std::string& model, cv::Size size = {});
 
     explicit Network(const RandomModel& model);
@@ -35,27 +33,27 @@ public:
     Network(Network&&) = default;
     Network& operator=(Network&&) = default;
 
-    /// Runs the network. `blob`: Bx3xHxW of blobFromImage(). If the model leaves the batch open, B may differ
-    /// from call to call.
+    /// Runs the network. `blob`: Bx3xHxW, as from blob(). If the model leaves the batch open, B may differ
+    /// between calls.
     cv::Mat forward(const cv::Mat& blob);
 
     /// Whether the model gives boxes of objects.
     bool detects() const { return m_info.detections.has_value(); }
-    /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, which
-    /// some networks have as an input.
+    /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, an
+    /// input of some networks.
     std::vector<cv::Mat> forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images);
     std::vector<std::string> detectorOutputs() const;
 
-    /// Returns the kind of an output. Needs a forward before.
+    /// Returns the kind of an output. To be called after a forward.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
     /// If the kind of the first output is unknown, searches the other outputs and the encoder's tokens for
-    /// features, and uses these in later forwards. Returns false if there are none.
+    /// features, and returns these in later forwards. Returns false if there are no features.
     bool useFeatures(const cv::Mat& blob);
 
-    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. Such
-    /// models have no labels before `mpm convert --output labels`.
+    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. `mpm
+    /// convert --output labels` gives such a model labels.
     bool hasQueries() const { return m_queries; }
 
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
@@ -65,7 +63,7 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches; 0 if the model shares none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that become a token; 0: none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
@@ -93,7 +91,7 @@ private:
     std::string m_name;
     bool m_random;
     int m_batch = 0;
-    std::string m_output;    ///< name of a layer; empty: the last output of the network
+    std::string m_output;    ///< a layer; empty: the network's last output
     bool m_decided = false;  ///< whether the output is chosen
     bool m_queries = false;
     bool m_usesTokens = false;  ///< whether the encoder's tokens replace an output

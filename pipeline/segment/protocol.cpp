@@ -22,7 +22,7 @@ std::vector<int> starts(int length, int window, int stride) {
     return found;
 }
 
-/// Copies the part of `image` inside `window` to the corner of a black image of the window's size.
+/// Copies the part of `image` inside `window` to the upper left corner of a black image of the window's size.
 cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
     cv::Mat canvas = cv::Mat::zeros(window.size(), image.type());
     const cv::Rect seen = window & cv::Rect({0, 0}, image.size());
@@ -30,7 +30,7 @@ cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
     return canvas;
 }
 
-/// Sets padding to 0 after normalising, as mmsegmentation does.
+/// Sets padding to 0 after normalisation, as mmsegmentation does.
 void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
     for (int c = 0; c < blob.size[1]; ++c) {
         cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
@@ -50,7 +50,8 @@ struct ProtocolSegmenter::Window {
     cv::Size seen;  ///< without padding
 };
 
-/// Sums of logits over a scaled image, a plane for each class, and the number of windows at each pixel.
+/// Sums of logits over a scaled image, in a plane for each class, and the number of windows that cover each
+/// pixel.
 struct ProtocolSegmenter::Canvas {
     cv::Size size;
     std::vector<cv::Mat> planes;
@@ -113,7 +114,7 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
-    // Copies of the last window fill up the batch, which may be fixed; their results are ignored.
+    // Copies of the last window fill the batch, whose size may be fixed; their results are ignored.
     while (static_cast<int>(pixels.size()) < m_batch)
         pixels.push_back(windows.back().pixels);
     cv::Mat blob = m_network.blob(pixels);
@@ -192,7 +193,7 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
 
 namespace {
 
-/// Appends the map `more`, whose clusters are numbered from `clusters`.
+/// Appends the map `more`, whose clusters get numbers from `clusters` on.
 void appendMap(cv::Mat& map, int clusters, const cv::Mat& more) {
     const cv::Mat numbered = more + clusters;
     if (map.empty())
@@ -228,7 +229,7 @@ WindowSegmenter::WindowSegmenter(Network& network, cv::Size stride)
              "stride: expected 1 to the window's width");
     CV_Check(stride.height, stride.height > 0 && stride.height <= window.height,
              "stride: expected 1 to the window's height");
-    network.encoder().setReuse(std::nullopt);  // the windows would reuse each other's tokens
+    network.encoder().setReuse(std::nullopt);  // else windows would reuse each other's tokens
 }
 
 Segmentation WindowSegmenter::segment(const cv::Mat& image) {
@@ -252,7 +253,7 @@ Segmentation WindowSegmenter::segment(const cv::Mat& image) {
     segmentation.device = report.device;
     segmentation.precision = report.precision;
     segmentation.networkMs = times.network;
-    segmentation.labelsMs = all - times.network;  // cutting, averaging, choosing
+    segmentation.labelsMs = all - times.network;  // time of cutting, averaging and choosing
     return segmentation;
 }
 

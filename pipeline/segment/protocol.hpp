@@ -1,5 +1,5 @@
-// Segmentation by the single-scale protocol of mmsegmentation: resize by the short side, slide a window,
-// average logits.
+// Segmentation by mmsegmentation's single-scale protocol: scale the image, slide a window, average the
+// logits.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@
 namespace mpm::pipeline {
 
 struct Protocol {
-    int shortSide = 0;  ///< the images' short side after scaling, which keeps the shape; 0: no scaling
-    cv::Size stride;    ///< of the window, which has the size of the model's input; empty: the window's size
-    /// Whether images are frames of a camera. Each window is then a stream for reuse; batch must be 1.
+    int shortSide = 0;  ///< length of the short side after scaling; 0: no scaling
+    cv::Size stride;    ///< step of a window of the model's input size; empty: the window's size
+    /// Whether images are frames of a camera. Each window is then a stream for reuse, and the batch must be
+    /// 1.
     bool frames = false;
 };
 
-/// Returns windows that cover `image`, a stride apart. The last of a row or column is moved back to end at
-/// the border. A window larger than the image starts at 0 and extends past the border.
+/// Returns windows that cover `image`, a stride apart. The last window of a row or column is moved back so
+/// that it ends at the border. A window that is larger than the image starts at 0 and extends past the
+/// border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
-/// Returns the size of `image` scaled so that the shorter side is `shortSide`.
 cv::Size scaledSize(cv::Size image, int shortSide);
 
 /// The place of a window in an image. `scaled`: size of the image after scaling.
@@ -49,13 +50,13 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Segments images. The windows of all images go through the network `batch` at a time; copies of the
-    /// last window fill up the last batch. `prepare` is called before each forward, with a window for each
+    /// Segments images. `batch` windows of all images at a time run through the network; copies of the last
+    /// window fill up the last batch. `prepare` is called before each forward and gets a window for each
     /// image of the batch.
     using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
-    /// Returns the times since the last call.
+    /// Returns the times since the previous call.
     ProtocolTimes takeTimes() { return std::exchange(m_times, {}); }
 
 private:
@@ -72,11 +73,11 @@ private:
 
 class WindowSegmenter {
 public:
-    /// Slides the model's input over an image, `stride` pixels down and across at a time, and averages logits
-    /// if windows overlap. The network must outlive this object.
+    /// Slides a window of the model's input size over images, by `stride` pixels, and averages logits if
+    /// windows overlap. The network must outlive this object.
     WindowSegmenter(Network& network, cv::Size stride);
 
-    /// Segments an image. Tokens, stages and times are sums over all windows; `windows` has each window.
+    /// Segments an image. Tokens, stages and times of the result are sums over the windows.
     Segmentation segment(const cv::Mat& image);
 
 private:

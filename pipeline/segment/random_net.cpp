@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPatch = 16;
 
-/// Normal random values from a seed, the same on every machine.
+/// Normally distributed random values; a seed gives the same values on every machine.
 class Weights {
 public:
     explicit Weights(std::uint64_t seed) : m_random(seed * 2 + 1) {}
@@ -39,7 +39,7 @@ cv::dnn::LayerParams patchEmbedding(const RandomModel& model, Weights& weights) 
     return params;
 }
 
-/// Random weights, named as in docs/reference/operators.md.
+/// Random weights, with the names of docs/reference/operators.md.
 class EncoderParams {
 public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {

@@ -12,7 +12,6 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns an image of a batch, as a view.
 cv::Mat imageOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> ranges(output.dims, cv::Range::all());
     ranges[0] = cv::Range(index, index + 1);
@@ -65,8 +64,8 @@ Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
 
 namespace {
 
-/// Returns the objects without those whose intersection over union with a better object of their class
-/// exceeds `most`.
+/// Returns the objects, but leaves out each object whose intersection over union with a better object of the
+/// same class exceeds `most`.
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;
     for (const Detection& one : sorted) {

@@ -1,4 +1,4 @@
-// Images in, labels out.
+// Segmentation of images: labels, features or boxes.
 #pragma once
 
 #include <limits>
@@ -10,18 +10,18 @@
 
 namespace mpm::pipeline {
 
-/// A window of an image that is segmented window by window. It may extend past the image's border.
+/// A window of an image that is segmented in windows. The window may extend past the image's border.
 struct SegmentedWindow {
     cv::Rect place;
     cv::Mat map;    ///< CV_32S 1xN: final cluster of each image token
     cv::Size grid;  ///< image tokens across and down
 };
 
-/// Which pixels get the probability of their label. Coarse: every fourth pixel across and down, which is
+/// The pixels that get the probability of their label. Coarse: every fourth pixel across and down, which is
 /// enough for regions.
 enum class Scores { None, Coarse, All };
 
-/// The choice of a detector's objects.
+/// Parameters by which a detector's objects are chosen.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
     double nms = 1;          ///< if objects of a class overlap by more, only the best remains
@@ -29,33 +29,32 @@ struct DetectionChoice {
 };
 
 struct Segmentation {
-    bool detector = false;              ///< the model gives objects, neither labels nor features
+    bool detector = false;              ///< whether the model gives objects, so neither labels nor features
     std::vector<Detection> detections;  ///< in pixels of the image, largest score first
     cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
     cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
     cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
     mpm::ImageReport tokens;  ///< of this image
     cv::Size grid;            ///< image tokens across and down; empty if there are several windows
-    std::vector<SegmentedWindow> windows;  ///< empty if the image was seen as a whole
+    std::vector<SegmentedWindow> windows;  ///< empty if the image was segmented as a whole
     mpm::Times encoder;                    ///< of the whole batch
     mpm::Device device = mpm::Device::Cpu;
     mpm::Precision precision = mpm::Precision::F32;
-    double prepareMs = 0;  ///< image to blob, whole batch
-    double networkMs = 0;  ///< blob to output, whole batch
-    double labelsMs = 0;   ///< output to labels, this image
+    double prepareMs = 0;  ///< time from image to blob, whole batch
+    double networkMs = 0;  ///< time from blob to output, whole batch
+    double labelsMs = 0;   ///< time from output to labels, this image
 
     double totalMs() const { return prepareMs + networkMs + labelsMs; }
 };
 
 class Segmenter {
 public:
-    /// The first use throws ModelError if the network gives no logits, labels, features or boxes.
+    /// segment() throws ModelError if the network gives no logits, labels, features or boxes.
     explicit Segmenter(Network network) : m_network(std::move(network)) {}
 
     Segmentation segment(const cv::Mat& image, Scores scores = Scores::None);
     std::vector<Segmentation> segment(const std::vector<cv::Mat>& images, Scores scores = Scores::None);
 
-    /// Sets the choice of objects, for a detector.
     void setDetections(const DetectionChoice& choice) { m_choice = choice; }
 
     Network& network() { return m_network; }
@@ -70,19 +69,19 @@ private:
     DetectionChoice m_choice;
 };
 
-/// Returns the objects of image `index`. `outputs`: of a detector, in the order of network.detectorOutputs();
-/// `image`: size of the original. Throws ModelError if the outputs do not match the metadata.
+/// Returns the objects of image `index`. `outputs`: a detector's, in the order of network.detectorOutputs();
+/// `image`: size of the original image. Throws ModelError if the outputs do not match the metadata.
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 
-/// Returns the ids of image `index` of a network's output. Logits (BxCxHxW, any H and W) are first stretched
-/// to `input`, the size of the network's input, if they are smaller. Labels (Bx1xHxW) are used as they are.
-/// `probabilities`: receives the `scores` of logits.
+/// Returns the labels of image `index` as ids. Logits (BxCxHxW, any H and W) are first stretched to `input`,
+/// the size of the network's input, if they are smaller. Labels (Bx1xHxW) keep their size. `probabilities`:
+/// receives probabilities of the labels from logits.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
-/// Returns how many tokens are across and down if an input of the size `input` has `tokens` patches: the
-/// rectangle of this area that is closest to the input's shape.
+/// Returns the numbers of tokens across and down if an input of the size `input` has `tokens` patches: the
+/// rectangle of so many patches whose shape is closest to the input's.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {

@@ -1,4 +1,4 @@
-// The address of a source. It may contain a password, so it cannot be printed, stored or sent by mistake.
+// The address of a source. The type cannot be printed, stored or sent by mistake: it may have a password.
 #pragma once
 
 #include <string>
@@ -29,7 +29,6 @@ public:
 
     bool empty() const { return m_text.empty(); }
 
-    /// Whether named() made this address.
     bool isNamed() const { return m_named; }
 
     /// Cleans a library's message about this source: shown() replaces the address, "..." replaces each piece
@@ -49,9 +48,9 @@ private:
 /// parameter with a secret's name (password=...) and the credentials in an HTTP header.
 std::string redacted(const std::string& text);
 
-/// Returns the address in env:NAME (an environment variable) or secret:NAME (an entry of the desktop's
-/// keychain), and any other address unchanged. Throws SourceError if there is no such variable or entry.
-/// Waits up to 60 seconds for the user to unlock the keychain.
+/// For env:NAME, returns the address in the environment variable NAME. For secret:NAME, returns the address
+/// in the keychain's entry NAME. Returns any other address unchanged. Throws SourceError if there is no such
+/// variable or entry. Waits up to 60 seconds for the user to unlock the keychain.
 Address resolved(const Address& address);
 
 /// Returns the secret that was stored as `name` by the monitor or by `secret-tool store --label=NAME server

@@ -37,7 +37,7 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// Returns the words (letters and digits). A word between two adjacent other characters is empty.
+/// Returns the words (runs of letters and digits). Between two adjacent other characters is an empty word.
 std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
@@ -57,8 +57,8 @@ bool looksDrawn(std::string_view run) {
     return run.size() >= 16 && changes * 10 > run.size() * 3;
 }
 
-/// Whether a path segment looks like a UUID or a key: at least 4 groups, joined by hyphens, with 4, 8, ...
-/// letters and digits each.
+/// Whether a path segment looks like a UUID or a key: at least 4 groups, joined by hyphens, of 4, 8, 12
+/// or more letters or digits each.
 bool looksGrouped(std::string_view segment) {
     if (segment.size() < 16) return false;
     size_t groups = 0, from = 0;
@@ -75,7 +75,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// Whether a path segment is only a name: no parameters and, unless it is of a `file`, no key.
+/// Whether a path segment is only a name: no parameters and, except in the path of a `file`, no key.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -86,8 +86,8 @@ bool isPlainSegment(std::string_view segment, bool file) {
     return std::none_of(words.begin(), words.end(), looksDrawn) && !looksGrouped(text);
 }
 
-/// Shows at most `most` segments of the path, and only those before the first segment that is more than a
-/// name. That segment may contain parameters ("/user=admin_password=..._channel=1"), so the rest is hidden.
+/// Shows at most `most` segments of the path. Hides the path from the first segment that is more than a name,
+/// because that segment may contain parameters ("/user=admin_password=..._channel=1").
 void showPath(const std::string& path, AddressParts& parts, bool file, int most) {
     size_t from = 0;
     for (int shown = 0; from < path.size(); ++shown) {
@@ -111,7 +111,7 @@ AddressParts urlParts(const std::string& text, size_t start) {
     std::string rest = text.substr(start);
     const size_t query = rest.find_first_of("?#;&|\"'<>\\");
     const size_t at = rest.rfind('@');
-    // Ambiguous, so all is hidden: a password may contain an unescaped '?', and a query may contain '@'.
+    // Hides all of an ambiguous URL: a password may contain an unescaped '?', and a query may contain '@'.
     if (query != std::string::npos && at != std::string::npos && query < at) {
         parts.shown += kLeftOut;
         parts.hide(rest);
@@ -135,7 +135,8 @@ AddressParts urlParts(const std::string& text, size_t start) {
         return parts;
     }
     parts.shown += host;
-    // The last segment of an RTMP address is a key with which anyone may send, so only the first is shown.
+    // The last segment of an RTMP address is a key with which anyone can send, so only the first segment is
+    // shown.
     showPath(rest.substr(slash), parts, file, scheme.rfind("rtmp", 0) == 0 ? 1 : 1000);
     return parts;
 }
@@ -175,7 +176,8 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// Returns the position of the first '?' before a parameter or the first parameter that names a secret.
+/// Returns the position of the first '?' before an '=', or of the first parameter that names a secret if that
+/// parameter comes earlier.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;

@@ -12,14 +12,14 @@ inline constexpr const char* kLeftOut = "...";
 
 struct AddressParts {
     std::string shown;
-    std::vector<std::string> secrets;  ///< every hidden piece, and the words of each
+    std::vector<std::string> secrets;  ///< every hidden piece, and each word of a piece
 
     void hide(const std::string& piece);
 };
 
 AddressParts partsOf(const std::string& text);
 
-/// Whether a parameter of this name has a secret value; true for password, X-Amz-Signature and proxy-pw.
+/// Whether the value of a parameter with this name is secret: password, X-Amz-Signature, proxy-pw, ...
 bool namesSecret(std::string_view key);
 
 /// Whether `text` can be a host, with or without a port. If not, the text may be a part of a password.

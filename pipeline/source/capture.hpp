@@ -1,4 +1,4 @@
-// Sources that read image files, or use cv::VideoCapture: cameras, videos, streams and GStreamer pipelines.
+// Sources that read image files, and sources (cameras, videos, streams, pipelines) that use cv::VideoCapture.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,7 @@ private:
 
     Address m_address;
     std::vector<std::string> m_paths;
-    std::vector<std::string> m_stems;  ///< file-name stems, made unique, in the order of m_paths
+    std::vector<std::string> m_stems;  ///< stems of the file names of m_paths, made unique
     size_t m_next = 0;
 };
 

@@ -29,7 +29,7 @@ bool isGlob(const std::string& text) {
 }  // namespace
 
 bool isUnreadable(const std::string& path) {
-    // The effective user must have the right to read a file, or to list and enter a folder.
+    // A file must be readable; a folder must also be searchable.
     std::error_code error;
     const int how = fs::is_directory(path, error) ? R_OK | X_OK : R_OK;
     return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) != 0 && errno == EACCES;
@@ -102,7 +102,7 @@ bool readSpread(Source& source, const SpreadReading& reading,
             take(frame.image);
         return late;
     }
-    // Two passes over the whole source. The places of the second are between those of the first.
+    // Passes over the source twice. The second pass reads frames between the frames of the first pass.
     bool wanted = true;
     for (std::int64_t k = 0; k < most && (wanted || k < reading.count); ++k) {
         const std::int64_t place = 2 * (k % reading.count) + k / reading.count;

@@ -26,7 +26,7 @@ constexpr std::size_t kLargestRequest = 1 << 16;  // bytes
 using Authority = HostRelay::Authority;
 using Request = HostRelay::Request;
 
-/// Parses an authority such as "user@[::1]:8443"; `port` is the default.
+/// Parses an authority such as "user@[::1]:8443"; `port`: the port if `text` has none.
 Authority authorityOf(std::string text, const char* port) {
     text.erase(0, text.rfind('@') + 1);  // npos + 1 is 0
     const std::size_t bracket = text.rfind(']'),
@@ -189,7 +189,7 @@ bool HostRelay::isAllowed(const std::optional<Request>& request) {
     return false;
 }
 
-/// Passes on all requests of a connection and checks each, because FFmpeg reuses connections.
+/// Checks and passes on every request of a connection, because FFmpeg reuses connections.
 void HostRelay::passRequests(int client, int server, std::string heads, bool toProxy) {
     do {
         for (std::size_t end; (end = heads.find(kHeadEnd)) != std::string::npos; heads.erase(0, end)) {

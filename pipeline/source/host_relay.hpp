@@ -34,7 +34,7 @@ public:
     };
 
     int port() const { return m_port; }
-    bool refused() const { return m_refused; }  ///< whether another host was requested
+    bool refused() const { return m_refused; }  ///< whether a request for another host was refused
 
 private:
     struct Connection {

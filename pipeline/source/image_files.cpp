@@ -86,7 +86,7 @@ std::vector<std::string> imagePaths(const std::string& text) {
 
 ImageFilesSource::ImageFilesSource(Address address) : m_address(std::move(address)) {}
 
-/// Returns the path. If the source is from env: or secret:, returns only the source's name and the file's.
+/// Returns the path. If the source is from env: or secret:, returns only the names of source and file.
 std::string ImageFilesSource::shownPath(const std::string& path) const {
     return m_address.isNamed() ? name() + ", " + fs::path(path).filename().string() : path;
 }
@@ -99,8 +99,8 @@ void ImageFilesSource::open() {
     m_stems.clear();
     for (const std::string& path : m_paths)
         m_stems.push_back(fs::path(path).stem().string());
-    // Without this, images with the same stem (a.jpg and a.png, or in two folders of a glob) would overwrite
-    // each other's results.
+    // Makes stems unique, so that images with the same stem (a.jpg and a.png, or in two folders of a glob) do
+    // not overwrite each other's results.
     std::set<std::string> taken;
     for (std::string& stem : m_stems) {
         std::string unique = stem;

@@ -48,7 +48,8 @@ public:
                 again = pump(*source);
             } catch (const std::exception& error) {
                 note(problemOf(error));
-                // Tries again: a file or folder is missing for a moment while another program replaces it.
+                // Opens live sources again, and files and folders that loop: a file is missing for a moment
+                // while another program replaces the file.
                 m_looping = false;
                 if (!again && !(m_options.loop && status().frames > 0)) return finish(SourceState::Failed);
                 again = true;
@@ -81,7 +82,7 @@ public:
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
-        // A slow camera has long gaps. The smaller of the last two is used: the other may be an outage.
+        // A slow camera has long gaps. Uses the smaller of the last two gaps: the larger may be an outage.
         const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
         if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
@@ -220,7 +221,7 @@ private:
         return m_status.speed;
     }
 
-    /// Counts a complete pass of a film, and holds the film at the end if setLoop() is off.
+    /// Counts a complete pass of a film, and holds the film at the end if the film does not repeat.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;

@@ -1,4 +1,4 @@
-// A thread that reads a source: keeps only the latest frame, reconnects, and reports the state.
+// A thread that reads a source, keeps only the latest frame, reconnects, and reports the state.
 #pragma once
 
 #include <memory>
@@ -22,23 +22,23 @@ const char* stateName(SourceState state);
 
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
-    bool live = false;                                ///< Source::live() of the opened source
-    std::chrono::system_clock::time_point since;      ///< when the state began; Stalled, Offline: last frame
+    bool live = false;                            ///< Source::live() of the opened source
+    std::chrono::system_clock::time_point since;  ///< when the state began; Stalled, Offline: as lastFrame
     std::chrono::system_clock::time_point lastFrame;  ///< time of the last frame; epoch: none so far
     std::chrono::milliseconds nextAttempt{0};         ///< time until the next attempt
     int attempts = 0;                                 ///< failed attempts since the last frame
-    std::int64_t frames = 0;                          ///< frames read
-    int passes = 0;                                   ///< complete passes of a file or folder that loops
+    std::int64_t frames = 0;
+    int passes = 0;                         ///< complete passes of a file or folder that loops
     std::int64_t dropped = 0;               ///< frames read but not taken, because a newer frame came
-    std::int64_t position = -1;             ///< number of the newest frame in the film; -1: none, or live
+    std::int64_t position = -1;             ///< number of the newest frame in the film; -1: no frame, or live
     std::int64_t length = -1;               ///< frames of the film, if known
     std::string codec;                      ///< of the film or stream, if known
     double rate = 0;                        ///< frames a second of the film, if known
-    bool held = false;                      ///< whether a film is held: by setHeld(), or at its end
+    bool held = false;                      ///< whether a film is held (paused), by setHeld() or at the end
     double speed = 1;                       ///< factor of a film's rate, set by setSpeed()
     bool repeats = true;                    ///< whether a film repeats, set by setLoop()
     std::int64_t bad = 0;                   ///< number of different images that could not be read
-    std::vector<SourceProblem> unreadable;  ///< problems of the first hundred such images
+    std::vector<SourceProblem> unreadable;  ///< problems of the first hundred bad images
     SourceProblem problem;                  ///< the last problem
 
     /// Returns the last problem in English; empty if there was none.
@@ -50,11 +50,10 @@ struct ReaderOptions {
     std::chrono::milliseconds offlineAfter{60'000};
     std::chrono::milliseconds firstPause{500};
     std::chrono::milliseconds longestPause{30'000};
-    bool retryEnded = true;  ///< open a live source again if it ended, not only if it broke
-    bool loop = false;       ///< begin again at the end of a file or folder
-    bool everyFrame =
-        false;  ///< wait until a frame is taken instead of dropping it; for sources that are not live
-    double imageRate = 1;  ///< frames per second of sources without a rate (folders)
+    bool retryEnded = true;   ///< open a live source again if it ended, not only if it broke
+    bool loop = false;        ///< begin again at the end of a file or folder
+    bool everyFrame = false;  ///< if not live: wait until a frame is taken instead of dropping the frame
+    double imageRate = 1;     ///< frames per second of sources without a rate (folders)
 };
 
 class Reader {
@@ -65,22 +64,21 @@ public:
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
-    /// Waits at most about two seconds for the thread. If the driver hangs in a read, the thread ends later.
+    /// Waits up to two seconds for the thread to end. If the driver hangs in a read, the thread ends later.
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Takes the newest frame that was not taken yet, or waits up to `wait`. Returns false if no frame came
-    /// or the source ended.
+    /// Takes the newest frame. If that was taken already, waits up to `wait` for another. Returns false if no
+    /// frame came or the source ended.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
-    /// The next five functions are for films and folders and act at the next frame; a live source ignores
-    /// them. While a film is held, only seek() and step() give frames.
+    /// The five functions below are for films and folders; a live source ignores the calls. A call takes
+    /// effect at the next frame. While a film is held, only seek() and step() give frames.
     void setHeld(bool held);
     void seek(std::int64_t frame);
     /// Moves a frame forward, or back if `direction` is negative.
     void step(int direction);
-    /// Multiplies the film's frame rate by `speed`.
     void setSpeed(double speed);
     /// If `loop` is false, the film is held at its end.
     void setLoop(bool loop);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSeed = 11;      // the same street for everybody
 constexpr double kRate = 10;             // frames a second at the scene's pace
 constexpr double kSecondsPerDay = 240;   // at the scene's pace: a day takes four minutes
-constexpr double kTrafficSeconds = 1.7;  // in fast motion, traffic moves so many seconds from frame to frame
+constexpr double kTrafficSeconds = 1.7;  // seconds of traffic between two frames in fast motion
 
 // The street's sun moves as at latitude 41.25 degrees north in late April.
 constexpr double kLatitude = 41.25;
@@ -54,7 +54,7 @@ bool SceneSource::next(Frame& frame) {
     const bool fast = m_options.framesPerDay > 0;
     const double film = static_cast<double>(m_number) / kRate;
     const double days = fast ? static_cast<double>(m_number) / m_options.framesPerDay : film / kSecondsPerDay;
-    // At the scene's pace the light changes only once a second, because lighting takes most of the time.
+    // At the scene's pace the light changes only once a second, because computing the light is slow.
     const double exact = m_options.startHour + 24 * days;
     const double hour = fast ? exact : std::floor(exact * 10) / 10;
     const street::StreetFrame seen =

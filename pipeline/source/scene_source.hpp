@@ -31,7 +31,7 @@ private:
 };
 
 /// Returns the rule for night in the street: from sunset to sunrise by sceneTime(). Lamps are brighter than
-/// dawn, so luminance would mislead. The rule has no `hold`, so any time may pass between frames.
+/// dawn, so luminance would mislead. A rule by the sun ignores `hold`.
 DayNightRule sceneRule();
 
 /// Returns the time in the street for Frame::seconds; every day has the same date.

@@ -18,25 +18,26 @@ namespace mpm::pipeline {
 struct Frame {
     cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< number in this source, from 0
-    int pass = 0;                                ///< how often the source was already read to the end
+    int pass = 0;                                ///< how often the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when the frame was taken (live) or read
     std::string name;                            ///< stem of file names for this frame
-    double seconds = 0;                          ///< time in the film or the scene, or since opening
+    double seconds = 0;                          ///< time in the film or scene; if live: since opening
 };
 
 /// A source of frames. Only a single thread at a time may use a source.
 class Source {
 public:
     virtual ~Source() = default;
-    virtual void open() = 0;               ///< throws SourceError; may be called again after a failure
-    virtual bool next(Frame& frame) = 0;   ///< false at the end; throws SourceError or BadImage
-    virtual bool live() const = 0;         ///< whether frames come in real time, so only the latest matters
-    virtual std::string name() const = 0;  ///< for display, without a password
+    virtual void open() = 0;              ///< throws SourceError; may be called again after a failure
+    virtual bool next(Frame& frame) = 0;  ///< false at the end; throws SourceError or BadImage
+    virtual bool live() const = 0;  ///< whether frames come in real time, so that only the latest matters
+    virtual std::string name() const = 0;               ///< for display, without a password
     virtual std::int64_t length() const { return -1; }  ///< number of frames, if known after open()
     virtual double rate() const { return 0; }           ///< frames per second, if known after open()
     /// Returns the four letters of the codec; empty if unknown after open().
     virtual std::string codec() const { return {}; }
-    /// Makes the frame of this number the next. Returns false if the source cannot seek.
+    /// Makes the next call of next() return the frame with this number. Returns false if the source cannot
+    /// seek.
     virtual bool seek(std::int64_t) { return false; }
 };
 
@@ -60,7 +61,7 @@ enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 /// Properties of a kind of source, known before open(), unlike Source::live().
 struct SourceTraits {
     bool remote = false;    ///< frames come from a device or server that may be gone, so do not wait long
-    bool seekable = false;  ///< a film, which can seek and repeat
+    bool seekable = false;  ///< a film: seek() works, and the film can repeat
     bool files = false;     ///< image files; each may be unreadable, or have labels next to it
     bool scene = false;     ///< the built-in street, with a simulated clock
 };
@@ -72,8 +73,9 @@ constexpr SourceTraits traitsOf(SourceKind kind) {
 }
 
 /// Finds the kind of `address` by its form and by the files on the disk. Kinds are a camera index, a video
-/// file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, and `demo`. For env: or
-/// secret:, returns the kind of the value. Throws SourceError if there is no such source.
+/// file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, and `demo`. For env:NAME
+/// or secret:NAME, returns the kind of the address that is stored there. Throws SourceError if there is no
+/// such source.
 SourceKind sourceKind(const Address& address);
 
 /// Makes the source of `address` without opening it. Throws SourceError if there is no such source.
@@ -91,9 +93,9 @@ struct SpreadReading {
     std::function<bool()> stopped;
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
-/// Passes images to `take`. If the source can seek and has more than 4 * `count` frames, these are `count`
-/// images from all parts of the source, then up to `count` more until `take` returns false; otherwise all
-/// images. Ends after `seconds` or if `stopped` returns true. Returns whether the time ran out.
+/// If the source can seek and has more than 4 * `count` frames, passes `count` images from all parts of the
+/// source to `take`, then up to `count` more until `take` returns false. Otherwise passes all images. Ends
+/// after `seconds` or if `stopped` returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 

@@ -32,8 +32,8 @@ struct SourceProblem {
         StillReading,  ///< an earlier read has not returned yet
         NoFrameInTime,
         NoSuchVariable,       ///< env:NAME
-        EmptyName,            ///< env:NAME or secret:NAME holds an empty text
-        NestedName,           ///< env:NAME or secret:NAME holds another such name
+        EmptyName,            ///< the value of env:NAME or secret:NAME is empty
+        NestedName,           ///< the value of env:NAME or secret:NAME is such a name
         NoKeychainEntry,      ///< secret:NAME
         KeychainUnavailable,  ///< arguments: the reason
         BuiltWithoutKeychain,

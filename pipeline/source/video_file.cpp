@@ -73,7 +73,7 @@ const std::set<std::string> kRejectedFormats = {
     "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
     "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};
 
-/// Returns all other formats of FFmpeg, each after a comma; empty if OpenCV has no FFmpeg.
+/// Returns FFmpeg's formats that are not rejected, each after a comma; empty if OpenCV has no FFmpeg.
 std::string acceptedFormats() {
     struct Demuxer {
         const char* name;  // the first member in every FFmpeg; for example "mov,mp4,m4a"
@@ -113,8 +113,8 @@ public:
         m_join = hasList ? '|' : ',';
         m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
                   credentialsOfProxy() + "127.0.0.1:00000";
-        // The environment points to this text, so enter() changes only the text: other threads read the
-        // environment, which makes putenv() unsafe.
+        // The environment points to this text. So enter() can change the text without putenv(), which is
+        // unsafe while other threads read the environment.
         putenv(m_text.data());
     }
 

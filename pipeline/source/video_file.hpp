@@ -13,11 +13,12 @@ namespace mpm::pipeline {
 /// or a device.
 std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
-/// While this object exists, FFmpeg opens no format that names other files or hosts, except HLS through a
-/// local proxy. FFmpeg's options are global, so an opening through a proxy waits to be the only one.
+/// A guard: while this object exists, FFmpeg opens no format that names other files or hosts, except HLS
+/// through a local proxy. FFmpeg's options are global, so an opening through a proxy waits until no other
+/// source is being opened.
 class FfmpegOpening {
 public:
-    /// `proxy`: its port; 0: no proxy. Throws SourceError if another opening hangs.
+    /// `proxy`: port of the proxy; 0: none. Throws SourceError if another opening hangs.
     explicit FfmpegOpening(int proxy = 0);
     ~FfmpegOpening();
     FfmpegOpening(const FfmpegOpening&) = delete;

@@ -10,7 +10,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns a column's name like csvField(), but does not quote a name for its spaces, as in files of earlier
+/// Quotes a column's name as csvField() does, except that spaces need no quotes, as in files of earlier
 /// versions.
 std::string columnName(const std::string& name) {
     const bool plain = printable(name) == name && name.find_first_of(",;\"'\\") == std::string::npos;

@@ -91,13 +91,13 @@ std::string Statement::text(int column) const {
 }
 
 Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
-    static std::mutex mutex;  // no other store may open a file meanwhile
+    static std::mutex mutex;  // only one store of this program opens a file at a time
     const std::lock_guard<std::mutex> lock(mutex);
     m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
     const int result = sqlite3_open_v2(m_path.c_str(), &handle, flags, nullptr);
-    m_handle.reset(handle);  // set even on failure, because the message needs it
+    m_handle.reset(handle);  // also after a failure, because the handle has the message
     if (result != SQLITE_OK) throwStoreError(handle, m_path);
     distrust();
     recognise();

@@ -113,7 +113,6 @@ private:
     void configure();
     void recognise() const;
     void migrate();
-    /// Copies the whole database into a private file at `path`.
     void backUp(const std::string& path) const;
     void checkSchema(std::int64_t version) const;
     std::int64_t number(const char* pragma) const;
@@ -126,7 +125,6 @@ private:
     std::unique_ptr<sqlite3, Close> m_handle;
 };
 
-/// Throws a StoreError of Kind::Damaged.
 [[noreturn]] void throwDamaged(const std::string& path, const std::string& reason);
 
 /// Throws a StoreError for the connection's last failure.

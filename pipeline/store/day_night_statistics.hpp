@@ -41,7 +41,7 @@ public:
     bool complete() const { return m_day.kept.count() > 0 && m_night.kept.count() > 0; }
 
     struct Difference {
-        double percent = 0, spread = 0;  ///< spread: standard deviation of a night frame minus a day frame
+        double percent = 0, spread = 0;  ///< spread: standard deviation of (night frame - day frame)
     };
     /// Returns night minus day, in percent of the day's mean.
     Difference difference(RunningMean PhaseStatistics::*of) const;

@@ -1,4 +1,3 @@
-// Events in the store.
 #include "pipeline/store/database.hpp"
 
 namespace mpm::pipeline {

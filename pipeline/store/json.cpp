@@ -72,7 +72,7 @@ Json jsonOf(const DayNightStatistics& statistics) {
     return json;
 }
 
-/// Replaces bytes that are not UTF-8 (of labels or files), because an error would leave half a file.
+/// Replaces bytes that are not UTF-8 (from labels or file names), because an error would leave half a file.
 std::string text(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -84,7 +84,7 @@ std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis fr
     std::int64_t written = 0;
     DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
-    // Jumps to the next reading, because a wrong clock may have left a reading in the year 1.
+    // Passes over hours without readings: a wrong clock may have left a reading in the year 1.
     for (auto at = firstReading(source, from, to); at; at = firstReading(source, *at + kSlice, to)) {
         for (const Measurement& measurement : measurements(source, *at, std::min(*at + kSlice, to))) {
             statistics.add(measurement);

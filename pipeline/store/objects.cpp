@@ -1,4 +1,4 @@
-// Objects in the store: present objects, and classes with counts of objects.
+// Objects in the store: the objects now in view, and the classes that were counted in a time span.
 #include <algorithm>
 #include <set>
 

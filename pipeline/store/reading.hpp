@@ -46,7 +46,7 @@ struct Measurement {
     std::optional<double> recomputed;  ///< with reuse: share of tokens that were computed
     int pass = 0;                      ///< pass of a video that repeats, from 0
     std::optional<double> tokenAge;    ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;     ///< time saved compared with all tokens, if measured lately
+    std::optional<double> savedMs;     ///< time saved compared with computing all tokens, if measured lately
     std::optional<double> objects;     ///< number of objects, if objects are followed
     std::map<int, int> objectCounts;   ///< by id of a followed class
 
@@ -81,7 +81,7 @@ struct ReadingField {
     double otherwise = NAN;  ///< published if a reading has no value; NaN: MQTT null, Prometheus nothing
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: field never absent
+        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: field always present
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;
@@ -89,7 +89,7 @@ struct ReadingField {
     } prometheus = {};
     struct {
         const char *id = nullptr, *title = nullptr, *unit = nullptr;
-    } sensor = {};  ///< in Home Assistant; the unit "%" shows the value times 100
+    } sensor = {};  ///< in Home Assistant; with the unit "%", the value is multiplied by 100
 };
 
 const std::vector<ReadingField>& readingFields();
@@ -106,7 +106,7 @@ struct Bucket {
     Millis time{0};  ///< when the minute or hour begins
     std::int64_t count = 0, nights = 0;
     double tokensMean = 0,
-           tokensSquares = 0;  ///< means of the tokens computed and of their squares, for the spread
+           tokensSquares = 0;  ///< means of the number of computed tokens and of its square
     int tokensLeast = 0, tokensMost = 0;
     double dayTokens = 0, nightTokens = 0;  ///< means; 0 without readings by day or by night
     std::array<Mean, kSummed> means;
@@ -134,7 +134,8 @@ struct Quantity {
     }
 };
 
-/// Returns a quantity: 0..1, or a number of objects; nothing if the reading does not contain it.
+/// Returns the value of a quantity: a share 0..1 or a number of objects; nothing if the reading lacks the
+/// value.
 std::optional<double> valueOf(const Quantity& quantity, const Measurement& measurement);
 
 /// A quantity over a span of time.
@@ -161,7 +162,7 @@ struct KnownObject {
     std::string label;  ///< name of the class, because class ids change with the model
     cv::Rect2d place;   ///< 0..1 across and down
     Millis since{0}, last{0};
-    Millis still{0};  ///< how long the object has not moved; 0: it moves
+    Millis still{0};  ///< how long the object has not moved; 0: the object moves
 };
 
 struct KnownObjects {
@@ -169,7 +170,6 @@ struct KnownObjects {
     std::vector<KnownObject> present;
 };
 
-/// An event in the store.
 struct StoredEvent {
     std::int64_t id = 0;
     std::string source;

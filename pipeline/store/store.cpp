@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::int64_t kMostColumns = 4096;  // each adds a byte to every row of CSV
+constexpr std::int64_t kMostColumns = 4096;  // limit, because each adds a byte to every row of CSV
 constexpr std::int64_t kMinute = 60'000, kHour = 3'600'000;
 
 std::int64_t spanMs(Store::Span span) {
@@ -22,7 +22,7 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// The statements contain the columns of readingFields(), and the columns that are not a single number.
+/// The SQL contains the columns of readingFields(), and the columns that are not a single number.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";
@@ -292,7 +292,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
         }
     }
     const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
-        if (kept.count() == 0 || left <= 0) return;  // kept for ever, or deleted in the last call
+        if (kept.count() == 0 || left <= 0) return;  // kept for ever, or deleted by a later call
         Statement remove =
             m_database->prepare("DELETE FROM bucket WHERE source = ? AND span = ? AND time < ?");
         for (const std::int64_t source : all)

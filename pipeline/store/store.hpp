@@ -46,20 +46,20 @@ public:
 
     /// Checks every page. Throws StoreError with Kind::Damaged if a page is damaged.
     void check() const;
-    /// Whether the file was moved, removed or replaced after opening, so that new readings may be lost.
+    /// Whether the file was moved, removed or replaced after opening. If so, new readings may be lost.
     bool moved() const;
-    /// Renames a damaged file to FILE.damaged-TIME, or a file of an unreleased version to FILE.old-TIME, and
-    /// the log of the file too, so that a new file can be made. Returns the new name; empty if the file is
+    /// Renames a damaged file to FILE.damaged-TIME, or a file of an unreleased version to FILE.old-TIME, so
+    /// that a new file can be made. Renames the file's log too. Returns the new name; empty if the file is
     /// good. Throws StoreError if the file cannot be opened or renamed.
     static std::string setAside(const std::string& path);
 
     /// Returns the id of a source, and adds the source if it is new. The name must not contain a password.
     std::int64_t source(const std::string& name);
 
-    /// Returns the id of a source; nothing if the store does not have the source.
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// Adds all measurements, or none if it throws. The measurements are on the disk when the call returns.
+    /// Adds all measurements. If this throws, adds none. The measurements are on the disk when the call
+    /// returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
 
@@ -68,8 +68,8 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Returns a quantity for each step with readings, in order of time. Uses the readings of `model`, but
-    /// readings of all models for tokens of a region.
+    /// Returns a quantity for each step of time that has readings, in order. Uses the readings of `model`;
+    /// for RegionTokens, the readings of all models.
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
@@ -78,7 +78,7 @@ public:
     KnownObjects objects(std::int64_t source) const;
     /// Returns events of all sources, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
-    /// Removes all these events or none; ignores unknown ids.
+    /// Removes all these events, or none after an error. Ignores unknown ids.
     void removeEvents(const std::vector<std::int64_t>& ids);
     /// Adds the readings of a setup in [from, to) to `statistics`, except repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
@@ -91,7 +91,7 @@ public:
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// Returns when the first hour of a source's buckets begins and the last ends; equal without buckets.
+    /// Returns the start of a source's first hour and the end of its last hour; both 0 without buckets.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Returns the end of the latest hour of all sources; nothing if there are no buckets.
@@ -126,7 +126,7 @@ private:
     std::unique_ptr<Database> m_database;
 };
 
-/// The last columns of a CSV, which only some measurements have.
+/// The last columns of a CSV. A column exists if any measurement has a value.
 struct CsvExtras {
     bool reuse = false;  ///< recomputed, token_age
     bool saved = false;  ///< saved_ms
@@ -141,7 +141,7 @@ struct CsvExtras {
     }
 };
 
-/// Return the head and a line of exportCsv(), and of tokens.csv of `mpm run`, without a line break.
+/// Return the head and a line of a CSV (of exportCsv(), or tokens.csv of `mpm run`), without a line break.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 

@@ -17,7 +17,6 @@ AgreementKind kindOf(const Network& network, const cv::Mat& output) {
     return kind == OutputKind::Unknown && isMap(network, output) ? AgreementKind::Map : AgreementKind::Rows;
 }
 
-/// Returns the class with the largest score.
 cv::Mat bestClass(const cv::Mat& scores) {
     const float* first = scores.ptr<float>();
     const auto best = std::max_element(first, first + scores.size[1]) - first;
@@ -38,12 +37,12 @@ bool matches(const Detection& a, const Detection& b) {
     return a.label == b.label && both >= kLeast * (a.box.area() + b.box.area() - both);
 }
 
-/// Returns the agreement if one or both outputs are empty or constant: 1 if both are, else 0.
+/// Returns the agreement if at least one output is empty or constant: 1 if both are, else 0.
 double without(bool first, bool second) {
     return first && second ? 1 : 0;
 }
 
-/// Returns `agreement`, or 0 if it is not finite because a value of the outputs is not.
+/// Returns `agreement`; 0 if it is not finite, because an output has a value that is not finite.
 double orNone(double agreement) {
     return std::isfinite(agreement) ? agreement : 0;
 }
@@ -129,7 +128,7 @@ cv::Mat Agreement::comparable(const Network& network, const cv::Mat& output) con
 
 TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const {
     const OutputFacts facts = network.outputFacts();
-    if (values.dims == 4) {  // channels first; a row for each place
+    if (values.dims == 4) {  // channels come first; each place is a row
         const cv::Mat planes(values.size[1], static_cast<int>(values.total() / values.size[1]), CV_32F,
                              const_cast<float*>(values.ptr<float>()));
         return {planes.t(), 0, planes.cols};

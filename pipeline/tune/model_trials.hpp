@@ -1,4 +1,4 @@
-// Trials of a model on images, with and without merging, for tuning.
+// Trials of a model on images with all tokens and with merging, for tuning.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// How agreement is measured, by the kind of output (see kAgreements). Boxes are of a detector, and match
-/// only with the same label. A map has one channel, for example depth.
+/// The kind of agreement, by the kind of output (see kAgreements). Boxes are those of a detector; only boxes
+/// of the same label match. A map has a single channel, for example depth.
 enum class AgreementKind { Labels, Boxes, Map, Rows };
 
 struct AgreementText {
@@ -29,17 +29,17 @@ inline const AgreementText& textOf(AgreementKind kind) {
     return kAgreements[static_cast<int>(kind)];
 }
 
-/// Whether an output has one channel in the image's shape, for example depth.
+/// Whether an output has a single channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Agreement on an image: usually 0 to 1; of maps and rows also less than 0.
+/// Returns the agreement on an image: usually 0 to 1; of maps also less than 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
-/// Returns the mean of two shares: of the boxes of each side that have a match. A box matches at most one box
-/// of the other side, with an intersection over union of at least 0.75. Returns 1 if neither side has boxes.
+/// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has
+/// at most one match, with an intersection over union of at least 0.75. Returns 1 if both lists are empty.
 double boxAgreement(const std::vector<Detection>& full, const std::vector<Detection>& other);
 
-/// The rows of an output: first `special` rows, then `image` rows of image tokens; more may follow.
+/// The rows of an output: first `special` rows, then `image` rows of image tokens, then other rows, if any.
 struct TokenRows {
     cv::Mat rows;  ///< CV_32F
     int special = 0, image = 0;
@@ -47,7 +47,8 @@ struct TokenRows {
     bool isImage(int row) const { return row >= special && row < special + image; }
 };
 
-/// Means over outputs with all tokens: a mean of all image rows together, and a mean of each other row.
+/// Means over the outputs with all tokens: a mean of all image rows, and for each other row a mean over
+/// images.
 class RowMeans {
 public:
     void add(const TokenRows& full);
@@ -61,12 +62,13 @@ private:
     double m_imageRows = 0, m_images = 0;
 };
 
-/// The agreement of outputs with those of all tokens, which must be added first.
+/// The agreement of outputs with the outputs of all tokens, which must be added first.
 class Agreement {
 public:
-    /// Adds the next image's outputs with all tokens; a detector has several. `size`: size of the image.
+    /// Adds the next image's outputs of all tokens; a detector has several outputs. `size`: size of the
+    /// image.
     void add(const Network& network, const std::vector<cv::Mat>& outputs, cv::Size size);
-    /// Returns the agreement of other outputs on an added image; `image` counts from 0.
+    /// Returns the agreement of other outputs on an added image; the first added image is number 0.
     double of(const Network& network, size_t image, const std::vector<cv::Mat>& outputs) const;
 
     size_t size() const { return m_sizes.size(); }
@@ -91,24 +93,25 @@ struct ModelTuning {
     Precision precision = Precision::F32;
 };
 
-/// Runs all images with all tokens once, then the candidates. The last method remains set in the network.
+/// Runs each image with all tokens once, then the candidates. The last method remains set in the network.
 /// Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time is over
 /// before anything was compared.
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 
-/// Returns candidates for an encoder with so many blocks and image tokens (of a window, if there are
-/// several). The likeliest are first, because time may be short. Each merges before at least one block.
+/// Returns candidates for an encoder with this number of blocks and of image tokens (in each window). The
+/// likeliest candidates are first, because the time may end early. Each merges before at least one block.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
-/// At most `most` of the added images, at equal distances. Images of a single colour are only counted.
+/// A selection of at most `most` of the added images, at equal distances. Images of a single colour are only
+/// counted.
 class ImagePicker {
 public:
     explicit ImagePicker(int most) : m_most(static_cast<size_t>(most)) {}
 
     void add(const cv::Mat& image);
     bool full() const { return m_kept.size() >= m_most; }
-    /// Returns the images in such an order that the first few are spread evenly too, however many are used.
+    /// Returns the images in an order whose first images, however many, are also spread evenly.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }
     int blank() const { return m_blank; }

@@ -71,8 +71,8 @@ private:
     }
 
     /// Runs the candidates on an image, and all tokens before, between and after them, so that neither a slow
-    /// run nor a machine that slows down affects the choice. Returns false if cut off: then only the first
-    /// image counts.
+    /// run nor a machine that slows down affects the choice. Returns false if the time is over first; the
+    /// results are then used only for the first image.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;
@@ -92,8 +92,8 @@ private:
         constexpr size_t kInTurn = 3;
         for (size_t i = 0; i < m_alive.size(); ++i) {
             if ((i % kInTurn == 0 && !runFull(image, fulls)) || over()) return false;
-            // The order differs from image to image, and is reversed for every second image. The first image
-            // has the order of the table, in case there is no time for all candidates.
+            // Each image has another order, and every second image the reverse order. The first image has the
+            // order of the table, in case there is no time for all candidates.
             const size_t place = (image % 2 == 0 ? i : m_alive.size() - 1 - i) + image / 2;
             const size_t row = m_alive[place % m_alive.size()];
             if (const std::optional<Trial> trial = m_work.trial(m_result.rows[row].method, image))
@@ -134,8 +134,8 @@ private:
         return static_cast<std::int64_t>(trials);
     }
 
-    /// Keeps half of the candidates: those that no other beats, then those that only these beat, and so on.
-    /// Of the last group, keeps the nearest to the goal.
+    /// Keeps half of the candidates. First come those that no other candidate beats, then those that only the
+    /// former beat, and so on. Of the last group, keeps those nearest to the goal.
     void halve() {
         const size_t wanted = keptOf(m_alive.size());
         std::vector<size_t> left = m_alive, kept;
@@ -198,7 +198,7 @@ private:
     const Watcher& m_watcher;
     TuneResult m_result;
     std::vector<size_t> m_alive;
-    std::vector<double> m_fulls;  ///< ms with all tokens, the median of each image
+    std::vector<double> m_fulls;  ///< ms with all tokens, a median for each image
     double m_longest = 0;         ///< seconds of the longest forward
     std::int64_t m_done = 0, m_total = 0;
 };

@@ -1,4 +1,5 @@
-// The choice of a method by measured time and agreement with all tokens: successive halving over candidates.
+// The choice of a method by speed and agreement, both measured against all tokens, in rounds that halve the
+// candidates.
 #pragma once
 
 #include <functional>
@@ -18,14 +19,14 @@ constexpr double kUsualKeep = 0.99;
 /// Exactly one of the two members must be set.
 struct TuneGoal {
     std::optional<double> keep;    ///< find the fastest method with at least this agreement
-    std::optional<double> faster;  ///< find the best agreement at this speed or more (1: all tokens)
+    std::optional<double> faster;  ///< find the best agreement with at least this speed (1: all tokens)
 };
 
 /// The result of a candidate on an image.
 struct Trial {
     double ms = 0, agreement = 0;
     double kept = 1;          ///< share of the image tokens that the last merge leaves
-    std::vector<int> tokens;  ///< tokens of the image entering each block
+    std::vector<int> tokens;  ///< tokens of the image that each block computes
 };
 
 /// The results of a candidate, with an entry for each image.
@@ -33,26 +34,26 @@ struct TuneRow {
     Method method;
     std::vector<double> times;  ///< relative to the time with all tokens on the same image
     std::vector<double> agreements, kept;
-    std::vector<double> tokens;  ///< tokens entering each block, summed over images
+    std::vector<double> tokens;  ///< tokens that each block computes, summed over images
 
     size_t images() const { return times.size(); }
     double speed() const { return 1 / quantile(times, 0.5); }  ///< times as fast as all tokens
     double agreement() const { return mean(agreements); }
-    double worst() const;  ///< mean agreement of the worst tenth of the images, at least one
+    double worst() const;  ///< mean agreement of the worst tenth of the images (at least of an image)
     std::vector<double> meanTokens() const;
     bool merged() const;  ///< whether any image has merged tokens
 };
 
 struct TuneResult {
     std::vector<TuneRow> rows;      ///< all candidates; images() is 0 if not measured
-    std::vector<size_t> front;      ///< unbeaten rows of the last stage in speed and agreement, fastest first
-    std::optional<size_t> best;     ///< the row that reaches the goal, and is faster than all tokens
+    std::vector<size_t> front;      ///< rows of the last round that no other beats, fastest first
+    std::optional<size_t> best;     ///< the row that reaches the goal; always faster than all tokens
     std::optional<size_t> nearest;  ///< if there is no best row: the row closest to the goal
     double fullMs = 0;              ///< median time with all tokens
-    bool complete = false;          ///< neither stopped nor out of time
+    bool complete = false;          ///< false if stopped or out of time
     bool stopped = false;           ///< by the user
 
-    /// Returns the time of a row, as if measured under the conditions of fullMs.
+    /// Returns the time of a row, scaled to the conditions of fullMs.
     double ms(const TuneRow& row) const { return fullMs / row.speed(); }
 };
 
@@ -64,7 +65,8 @@ struct TuneWork {
     std::function<double()> seconds;  ///< time since the beginning
 };
 
-/// Measures the candidates and chooses. Ends after about `limit` seconds. `images`: number of images.
+/// Measures the candidates and chooses a method. Ends after about `limit` seconds. `images`: number of
+/// images.
 TuneResult tune(const std::vector<Method>& candidates, size_t images, const TuneWork& work,
                 const TuneGoal& goal, double limit, const Watcher& watcher = {});
 

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 100;  // waiting alerts of a rule
+constexpr std::size_t kMostWaiting = 100;  // limit for a rule
 
 void checkRule(const AlertRule& rule) {
     CV_Check(rule.name.size(), !rule.name.empty(), "name: must not be empty");
@@ -54,7 +54,7 @@ std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
     return count;
 }
 
-/// Returns the seconds of the object's stay that the rule checks; nothing if there is no such stay.
+/// Returns the seconds of the stay that the rule checks; nothing if the object has no such stay.
 std::optional<double> stayOf(const AlertRule& rule, const AlertInput& input, const ObjectPresence& object) {
     const auto& stays = rule.of == AlertRule::Of::ObjectLeft ? object.left : object.stays;
     const auto found = stays.find(rule.region);

@@ -1,4 +1,4 @@
-// Rules that raise an alert if a value is above (or below) a threshold for a time. A pause follows an alert.
+// Rules that raise an alert if a value is above (or below) a threshold for a time.
 #pragma once
 
 #include <chrono>
@@ -22,12 +22,12 @@ struct AlertRule {
     Of of = Of::Tokens;
     std::string region;             ///< empty: the whole image; not used for Luminance and SourceDown
     std::string source;             ///< empty: every source
-    int fromHour = 0, toHour = 24;  ///< of the local day, 0..24; spans midnight if fromHour > toHour
+    int fromHour = 0, toHour = 24;  ///< local hours in which the rule applies, 0..24; may span midnight
     std::string label;              ///< name of the class; for objects, empty means every class
     bool above = true;              ///< false: alert below the threshold
     double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
     std::chrono::milliseconds hold{0};
-    std::chrono::milliseconds coolDown{60'000};  ///< between two alerts of the same rule
+    std::chrono::milliseconds coolDown{60'000};  ///< least time between two alerts of the rule
 
     bool desktop = true;  ///< show a desktop notification
     bool record = false;  ///< record a video around the alert
@@ -50,7 +50,7 @@ struct AlertInput {
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
-    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others; rules may use both
+    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others; rules may use either
     std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
@@ -89,7 +89,7 @@ private:
     struct State {
         std::optional<Clock::time_point> since;  ///< when the condition became true
         std::optional<Clock::time_point> told;   ///< time of the last alert
-        bool open = false;                       ///< whether an alert was raised since then
+        bool open = false;                       ///< whether an alert was raised since `since`
         std::set<std::int64_t> objects;          ///< ids of objects whose present stay fulfils the rule
         std::vector<Alert> waiting;              ///< alerts of objects; of each frame, the longest stay first
     };
@@ -106,13 +106,11 @@ inline bool isOfObjects(AlertRule::Of of) {
     return of >= AlertRule::Of::Objects;
 }
 
-/// Whether the rule applies to this source and hour.
 bool applies(const AlertRule& rule, const AlertInput& input);
 
 /// Whether the rule is about the class with this id.
 bool isOf(const AlertRule& rule, const AlertInput& input, int label);
 
-/// Returns the value that a rule checks, if the input has the value.
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);
 
 bool operator==(const AlertRule& a, const AlertRule& b);

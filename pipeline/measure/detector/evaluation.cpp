@@ -21,7 +21,7 @@ namespace {
 
 using Kind = MeasureError::Kind;
 
-constexpr int kBest = 300;  // detections kept of an image, before COCO's limits
+constexpr int kBest = 300;  // detections kept in each image; COCO's own limits then follow
 
 CocoTruth readTruth(const std::string& path, bool masks) {
     try {
@@ -31,7 +31,7 @@ CocoTruth readTruth(const std::string& path, bool masks) {
     }
 }
 
-/// The error of an image that cannot be used. The evaluation continues without the image.
+/// The error of an image that cannot be used. The evaluation leaves out the image.
 class BadFile : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -41,12 +41,11 @@ cv::Mat readBelow(const std::string& root, const CocoImage& image) {
     try {
         return imageAt(image.pathBelow(root), cv::IMREAD_COLOR);
     } catch (const cv::Exception& error) {
-        if (error.code == cv::Error::StsNoMem) throw;  // not the image's fault
+        if (error.code == cv::Error::StsNoMem) throw;  // the image is not at fault
         throw BadFile(error.err);
     }
 }
 
-/// Returns a detection's mask as a mask of the whole image.
 RunLengths wholeMask(const Detection& one, cv::Size size) {
     cv::Mat whole = cv::Mat::zeros(size, CV_8U);
     const cv::Rect place(std::min(cvRound(one.box.x), size.width - one.mask.cols),
@@ -84,7 +83,8 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
     describe(network, modelSha256);
 }
 
-/// Chooses the images: by id, or by file name if a method reuses, because they are then frames of a clip.
+/// Chooses the images and their order: by id, or by file name if a method reuses, because the images are then
+/// frames.
 void DetectionEvaluation::chooseImages() {
     m_images = m_truth.imageIds();
     const auto file = [&](std::int64_t id) -> const std::string& { return m_truth.images.at(id).file; };
@@ -142,7 +142,6 @@ std::vector<std::int64_t> DetectionEvaluation::imagesOfShard() const {
     return ids;
 }
 
-/// Runs a first forward, which allocates.
 static void warmUp(Segmenter& segmenter) {
     segmenter.segment(cv::Mat(segmenter.network().info().size, CV_8UC3, cv::Scalar::all(128)));
     segmenter.encoder().forget();

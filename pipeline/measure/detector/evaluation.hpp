@@ -1,6 +1,5 @@
-// The evaluation of a detector on a data set in COCO's format: finds matches in each image, from which AP and
-// AR are computed. Matches are stored for each detection, so that joined shards give the same bits as a
-// single run.
+// The evaluation of a detector on a data set in COCO's format. The matches of each detection are stored, and
+// AP and AR are computed from them, so that joined shards give the same bits as a single run.
 #pragma once
 
 #include <functional>
@@ -18,19 +17,19 @@ namespace mpm::pipeline {
 
 struct DetectionRequest {
     std::string root, annotations;
-    bool masks = false;           ///< compare masks instead of boxes
+    bool masks = false;           ///< compares masks instead of boxes
     std::vector<Method> methods;  ///< as in EvalRequest
     std::vector<Precision> precisions{Precision::F32};
     int limit = 0;  ///< images; 0: all
     Shard shard;
-    std::string countsFile;  ///< written while measuring, and continued if present; empty: none
+    std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
 
 /// The counts of an image for a row of the table.
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
-    std::string leftOut;  ///< file of an image that could not be used; then there are no counts
+    std::string leftOut;  ///< file of an image that could not be used; there are then no counts
     std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
@@ -51,8 +50,8 @@ public:
     /// Throws MeasureError if model and data set do not match.
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
 
-    /// @param costOf returns the operations of a network
-    /// @param save gets at most 300 detections of each image, from the first row of the table
+    /// @param costOf must return the operations of a network
+    /// @param save gets at most 300 detections of each image, those of the table's first row
     DetectionEval run(const std::function<ModelCost(const Network&)>& costOf, const Watcher& watcher,
                       const Sink& save = {});
 
