@@ -1,7 +1,7 @@
-// False alarms in scripted streets (rain, insects, ...): those of our tracked objects, compared with those of
-// OpenCV's MOG2 at the same recall.
+// A benchmark of false alarms in scripted streets (rain, insects, ...). Compares alarms from our tracked
+// objects with alarms from OpenCV's MOG2 at the same recall.
 //   mpm_bench_alarms [STREETS [SECONDS [MODEL [FIRST]]]]
-// Required: MOG2 raises at least 5 times as many as we do; else the exit status is 1.
+// The exit status is 1 unless MOG2 raises at least 5 times as many false alarms as our objects.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,9 +28,9 @@ namespace {
 using mpm::Detection;
 using mpm::pipeline::regionObjects;
 
-constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds for MOG2 to learn; ratio
+constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds in which MOG2 learns; ratio
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
-constexpr int kLeastSide = 16, kLeastFrames = 5;     // pixels of a box; frames with an object so visible
+constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; frames so visible
 constexpr double kOwnHold = .5;
 constexpr int kResampled = 2000;
 const cv::Size kSize(640, 480);
@@ -42,7 +42,7 @@ struct Seen {
     bool shows;
 };
 
-/// A frame: its true objects, and the boxes that our network (first) and each search by MOG2 found.
+/// The true objects of a frame. `found`: boxes from our network, then boxes from each search by MOG2.
 struct Watched {
     std::vector<mpm::street::StreetObject> objects;
     std::vector<std::vector<Seen>> found;
@@ -55,18 +55,17 @@ struct Score {
     }
 };
 
-/// Parameters of a search for moving regions by MOG2.
 struct Search {
     double variance;  ///< MOG2's threshold: squared distance from the background, in variances
     int history;      ///< frames from which MOG2 learns
     int opening;      ///< pixels of the morphological opening that removes noise
 };
 
-/// Parameters by which regions become alarms.
+/// The parameters by which moving regions raise alarms.
 struct Way {
     size_t search = 0;
-    int smallest = 0;        ///< pixels of the smallest region that counts
-    double hold = kOwnHold;  ///< seconds that an object must stay to raise an alarm
+    int smallest = 0;        ///< least number of pixels of a region
+    double hold = kOwnHold;  ///< seconds after which an object raises an alarm
 };
 
 constexpr int kSmallest = 100;
@@ -116,7 +115,7 @@ double share(const cv::Rect2f& box, const cv::Rect2f& truth, bool ofBox) {
     return both / (ofBox ? box.area() : box.area() + truth.area() - both);
 }
 
-/// Returns boxes with area and `shows`. `truth`: not zero at the pixels of true objects.
+/// Returns boxes with area and `shows`. `truth` must be 0 except at pixels of true objects.
 std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     std::vector<Seen> all;
     for (Detection& one : boxes) {
@@ -129,7 +128,7 @@ std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     return all;
 }
 
-/// Returns the objects that must be found: they move, and are visible in some frames.
+/// Returns the objects that must be found: those that move, and are visible in at least kLeastFrames frames.
 std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
     std::map<std::int64_t, int> times;
     std::map<std::int64_t, cv::Rect> first;
@@ -147,10 +146,10 @@ std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
     return all;
 }
 
-/// Counts alarms. As in the monitor, an object raises an alarm when it has stayed for `hold` seconds. The
-/// alarm is right if the object's box overlaps a true object or shows a part of it, or if most of its pixels
-/// are of true objects. A true object is recalled if the box of an object with an alarm overlaps it in any
-/// frame. Objects that stand still need not be recalled.
+/// Counts alarms. As in the monitor, an object raises an alarm after `hold` seconds. The alarm is right if
+/// the object's box overlaps a true object or is mostly inside a true object, or if most pixels of the object
+/// belong to true objects. A true object is recalled if in any frame it overlaps the box of an object that
+/// raised an alarm. True objects that stand still need not be recalled.
 Score score(const std::vector<Watched>& frames, const Way& way, double threshold) {
     mpm::pipeline::ObjectTracker tracker(mpm::pipeline::trackRules(threshold));
     Score score;
@@ -189,7 +188,7 @@ Score sumOf(const std::vector<Score>& streets) {
     return sum;
 }
 
-/// The scores of a script, by street.
+/// The scores of a script in each street.
 struct Row {
     std::vector<Score> ours, peer;
 };
@@ -210,8 +209,8 @@ public:
                     m_ways.push_back({1 + search, smallest, hold});
     }
 
-    /// Scores our alarms and those of MOG2. Of the settings of MOG2 that recall as many objects as ours over
-    /// all streets, the setting with the fewest false alarms is used.
+    /// Scores our alarms and those of MOG2 in all streets. MOG2 gets the setting with the fewest false alarms
+    /// of those that recall as many objects as we do.
     void measure(const std::string& script, int first, int streets, double seconds) {
         Row row;
         std::vector<std::vector<Score>> peers(m_ways.size());
@@ -233,7 +232,7 @@ public:
         m_rows.push_back(std::move(row));
     }
 
-    /// Prints the sums, and returns whether MOG2 has kBar times as many.
+    /// Prints the sums. Returns whether MOG2 raises at least kBar times as many false alarms.
     bool verdict() const {
         const size_t streets = m_rows.front().ours.size();
         std::vector<size_t> all(streets);

@@ -1,6 +1,7 @@
-// Boxes with reuse, compared with boxes of all tokens on the same frames of the built-in street.
+// A benchmark of boxes with reuse, compared with boxes from all tokens on the same frames of the built-in
+// street.
 //   mpm_bench_boxes [STREETS [SECONDS [MODEL [FIRST [RATE [REUSE]]]]]]
-// MODEL: a detector, or a segmentation model, whose regions of cars and people give the boxes. The exit
+// MODEL: a detector; or a segmentation model, whose regions of cars and people are used as boxes. The exit
 // status is 1 if a required value is missed.
 #include <algorithm>
 #include <cstdio>
@@ -23,8 +24,8 @@ namespace {
 
 using mpm::Detection;
 
-constexpr double kBarMatched = .98, kBarLoss = .005;  // least share of boxes; largest loss of precision
-constexpr double kSame = .75, kFound = .5;            // overlaps: of a match; with a found object
+constexpr double kBarMatched = .98, kBarLoss = .005;  // least matched share; largest loss of precision
+constexpr double kSame = .75, kFound = .5;        // least overlap of a match; of a box and the true object
 constexpr double kLeastVisible = .5, kStill = 2;  // visible share of a true object; seconds without motion
 constexpr int kLeastSide = 16;
 const cv::Size kSize(640, 480);
@@ -48,7 +49,7 @@ public:
         m_segmenter.encoder().setReuse(mpm::reuseFrom(reuse, m_segmenter.network().reuse()));
     }
 
-    /// Returns all boxes, also those with a low score, the best first.
+    /// Returns boxes of any score, best first.
     std::vector<Detection> boxes(const cv::Mat& image) {
         const auto found = m_segmenter.segment(image, mpm::pipeline::Scores::Coarse);
         std::vector<Detection> all = found.detections;
@@ -68,7 +69,7 @@ private:
     double m_threshold = 0;
 };
 
-/// Numbers of boxes with all tokens, of boxes with reuse, and of pairs that match.
+/// The numbers of boxes from all tokens, of boxes from reuse, and of matches.
 struct Matches {
     int all = 0, some = 0, both = 0;
     double share() const { return 2. * both / std::max(1, all + some); }
@@ -89,7 +90,7 @@ Matches match(const std::vector<Detection>& all, const std::vector<Detection>& s
     return matches;
 }
 
-/// Average precision with all tokens, and with reuse.
+/// The average precision of all tokens and of reuse.
 class Precision {
 public:
     void add(const std::vector<mpm::street::StreetObject>& objects, const std::vector<Detection>& all,
@@ -130,7 +131,8 @@ private:
     std::vector<mpm::pipeline::CocoObject> m_truth, m_all, m_some;
 };
 
-/// Counts true objects that stand still in frames: all, those that all tokens find, those that reuse finds.
+/// The true objects that stand still, summed over frames: all, those found with all tokens, those found with
+/// reuse.
 class Standing {
 public:
     void add(double seconds, const std::vector<mpm::street::StreetObject>& objects,

@@ -1,8 +1,8 @@
-// Convolutions, compared with OpenCV's own: for each shape the median milliseconds and GFLOP/s of rounds in
-// which both run in turn.
+// A benchmark of convolutions. Times ours and OpenCV's in turn, and prints the median milliseconds and
+// GFLOP/s for each shape.
 //
 //   mpm_bench_conv [ROUNDS=5] [SHAPE...]        SHAPE: channels,outs,kernel,stride,size[,groups]
-//                                               with groups 0: a transposed convolution
+//                                               groups 0: a transposed convolution
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +53,6 @@ cv::Mat randomMat(const std::vector<int>& sizes) {
     return m;
 }
 
-/// Returns a network of a single layer of OpenCV, with constant weights.
 cv::dnn::Net theirNet(const char* type, const Shape& s, int pad, const cv::Mat& weight) {
     cv::dnn::LayerParams params;
     for (const auto& [name, value] : {std::pair("kernel_size", s.kernel),

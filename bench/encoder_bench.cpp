@@ -1,5 +1,5 @@
-// The whole encoder with all tokens and with merging, and the times of merge and restore. The weights are
-// random, but the tokens are smooth, so that the method decides how many tokens remain.
+// Benchmarks of the encoder with all tokens and with merging, and the times of merge and restore. The weights
+// are random, but neighbouring tokens are similar, so that the method finds pairs.
 #include <benchmark/benchmark.h>
 
 #include "mpm_layer/encoder/runner.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace mpm;
 
-// Returns ViT-T, S, B or L, by the number of heads.
+// Returns the options of the ViT (T, S, B or L) with so many heads.
 test::EncoderOptions vit(int heads) {
     test::EncoderOptions o;
     o.heads = heads, o.headSize = 64, o.hidden = 4 * o.dim(), o.blocks = heads == 16 ? 24 : 12;
@@ -59,7 +59,7 @@ BENCHMARK(encoderBench)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
-// Measures RF-DETR's encoder: 2x2 windows with a class token each, three global blocks.
+// Measures RF-DETR's encoder: 2x2 windows, each with a class token, and three global blocks.
 void windowsBench(benchmark::State& state) {
     const int side = static_cast<int>(state.range(0));
     const bool merged = state.range(1) != 0;

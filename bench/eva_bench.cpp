@@ -1,11 +1,11 @@
-// EVA-01's blocks at their real width, with random weights: all tokens, compared with merging. The blocks are
-// those of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
+// A benchmark of EVA-01's blocks at their real width, with random weights, all tokens compared with merging.
+// The blocks are those of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
 //   mpm_bench_eva [--rounds N] [--tokens N] [--width N] [--precision f32,bf16] [--others MS]
-// Runs a chain of four segments of a block each. The first has all tokens, the second merges to 0.75 of them,
-// the third to 0.57, the fourth has the map of the third. Between segments, rows are restored and something
-// is added, as an injector does. The maps are given, because random weights would leave other counts; the
-// search for pairs is measured separately. All tokens and merging run in turn. The figures of the whole model
-// are computed from these parts.
+// Runs a chain of four segments, each of one block. The first segment has all tokens, the second merges to
+// 0.75 of the tokens, the third to 0.57, and the fourth uses the map of the third. Between segments, rows are
+// restored and values are added, as by an injector. The maps are given, because with random weights other
+// numbers of tokens would remain. The search for pairs is measured separately. All tokens and merging run in
+// turn. The figures of the whole model are computed from these parts.
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -25,11 +25,12 @@ namespace mpm::bench {
 namespace {
 
 constexpr int kSegments = 4;
-/// For each segment, the number of blocks of the model that are like it, if tokens merge before blocks 2 and
-/// 5 of 40.
+/// For each segment, the number of blocks that it represents in a model of 40 blocks that merges before
+/// blocks 2 and 5.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
-/// Billions of multiply-adds at 896x896: injectors, extractors, pyramid, pixel encoder, FPN, decoder.
+/// Billions of multiply-adds of the other parts at 896x896: injectors, extractors, pyramid, pixel encoder,
+/// FPN, decoder.
 constexpr double kOtherGmac = 88 + 242 + 125 + 1181 + 599 + 216;
 
 struct Options {
@@ -66,7 +67,7 @@ public:
 
     Encoder handle() const { return Encoder(m_control); }
 
-    /// Returns the milliseconds of each segment, which begins and ends with tokens in raster order.
+    /// Returns the milliseconds of each segment, from tokens in raster order to tokens in raster order.
     std::vector<double> forward(const cv::Mat& tokens, const cv::Mat& injected) {
         SessionInput input;
         input.tokens = tokens.clone();
@@ -91,11 +92,11 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-/// Times of the chain with all tokens, or with merging, by segment and round.
+/// The times of the chain with all tokens or with merging. `segments`: by segment and round.
 struct Times {
     std::vector<std::vector<double>> segments{kSegments};
     std::vector<double> merges, restores;
-    std::vector<int> tokens;  ///< entering each block
+    std::vector<int> tokens;  ///< computed by each block
 
     double ms(int segment) const { return quantile(segments[segment], 0.5); }
     double mean() const {
@@ -129,7 +130,7 @@ public:
         m_chain.handle().setPrecision(precision == "bf16" ? Precision::BF16 : Precision::F32);
         Times all, merged;
         double search = 0;
-        for (int round = -1; round < m_options.rounds; ++round) {  // the first round packs weights
+        for (int round = -1; round < m_options.rounds; ++round) {  // round -1 packs weights
             add(all, {}, round >= 0);
             add(merged, {1, 2}, round >= 0);
         }
@@ -152,7 +153,7 @@ private:
         times.restores.push_back(report.times.restore);
     }
 
-    /// Returns the median of three times of a merge: finding pairs and computing means.
+    /// Returns the median time of three merges: finding pairs and computing means.
     double searchMs(int tokens) const {
         const cv::Mat rows = test::imageOf(m_tokens, 0).rowRange(0, 1 + tokens);
         std::vector<double> times;
@@ -215,7 +216,7 @@ private:
         if (m_options.tokens == Options().tokens && m_options.width == Options().width) printModel(model);
     }
 
-    /// Prints the whole model, with the costs of its other parts at the real size.
+    /// Prints the figures of the whole model, with the costs of its other parts at the real size.
     void printModel(const double model[4]) const {
         const double work = 2 * kOtherGmac, atRate = work / model[1] * model[0];
         const double others = m_options.others > 0 ? m_options.others : atRate;

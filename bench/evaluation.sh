@@ -2,7 +2,8 @@
 # Measures everything in docs/reference/evaluation.md again and updates the tables and plots.
 #   bench/evaluation.sh MPM CAMVID WORK_DIR
 # SWEEP=N measures the depth sweep (79 schedules) on the first N images only.
-# Results that WORK_DIR already holds are not measured again: for new weights or another machine use an empty folder.
+# Results that WORK_DIR already contains are not measured again, so use an empty folder for new weights or another
+# machine.
 # shellcheck disable=SC2086  # --limit and its number are two words, or none
 set -eu
 docs=$(cd "$(dirname "$0")/../docs/reference" && pwd)
@@ -19,7 +20,7 @@ evaluate() {
 }
 
 # tome_like COLUMN: prints the r at which ToMe reaches MPM's value in this column of grid.csv, by day. Interpolates
-# between measured values of r, and extrapolates a little beyond the last.
+# between measured values of r, and extrapolates a little beyond the largest.
 tome_like() {
     awk -F, -v column="$1" '
         $6 == "day" && $1 == "mpm:2+5" { target = $column }

@@ -1,4 +1,4 @@
-// The least work of bilinear samples: four vector loads from a cache, multiplied and added.
+// The least work for bilinear samples: four vector loads from a cache, each multiplied by a weight and added.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace mpm::bench {
 
-/// Sums the four corners of `samples` samples into `out` [channels], each corner times its weight. The
-/// channels of a corner begin at values[at[4 * sample + corner]]; `weights` has the order of `at`. `channels`
-/// must be a multiple of 64.
+/// Writes to `out` [channels] the sum over all samples of their four corners, each corner times its weight.
+/// The channels of a corner begin at values[at[4 * sample + corner]]; `weights` has the order of `at`.
+/// `channels` must be a multiple of 64.
 void fourLoads(const float* values, const std::int32_t* at, const float* weights, size_t samples,
                int channels, float* out);
 

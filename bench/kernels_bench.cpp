@@ -1,4 +1,4 @@
-// The rate of each kernel on a single thread, and its share of the product loop's best rate here.
+// Benchmarks of each kernel on a single thread: its rate, and the share of the product loop's best rate.
 #include <vector>
 
 #include "bench/kernel_operands.hpp"
@@ -84,8 +84,8 @@ void geluToQuadsBench(benchmark::State& state) {
 }
 BENCHMARK(geluToQuadsBench)->ArgNames({"depth", "columns"})->Args({192, 768})->Args({768, 3072});
 
-// Measures attention in f32. In the encoder's layout, a head's rows follow each other. Rows farther apart
-// show the cost of a layout with other heads' rows between them.
+// Measures attention in f32. In the encoder's layout, the rows of a head follow each other. A larger stride
+// shows the cost of a layout with rows of other heads in between.
 void attentionBench(benchmark::State& state) {
     const int tokens = static_cast<int>(state.range(0)), size = static_cast<int>(state.range(1));
     const size_t stride = state.range(2);

@@ -1,4 +1,4 @@
-// MpmMaskLabels at the sizes of an EoMT: 200 queries, 150 classes and "no object", 640x640 pixels.
+// A benchmark of MpmMaskLabels at an EoMT's sizes: 200 queries, 150 classes and "no object", 640x640 pixels.
 #include <vector>
 
 #include <benchmark/benchmark.h>

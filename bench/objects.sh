@@ -1,14 +1,14 @@
 #!/bin/sh
 # Measures the figures about objects in docs/internals/performance.md, and prints them as Markdown: reuse in a detector,
-# boxes with reuse, tracks, false alarms. Builds nothing: BUILD must have the targets mpm_bench_reuse, mpm_bench_boxes,
-# mpm_bench_tracks and mpm_bench_alarms of -DMPM_BUILD_BENCH=ON.
+# boxes with reuse, tracks, false alarms. BUILD must have the targets mpm_bench_reuse, mpm_bench_boxes, mpm_bench_tracks
+# and mpm_bench_alarms of -DMPM_BUILD_BENCH=ON.
 #
 #     bench/objects.sh [BUILD] ["PART ..."]
 #
 # Parts: detector, boxes, tracks, alarms (default: all). The part detector needs DETECTOR, a converted model, and VIDEO,
-# such as vtest.avi of opencv-doc; without them it is not a default. PEER is a command that times the detector's export
-# in another engine. MPM_MEASURE is put before the commands that measure. Exit status 1 if a required value is missed, 2
-# if a program is not there.
+# such as vtest.avi of opencv-doc; if they are not set, the default leaves this part out. PEER is a command that times
+# the detector's export in another engine. MPM_MEASURE is put before each measuring command. The exit status is 1 if a
+# required value is missed, 2 if a program is missing.
 set -eu
 build=${1:-build/release}
 parts=${2:-}
@@ -17,7 +17,7 @@ if [ -z "$parts" ]; then
     if [ -n "${DETECTOR:-}" ] && [ -n "${VIDEO:-}" ]; then parts="detector $parts"; fi
 fi
 
-# measure TITLE PROGRAM [ARGUMENT...]: runs a part; a missed bar does not end the script
+# measure TITLE PROGRAM [ARGUMENT...]: runs a part; if the part misses a bar, the script continues
 status=0
 measure() {
     printf '\n## %s\n\n' "$1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Milliseconds of a converted model in Python's cv2.dnn: the layers of mpm.register() beside the C++ layers.
+"""Times a converted model in Python's cv2.dnn, with the layers of mpm.register() and with the C++ layers.
 
     PYTHONPATH=build/release/python bench/python_layers.py MODEL.mpm.onnx [SIZE=512x512] [ROUNDS=24]
 
@@ -12,7 +12,7 @@ import time
 
 
 def forwards(kind, model, size):
-    """A line of milliseconds for each line of input."""
+    """Prints a line of milliseconds for each line of input."""
     import cv2
     import mpm
     import numpy

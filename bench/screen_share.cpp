@@ -1,7 +1,7 @@
-// The number of tokens whose nearest token needs products in f64, because the fast screen cannot decide.
+// A count of the tokens whose nearest token needs products in f64, because the fast screen cannot decide.
 //   mpm_bench_screen IMAGE MODEL.onnx...
-// Runs each converted model on the image and on noise, merging before blocks 2 and 5. Prints a line for each
-// model and input.
+// Runs each converted model on the image and on noise, and merges before blocks 2 and 5. Prints a line for
+// each model and input.
 #include <cstdio>
 #include <string>
 

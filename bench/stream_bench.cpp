@@ -1,7 +1,8 @@
-// The time of every frame of a fixed camera's stream; each frame leaves another number of tokens.
+// A benchmark of a fixed camera's stream: the time of every frame. Each frame leaves another number of
+// tokens.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
-// Runs frames of the built-in street over a day, each drawn before its time starts. Prints a CSV row per
-// frame: milliseconds from blob to output, tokens left, and the time of a constant loop right before.
+// Runs frames of the built-in street over a day. Each frame is drawn before its time is taken. Prints a CSV
+// row per frame: milliseconds from blob to output, tokens left, and the time of a constant loop just before.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -15,8 +16,8 @@
 
 namespace {
 
-/// Returns the milliseconds of a constant loop of multiplications and additions, on all threads together. The
-/// loop touches no memory, so a change of its time means that the machine has changed.
+/// Returns the milliseconds of a constant loop of multiplications and additions that all threads run. The
+/// loop uses no memory, so if its time changes, the machine's speed has changed.
 double constantLoopMs() {
     const mpm::Stopwatch watch;
     const int threads = cv::getNumThreads();

@@ -1,6 +1,7 @@
-// Tracks from the true boxes of the built-in street, a tenth dropped at random, by light and frame rate.
+// A benchmark of tracks from true boxes of the built-in street, a tenth of them dropped at random, by light
+// and rate.
 //   mpm_bench_tracks [STREETS [SECONDS]]
-// The bar is an IDF1 of 0.85 at 5 frames a second; the exit status is 1 if a light misses it.
+// The bar is an IDF1 of 0.85 at 5 frames a second; the exit status is 1 if any light misses it.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -9,7 +10,7 @@
 
 namespace {
 
-constexpr int kMostFrames = 25;  // a second
+constexpr int kMostFrames = 25;  // frames a second
 constexpr double kDropped = .1, kBar = .85;
 const cv::Size kSize(640, 480);
 
@@ -23,7 +24,7 @@ void print(const char* light, int rate, const std::vector<mpm::pipeline::TrackCo
     std::fflush(stdout);
 }
 
-/// Returns whether the bar is reached. Each light has other streets, because the light alone changes no box.
+/// Returns whether the bar is reached. Each light has other streets, because light changes no box.
 bool measure(const char* light, int firstSeed, int streets, double seconds) {
     std::map<int, std::vector<mpm::pipeline::TrackCounts>> byRate;
     for (int i = 0; i < streets; ++i) {

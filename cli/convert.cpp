@@ -55,7 +55,7 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-// Sets mean and deviation. Runs after all options were read.
+// Sets mean and deviation. Must run after all options were read.
 void applyNormalise(ConvertOptions& o) {
     if (o.normalise.empty()) return;
     const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
@@ -73,7 +73,7 @@ void applyNormalise(ConvertOptions& o) {
     o.convert.deviation = found->second.second;
 }
 
-// Sets the method. Runs after all options were read, because blocks may follow the method.
+// Sets the method. Must run after all options were read, because --blocks may follow --method.
 void applyMethod(ConvertOptions& o) {
     if (o.method.empty()) return;
     const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);
@@ -217,7 +217,7 @@ std::string listOf(const std::vector<int>& values) {
     return text;
 }
 
-/// Prints the choice; if it was made by default, also the alternative.
+/// Prints the chosen merging; if it was chosen by default, also an alternative.
 void printMerging(const models::Conversion& c) {
     std::cout << "merging    " << (c.method == "mpm" ? "" : printable(c.method, 200) + " ")
               << "before blocks " << (c.schedule.empty() ? "none" : listOf(c.schedule)) << '\n';
@@ -239,8 +239,8 @@ void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     std::cout << "written    " << printable(o.output) << std::endl;
 }
 
-// Comparing a large model with its export allocates and frees thousands of tensors of tens of megabytes. If
-// the heap keeps this memory, the system provides and clears the pages only once.
+// Makes the heap keep freed memory, because comparing a large model with its export frees and allocates
+// thousands of large tensors, whose pages the system would provide and clear again each time.
 void keepFreedMemory() {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -248,8 +248,8 @@ void keepFreedMemory() {
 #endif
 }
 
-/// Enters a sandbox, for models from untrusted sources. If the output is not a regular file, it is first
-/// written to the folder for temporary files.
+/// Enters a sandbox, for models from untrusted sources. If the output is not a regular file, the result is
+/// first written to the folder for temporary files.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -25,9 +25,9 @@ namespace mpm::cli {
 
 namespace {
 
-/// Whether the word after `--night` is its value, which is optional: the word must begin like a number and
-/// name no file. A single number could also be a camera. It is read as a value, and rejected because a value
-/// has three numbers.
+/// Whether the word after `--night` is the option's value, which may be absent. A value begins like a number
+/// and names no file. A single number, which could also be a camera, is read as a value and then rejected,
+/// because a value has three numbers.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&

@@ -7,7 +7,7 @@
 
 namespace mpm::gst {
 
-/// Adds the objects, with boxes in whole pixels because this metadata requires them.
+/// Adds the objects. Rounds boxes to whole pixels, because this metadata requires them.
 static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     for (const FrameObject& one : figures.objects) {
         const cv::Rect2f& box = one.found.box;

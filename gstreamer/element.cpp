@@ -47,9 +47,9 @@ enum Property : guint {
     kObjects,
 };
 
-/// The C++ part of an element; separate, because GObject allocates and clears only the C part.
+/// The C++ part of an element; separate, because GObject calls no constructors.
 struct State {
-    std::mutex guard;  ///< for settings and changed, because any thread may set properties
+    std::mutex guard;  ///< for `settings` and `changed`, because any thread may set properties
     Settings settings;
     bool changed = false;
     std::unique_ptr<Engine> engine;    ///< used by the streaming thread only
@@ -238,8 +238,8 @@ static void updateLatency(MpmSegment* self, double milliseconds) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-/// Checks that a segment is in time, which QoS, alerts and latency need; otherwise posts an error, once for
-/// each segment. Also notes when a seek has flushed the stream.
+/// Posts an error if a segment is not in the format TIME, which QoS, alerts and latency need. Also notes that
+/// a seek has flushed the stream.
 static gboolean sinkEvent(GstBaseTransform* transform, GstEvent* event) {
     const GstSegment* segment = nullptr;
     if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_parse_segment(event, &segment);

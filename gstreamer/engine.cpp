@@ -96,7 +96,7 @@ void Engine::applyEncoder(const Settings& settings) {
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
 }
 
-/// Sets the classes and thresholds of objects. All tracks start again.
+/// Sets the classes and the threshold of objects. All tracks start again.
 void Engine::applyObjects(const Settings& settings) {
     std::vector<std::string> names;
     std::istringstream parts(settings.objects);
@@ -169,7 +169,7 @@ void Engine::drawObjects(const std::vector<FrameObject>& objects, cv::Mat& drawn
     for (size_t i = 0; i < boxes.size(); ++i) {
         if (objects[i].id != 0)
             boxes[i].text.insert(boxes[i].text.rfind(' '), " #" + std::to_string(objects[i].id));
-        if (!m_segmenter.network().detects()) boxes[i].mask.release();  // the class already has a colour
+        if (!m_segmenter.network().detects()) boxes[i].mask.release();  // the overlay already has colours
     }
     pipeline::drawBoxes(drawn, boxes, m_settings.opacity).copyTo(drawn);
 }
@@ -211,7 +211,7 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    // Uses the time of the stream, because a file may run faster or slower than a camera.
+    // Uses stream time, because a file may run faster or slower than a camera.
     const std::chrono::duration<double> time(m_lastSeconds);
     using Clock = pipeline::AlertWatch::Clock;
     figures.alerts =

@@ -1,4 +1,4 @@
-// The work of mpmsegment without GStreamer: receives frames, returns drawings and figures.
+// The part of mpmsegment without GStreamer: turns frames into drawings and measurements.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = -1;  ///< for objects' scores; negative: usualThreshold()
+    double threshold = -1;  ///< limit of objects' scores; negative: usualThreshold()
     std::string objects;  ///< classes, such as "car,person"; empty: all of a detector, none of a segmentation
     unsigned alertHoldMs = 0;
 };
@@ -45,7 +45,6 @@ struct FrameObject {
     double since = 0;     ///< time in the stream, in seconds, at which the object was first seen
 };
 
-/// The figures of a frame.
 struct FrameFigures {
     std::vector<int> tokens;  ///< image tokens that enter each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
@@ -56,7 +55,7 @@ struct FrameFigures {
     std::vector<pipeline::Alert> alerts;
 };
 
-/// Only one thread at a time may use it.
+/// A model with the element's settings. Only a single thread at a time may use an engine.
 class Engine {
 public:
     /// Reads the model. Throws pipeline::ModelError or SettingsError.
@@ -69,8 +68,8 @@ public:
     /// Restarts identities and the hold time of alerts. Must be called before the first frame after a seek.
     void restart();
 
-    /// `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 to receive labels, CV_8UC3 to receive the
-    /// overlay or the merge map. `seconds`: time in the stream; NaN if unknown. Throws after an error.
+    /// Segments a frame. `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 to receive labels,
+    /// CV_8UC3 to receive the overlay or the merge map. `seconds`: time in the stream; NaN if unknown.
     FrameFigures process(const cv::Mat& image, double seconds, cv::Mat& out);
 
 private:

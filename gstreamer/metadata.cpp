@@ -20,7 +20,7 @@ void setArray(GstStructure* to, const char* name, GType type, const std::vector<
     g_value_unset(&entry);
 }
 
-/// Adds two arrays instead of a field for each class, because names of fields are restricted.
+/// Adds two arrays instead of a field for each class, because not every text can name a field.
 void setShares(GstStructure* to, const FrameFigures& figures) {
     std::vector<const char*> names;
     std::vector<double> shares;

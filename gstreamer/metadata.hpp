@@ -7,7 +7,7 @@
 
 namespace mpm::gst {
 
-/// The name of the meta, with which gst_buffer_get_custom_meta() finds it.
+/// The name of the meta, for gst_buffer_get_custom_meta().
 inline constexpr const char* kMetaName = "MpmSegmentMeta";
 
 /// Must be called once in the process, before the first addMeta().
@@ -17,18 +17,18 @@ void registerMeta();
 /// (double); for the classes in the frame, classes (array of text) and shares (array of double).
 void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 
-/// Adds a region of interest for each object, with the name of its class and a structure "detection". Its
+/// Adds a region of interest for each object, with the name of its class and a structure "detection", whose
 /// fields are confidence (double), label-id (int), and left, top, right and bottom (double, in pixels). If
 /// the object has an identity, the region also has a structure "object_id" with the field id (int).
 void addRegions(GstBuffer* buffer, const FrameFigures& figures);
 
-/// Adds objects and labels as GStreamer's analytics metadata, which other elements can read. Compiled only if
-/// GStreamer has it (1.24). Each object becomes an object detection, with a related tracking if it has an
+/// Adds objects and labels as GStreamer's analytics metadata, which other elements can read. Compiled only
+/// for GStreamer 1.24 or later. Each object becomes an object detection, with a related tracking if it has an
 /// identity. Labels (from 1.26) become a semantic segmentation, whose mask contains class ids, and a
 /// classification with the names of the classes. Adds nothing if there are neither objects nor labels.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
-/// Posts "mpm-alert" with the fields class, share and stream-time.
+/// Posts the message "mpm-alert" with the fields class, share and stream-time.
 void postAlert(GstElement* element, const pipeline::Alert& alert, GstClockTime streamTime);
 
 }  // namespace mpm::gst

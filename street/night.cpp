@@ -9,8 +9,8 @@
 namespace mpm::street {
 namespace {
 
-/// The cumulative sum of a Poisson distribution. draw() inverts it, so that a sample takes a random number
-/// and a short search.
+/// The cumulative sum of a Poisson distribution. draw() inverts the sum, so that a sample needs only a random
+/// number and a short search.
 struct PoissonTable {
     int first = 0;  ///< number of events at cumulative[0]
     std::vector<double> cumulative;

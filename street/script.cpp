@@ -10,13 +10,13 @@
 namespace mpm::street {
 namespace {
 
-/// An object that passes once in each period, each time along a different path.
+/// An object that passes once in each period, along a different path each time.
 struct Passage {
-    double share = 0;  ///< of its path, 0..1
+    double share = 0;  ///< share of the path that the object has passed
     Random random;
 };
 
-/// Returns the passage at this second; `share` is below 0 if nothing passes at the moment.
+/// Returns the passage at this second; `share` is negative if nothing passes.
 Passage passageAt(double seconds, double period, double lasts, uint64_t seed) {
     const double number = std::floor(seconds / period);
     Random random(mixSeed(seed, static_cast<uint64_t>(static_cast<int64_t>(number))));
@@ -35,7 +35,7 @@ void blend(const cv::Mat& mask, const cv::Vec3b& colour, cv::Mat& image) {
                 }
 }
 
-/// Multiplies pixels by 1 + (gain - 1) * mask; if `labels` is not empty, only pixels of the ground.
+/// Multiplies pixels by 1 + (gain - 1) * mask; if `labels` is not empty, only pixels of road and pavement.
 void scale(const cv::Mat& mask, float gain, const cv::Mat& labels, cv::Mat& image) {
     for (int y = 0; y < image.rows; ++y)
         for (int x = 0; x < image.cols; ++x) {
@@ -95,7 +95,7 @@ void paintShadows(double seconds, uint64_t seed, const cv::Mat& labels, cv::Mat&
                     {.9 * image.cols, .6 * image.rows}, 0, 255, .08 * image.cols);
         scale(mask, .6F, {}, image);
     }
-    for (uint64_t i = 0; i < 2; ++i) {  // of two people who pass outside the frame
+    for (uint64_t i = 0; i < 2; ++i) {  // shadows of two people who pass outside the frame
         Passage one = passageAt(seconds, 6, 3, mixSeed(seed, 2 + i));
         if (one.share < 0) continue;
         cv::Mat mask = cv::Mat::zeros(image.size(), CV_8U);

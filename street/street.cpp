@@ -43,8 +43,9 @@ class Owners {
 public:
     explicit Owners(cv::Size frame) : m_owner(frame, CV_32S, cv::Scalar(-1)) {}
 
-    /// Adds an actor. The caller must add actors from far to near. As in the labels, a pixel belongs to an
-    /// actor that covers half of the pixel. `inBackdrop`: whether the backdrop's depth has the actor.
+    /// Adds an actor. The caller must add actors from far to near. As in the labels, an actor owns a pixel if
+    /// at least half of the pixel shows the actor. `inBackdrop`: whether the backdrop's depth includes the
+    /// actor.
     void add(const Sprite& sprite, const Backdrop& backdrop, const Actor& actor, bool inBackdrop) {
         const int n = backdrop.samples, index = static_cast<int>(m_objects.size());
         StreetObject object{actor.id, actor.label, {}, 0};
@@ -95,7 +96,7 @@ public:
 private:
     cv::Mat m_owner;  ///< CV_32S: an index of m_objects, -1 for the backdrop
     std::vector<StreetObject> m_objects;
-    std::vector<int> m_pixels;  ///< of each object, hidden pixels included
+    std::vector<int> m_pixels;  ///< pixels of each object, including hidden pixels
 };
 
 struct Street::State {

@@ -31,8 +31,8 @@ def parity_case(library, size, precision, images, tokens, schedule):
     encoder.close()
     vit = Vit(weights, heads, blocks).double().cuda()
     worst, alike, undecided, wrong = 0.0, 0, 0, 0
-    # Only the first map is judged, and only if its tokens are exact: blocks in half precision and earlier merges round
-    # them.
+    # Only the first map is checked, and only if its tokens are exact, because blocks in half precision and earlier
+    # merges round tokens.
     judged = 1 if precision == "f32" or schedule[:1] == (0,) else 0
     for i in range(images):
         wanted, verdicts = reference(vit, torch.from_numpy(batch[i]).double().cuda(), schedule,
@@ -42,7 +42,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
         alike += sum(v is True for v in verdicts[:judged])
         undecided += sum(v is None for v in verdicts[:judged])
         wrong += sum(v is False for v in verdicts[:judged])
-        # If there is a verdict, the plain f32 kernel must find the map of the tensor cores.
+        # If there is a verdict, the plain f32 kernel must find the same map as the tensor cores.
         wrong += sum(v is True and other["maps"][0][i] != maps[0][i] for v in verdicts[:1])
     good = worst < TOLERANCE[precision] and wrong == 0 and other["same bits"]
     print(f"{size:6} {precision:5} {images:2} x {tokens:5} blocks {','.join(map(str, schedule)) or 'none':6} "
@@ -52,7 +52,7 @@ def parity_case(library, size, precision, images, tokens, schedule):
 
 
 def other_ways(encoder, batch, output, schedule):
-    """The same batch from and to the device's memory, and the maps of the plain nearest pass."""
+    """Runs the batch from and to the device's memory, then with the plain nearest pass, and returns that pass's maps."""
     x = torch.from_numpy(batch).cuda()
     restored = torch.empty_like(x)
     run_on(encoder, x, restored, schedule)

@@ -1,4 +1,4 @@
-"""Measures the highest rates of a device, and the share of them that each kernel of a forward reaches."""
+"""Measures the highest rates of a device, and the shares of these rates that each kernel of a forward reaches."""
 
 import torch
 
@@ -7,7 +7,7 @@ from timing import median_ms
 
 
 def ceilings():
-    """TFLOP/s of products in f32 and bf16, TB/s of a copy (read and write together)."""
+    """Returns TFLOP/s of products in f32 and bf16, and TB/s of a copy (bytes read plus bytes written)."""
     found = {}
     torch.backends.cuda.matmul.allow_tf32 = False
     for name, kind in (("f32", torch.float32), ("bf16", torch.bfloat16)):
@@ -32,11 +32,11 @@ def ceilings():
 
 
 def work(size, x, each, schedule):
-    """Returns (bf16 operations, f32 operations, bytes) of a merged forward in bf16, by a part of the kernels' names.
+    """Returns {part of a kernel's name: (bf16 operations, f32 operations, bytes)} of a merged forward in bf16.
     "products" are cuBLASLt's kernels, which have many names. Bytes are the fewest that must be moved."""
     dim, _, blocks = SIZES[size]
     images, tokens = x.shape[0], x.shape[1] - 1
-    counts = [[tokens] * images] + each  # image tokens of each image, before and after each merge
+    counts = [[tokens] * images] + each  # image tokens of each image: all, then after each merge
     of_block = [counts[sum(b <= i for b in schedule)] for i in range(blocks)]
     rows = [sum(c) + images for c in of_block]
     values = sum(rows) * dim

@@ -1,19 +1,19 @@
 #!/bin/sh
-# A converted model through OpenCV's cv::dnn on a machine with a GPU that has no OpenCV.
-#   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda):
-#                                                 the program, libmpm, the suites, the libraries they need, and the
+# Runs a converted model in OpenCV's cv::dnn on a machine that has a GPU but no OpenCV.
+#   bench/gpu/end_to_end.sh pack FOLDER [BUILD]   on Debian, after cmake --build --preset cuda (BUILD: build/cuda), copies
+#                                                 the programs, libmpm, the libraries that these need, and the
 #                                                 fixtures of $MPM_SHARED_DIR (../shared) if there are any: about
-#                                                 400 MB; tar -c FOLDER | xz | split -b 48M - FOLDER. makes parts
+#                                                 400 MB. Split: tar -c FOLDER | xz | split -b 48M - FOLDER.
 #   bench/gpu/end_to_end.sh run FOLDER OUT [STEP]...   there, after bench/gpu/run.sh OUT build, with PyTorch and timm:
 #       suite      suite.txt        the encoder's suite
-#       fixtures   fixtures.txt     converted fixtures against PyTorch's results
-#       model      labels.txt, end_to_end.json   a ViT-B exported and converted there: labels compared with the CPU's,
+#       fixtures   fixtures.txt     converted fixtures, compared with PyTorch's results
+#       model      labels.txt, end_to_end.json   exports and converts a ViT-B; compares labels with the CPU's, and runs
 #                                   mpm bench --device cuda
-# OUT gets these and doctor.txt. Default: all steps.
+# OUT gets these files and doctor.txt. Default: all steps.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# Libraries that every Linux has, which are not packed: the other machine must use its own.
+# Libraries that every Linux has. They are not packed, because the other machine must use its own.
 own='/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|util))\.so'
 
 needed() {
@@ -39,14 +39,14 @@ suite() {
     tail -n 5 "$out/suite.txt"
 }
 
-# Runs whole models; maps must be equal, not only close. The environment selects the device.
+# Runs whole models, whose merge maps must be equal to PyTorch's, not only close.
 fixtures() {
     MPM_DEVICE=cuda MPM_SHARED_DIR="$folder" "$folder/mpm_test_convert" \
         --gtest_filter='*ConvertsFixture*' >"$out/fixtures.txt" 2>&1 || status=$?
     tail -n 5 "$out/fixtures.txt"
 }
 
-# The weights are random, so the labels mean nothing, but both devices must find the same.
+# The weights are random, so the labels mean nothing, but both devices must give the same labels.
 model() {
     [ -e "$out/vit.onnx" ] || python3 "$root/bench/gpu/export.py" "$out/vit.onnx"
     for merging in mpm gentle; do

@@ -81,7 +81,7 @@ def load(path):
 
 
 class Encoder:
-    """A plain ViT encoder; weights is {name: f32 array on the processor}, named as docs/reference/operators.md has them."""
+    """A plain ViT encoder. weights: {name: f32 array on the processor}, with the names of docs/reference/operators.md."""
 
     def __init__(self, path, weights, heads, blocks, precision, special=1):
         self.entry, self.weights, self.count, self.special = load(path), weights, blocks, special
@@ -120,8 +120,8 @@ class Encoder:
 
     def run(self, tokens, output, images, rows, schedule=(), on_device=True, maps=False, imposed=None,
             read_counts=True, fixed=False, graphs="auto", nearest="tensor"):
-        """tokens, output: addresses. imposed: {block: (ids of all images, clusters of each)}, int32 arrays.
-        Returns (times, maps of each stage and image or None)."""
+        """tokens, output: addresses. imposed: {block: (ids of all images, number of clusters of each)}, int32 arrays.
+        Returns (times, maps by stage and image, or None)."""
         session = c.c_void_p()
         rule = NormRule(epsilon=1e-6)
         options = Options(special_tokens=self.special, activation=1, norm=rule, inner_norm=rule, final_norm=rule)

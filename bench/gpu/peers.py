@@ -1,4 +1,4 @@
-"""The same encoders in PyTorch: the reference in f64, and the models that ours must beat in speed."""
+"""Encoders in PyTorch: an f64 reference for our encoder, and the models that ours must beat in speed."""
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ def random_weights(dim, blocks, seed=0):
 
 
 def picture_tokens(images, rows, dim, seed=0):
-    """Returns tokens like their neighbours, in some images more than in others, so that merges leave unequal counts."""
+    """Returns tokens that resemble their neighbours, in some images more than in others, so that unequal numbers remain."""
     r = np.random.default_rng(seed)
     drift = r.standard_normal((images, rows, dim), dtype=np.float32)
     for t in range(1, rows):
@@ -87,8 +87,8 @@ def ranks(index, first=0):
 
 
 def bipartite(x, size, r):
-    """Pairs every second token with the most similar of the others, and merges the r best pairs by a mean weighted by size.
-    Returns tokens, sizes, and the new place of each token."""
+    """Matches every second token with the most similar of the others, and merges the r best matches; means are weighted by
+    size. Returns tokens, sizes, and the new place of each token."""
     unit = F.normalize(x, dim=-1)
     best, to = (unit[:, ::2] @ unit[:, 1::2].transpose(1, 2)).max(-1)
     order = best.argsort(-1, descending=True)
@@ -108,8 +108,8 @@ def bipartite(x, size, r):
 
 
 def windows(x, size, k):
-    """ALGM's first merge: the k most similar windows of 2 x 2 tokens become a token each. x in raster
-    order of a square grid. Here k replaces its threshold, so shapes stay the same, which makes ALGM faster."""
+    """ALGM's first merge: each of the k most uniform windows of 2 x 2 tokens becomes a token. x in raster
+    order of a square grid. k replaces ALGM's threshold, so that shapes are fixed, which makes ALGM faster."""
     b, n, d = x.shape
     g = int(n ** 0.5)
     raster = torch.arange(n, device=x.device).view(g // 2, 2, g // 2, 2).permute(0, 2, 1, 3).reshape(-1, 4)
@@ -155,21 +155,21 @@ class ReducingVit(Vit):
 
 
 def tome(weights, heads, blocks, schedule, counts):
-    """ToMe with the same counts after the same blocks. It compares tokens instead of keys, and its attention is not
-    weighted, because that would rule out the fast attention kernels."""
+    """ToMe that leaves the same counts in the same blocks as ours. It compares tokens instead of keys. Its attention is not
+    weighted, because weights would rule out the fast attention kernels."""
     return ReducingVit(weights, heads, blocks, {b: (bipartite, before - after) for b, before, after in
                                                 zip(schedule, counts, counts[1:])})
 
 
 def algm(weights, heads, blocks, counts):
-    """ALGM with the same counts, at the blocks of its paper: the first and the fifth (of 24: the seventh)."""
+    """ALGM that leaves the same counts, in the blocks of its paper: the first and the fifth (of 24 blocks: the seventh)."""
     k = round((counts[0] - counts[1]) / 3)
     second = 6 if blocks == 24 else 4
     return ReducingVit(weights, heads, blocks, {0: (windows, k), second: (bipartite, counts[0] - 3 * k - counts[2])})
 
 
 def nearest(x):
-    """Returns, for each row of a [N, D] tensor, the most similar other row, and by how much it leads the second."""
+    """Returns, for each row of an [N, D] tensor, the most similar other row, and its lead over the second most similar."""
     unit = x / x.norm(dim=-1, keepdim=True)
     s = unit @ unit.t()
     s.fill_diagonal_(-2)

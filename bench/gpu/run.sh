@@ -3,12 +3,12 @@
 #   bench/gpu/run.sh OUT [build|check|sanitize|time]...     default: build check time
 # OUT gets the library, the logs and these tables:
 #   check     parity.txt    maps and restored tokens against f64 PyTorch, per precision
-#             smoke.txt     options, odd sizes, all ways to queue and multiply; equal bits in 100 repeats and, with
+#             smoke.txt     options, odd sizes, every way to queue and multiply; equal bits in 100 repeats and, with
 #                           fixed kernels, in any batch
 #   sanitize  sanitize.txt  compute-sanitizer memcheck and racecheck
-#   time      times.txt     a table of goals with pass or MISS; all tokens and merged against PyTorch, ToMe and ALGM; share
+#   time      times.txt     required values with pass or MISS: all tokens and merged against PyTorch, ToMe and ALGM; share
 #                           of merge and restore; nearest pass; ragged against equal counts; latency of an image;
-#                           memory; graphs, fixed kernels, batches in pairs; each kernel's share of the device's peak
+#                           memory; graphs, fixed kernels, two batches at a time; each kernel's share of the device's peak
 # Everything takes a few minutes; `time` takes longest, mostly in torch.compile (MPM_SIZES=base shortens it).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -56,7 +56,7 @@ build() {
 check() {
     "$out/smoke" "$out/libmpm_cuda.so" 100 | tee "$out/smoke.txt"
     python3 bench/gpu/bench.py parity "$out/libmpm_cuda.so" | tee "$out/parity.txt"
-    # The status of a pipe is that of tee, so the printed text decides.
+    # The status of a pipe is that of tee, so the printed text is checked.
     grep -q '^all good' "$out/smoke.txt" && grep -q '^all good' "$out/parity.txt"
 }
 
@@ -68,7 +68,7 @@ sanitize() {
     done | tee "$out/sanitize.txt"
 }
 
-# Not called `time`, which is a word of the shell.
+# Not named `time`, which is a word of the shell.
 timings() {
     python3 bench/gpu/bench.py time "$out/libmpm_cuda.so" --sizes "${MPM_SIZES:-small,base,large}" | tee "$out/times.txt"
 }

@@ -133,7 +133,6 @@ Result run(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shap
     return result;
 }
 
-/// A way to queue and compute a forward.
 struct Way {
     const char* name;
     int32_t readCounts, fixed, graphs, nearest;
@@ -152,7 +151,8 @@ bool sameBits(const Result& a, const Result& b) {
            std::memcmp(a.tokens.data(), b.tokens.data(), a.tokens.size() * sizeof(float)) == 0;
 }
 
-// Whether the last image gets the same bits alone as in its batch. It must with fixed kernels.
+// Whether the last image gets the same bits alone as in its batch. With the setting "fixed kernels" the bits
+// must be equal.
 bool independent(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shape,
                  const MpmCudaInput& input, const Result& batch) {
     const size_t image = static_cast<size_t>(input.rows_per_image) * shape.heads * shape.headSize;

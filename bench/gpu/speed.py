@@ -27,7 +27,7 @@ def kind_of(precision):
 
 
 def mean_counts(encoder, x):
-    """Returns the mean numbers of image tokens at the start and after each merge, and the numbers of each image."""
+    """Returns the numbers of image tokens at the start and after each merge: means over images, then those of each image."""
     output = torch.empty_like(x)
     _, maps = run_on(encoder, x, output, SCHEDULE, maps=True)
     each = [[max(ids) + 1 for ids in stage] for stage in maps]
@@ -42,7 +42,7 @@ def merge_share(encoder, x, whole):
 
 
 def equal_maps(images, tokens, counts):
-    """Maps of neighbours that leave `counts` tokens."""
+    """Returns maps of neighbours that leave `counts` tokens."""
     ids = np.concatenate([np.arange(tokens) * count // tokens for count in counts]).astype(np.int32)
     return np.ascontiguousarray(ids), np.array(counts, dtype=np.int32)
 
@@ -75,7 +75,7 @@ def against_peers(table, options, size, precision, x):
 
 
 def ragged(table, encoder, label, x, counts):
-    """Compares images of unequal counts with images that have equal parts of the same sum. Both get their maps."""
+    """Compares images with unequal counts and images with equal counts of the same sum. The maps are given in both cases."""
     images, tokens = x.shape[0], x.shape[1] - 1
     least, more = divmod(sum(counts), images)
     equal = [least + (i < more) for i in range(images)]
@@ -85,7 +85,7 @@ def ragged(table, encoder, label, x, counts):
 
 
 def latency(table, options, size):
-    """A single image."""
+    """Measures the latency of a single image."""
     dim, heads, blocks = SIZES[size]
     weights, x = random_weights(dim, blocks), tokens_of(size, 1, options.tokens)
     encoder = Encoder(options.library, weights, heads, blocks, "bf16")
@@ -174,7 +174,7 @@ def pipelined(table, options, size):
 def timings(options):
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}")
     table = Table()
-    # First, before other runs make the library allocate; f32 second, because it needs more than bf16.
+    # Memory first, before other runs make the library allocate; f32 second, because it needs more than bf16.
     for precision in ("bf16", "f32"):
         memory(table, options, precision)
     options.ceilings = ceilings()

@@ -7,7 +7,7 @@ import torch
 
 
 def median_ms(body, seconds=1.5):
-    """Returns the median wall clock of a call, which must leave the device idle."""
+    """Returns the median wall-clock time of body(), which must leave the device idle."""
     for _ in range(3):
         body()
     times, end = [], time.perf_counter() + seconds
@@ -38,7 +38,7 @@ def graphed(model, x):
 
 @torch.no_grad()
 def peer_ms(model, x, compiled):
-    """Returns PyTorch's best time: SDPA in a CUDA graph, compiled or not."""
+    """Returns PyTorch's best time in a CUDA graph, compiled or not."""
     found = {"graph": median_ms(graphed(model, x))}
     if compiled:
         found["compile"] = median_ms(graphed(torch.compile(model, mode="max-autotune-no-cudagraphs"), x))

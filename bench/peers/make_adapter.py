@@ -5,8 +5,8 @@ runtimes.
     make_adapter.py OUT.onnx [SIZE]      SIZE: of the image, a multiple of 32 (default: 512)
 
 384 channels, 12 blocks in four stages, 6 heads, 4 injectors and 6 extractors with convolutional MLPs; in the decoder 256
-channels, 6 layers over three levels, a fine map at 1/4 of the image, 9 layers of 100 queries, 150 classes. The parts that
-sample come from tests/models/onnx/make_decoder_exports.py with other constants. Injectors' gammas and the offsets are
+channels, 6 layers over three levels, a fine map at 1/4 of the image, 9 layers of 100 queries, 150 classes. The deformable
+parts come from tests/models/onnx/make_decoder_exports.py with other constants. The injectors' gammas and the offsets are
 not zero. Outputs: classes and masks of the queries. Needs torch and onnx (Debian: python3-torch python3-onnx).
 """
 import sys
@@ -42,7 +42,7 @@ def build(size):
         return nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
 
     class Pyramid(nn.Module):
-        """Maps at 1/4 to 1/32 of the image."""
+        """Maps at 1/4 to 1/32 of the image's size."""
 
         def __init__(self):
             super().__init__()
@@ -57,7 +57,7 @@ def build(size):
             return [widen(m) for widen, m in zip(self.widen, maps)]
 
     class Extractor(nn.Module):
-        """The pyramid's rows sample the tokens; an MLP follows, with a convolution of each level's map."""
+        """The pyramid's rows sample the tokens; then follows an MLP, with a convolution of each level's map."""
 
         def __init__(self):
             super().__init__()
@@ -89,7 +89,7 @@ def build(size):
             return levels, self.fine(self.smooth(lateral + larger))
 
     class Queries(nn.Module):
-        """Layers of queries, each of which reads the next level, inside the masks of the layer before."""
+        """Layers of queries. Each layer reads the next level, inside the masks of the previous layer."""
 
         guard, mask_of, predict = "index", queries.Mask2Former.mask_of, queries.Mask2Former.predict
 
@@ -146,7 +146,7 @@ def build(size):
     model = Model().eval()
     with torch.no_grad():
         # As with trained filters, patches of similar colours give similar tokens, so each merge leaves about three
-        # quarters.
+        # quarters of the tokens.
         model.patch.weight.copy_((torch.randn(DIM, 3, 1, 1) * 0.05).expand_as(model.patch.weight))
         model.pos_embed.mul_(0.05)
         # A mask value near 0 may hide a place in one runtime but not in another. Trained models have few such values;

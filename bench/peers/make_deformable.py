@@ -1,5 +1,5 @@
-"""A layer of a pixel decoder's deformable attention as exporters write it, a GridSample for each level, for
-`peer.py onnxruntime`. The same layer is in bench/deformable_bench.cpp.
+"""Exports a layer of a pixel decoder's deformable attention as exporters write it, a GridSample for each level, for
+`peer.py onnxruntime`. bench/deformable_bench.cpp times the same layer.
 
     make_deformable.py OUT.onnx [SIDE=512] [CHANNELS=256]
 

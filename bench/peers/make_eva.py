@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""An export with the parts of EVA-01 + ViT-Adapter at the real width (random weights, four stages of a block each), to
-measure the parts around the blocks.
+"""Exports the parts of EVA-01 + ViT-Adapter at the real width (random weights, four stages of one block), to measure the
+parts around the blocks.
 
     make_eva.py OUT.onnx [SIZE]      SIZE: of the image, a multiple of 32 (default: 896)
 
-The model is the one with injectors of tests/models/onnx/make_decoder_exports.py with other constants. Not in it: the
-convolutional MLP of the extractors and two of the last stage's three extractors; the pyramid has fewer, but wider
-convolutions. 686 MB, needs 8 GB of memory.
+The model is the one with injectors of tests/models/onnx/make_decoder_exports.py, with other constants. It lacks the
+extractors' convolutional MLP and two of the last stage's three extractors; the pyramid has fewer, but wider
+convolutions. The file has 686 MB; writing it needs 8 GB of memory.
 """
 import pathlib
 import sys

@@ -48,7 +48,7 @@ class Backbone(nn.Module):
         super().__init__()
         self.patch = nn.Conv2d(3, dim, patch, patch)
         # As with trained filters, patches of similar colours give similar tokens, so each merge leaves about three
-        # quarters.
+        # quarters of the tokens.
         with torch.no_grad():
             self.patch.weight.copy_((torch.randn(dim, 3, 1, 1) * 0.05).expand_as(self.patch.weight))
         self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
@@ -68,7 +68,7 @@ class Backbone(nn.Module):
 
 
 class Segmenter(nn.Module):
-    """Backbone, Mask Transformer, masks enlarged to the image."""
+    """Backbone and Mask Transformer; masks are enlarged to the image's size."""
 
     def __init__(self, dim):
         super().__init__()
@@ -104,7 +104,7 @@ class ScaleBlock(nn.Module):
 
 
 class Eomt(nn.Module):
-    """Queries join the tokens before the last blocks; masks at a quarter of the image's size, classes."""
+    """Queries join the tokens before the last blocks. Gives masks at a quarter of the image's size, and classes."""
 
     def __init__(self, width, size=0):
         super().__init__()
@@ -130,7 +130,7 @@ class Eomt(nn.Module):
 
 
 class Library(nn.Module):
-    """A model of the library transformers, from its image to one output."""
+    """A model of the package `transformers`, reduced to a single output."""
 
     def __init__(self, model, size, output):
         super().__init__()
@@ -163,7 +163,7 @@ def library(kind, dim):
             backbone_config=backbone, patch_size=14, reassemble_hidden_size=dim, fusion_hidden_size=64,
             neck_hidden_sizes=[48, 96, 192, 384])
         return Library(transformers.DepthAnythingForDepthEstimation(config), 518, "predicted_depth")
-    # BEiT's code with absolute positions: a plain ViT with a pyramid and UPerNet.
+    # BEiT's code with absolute positions is a plain ViT; a pyramid and UPerNet follow.
     config = transformers.BeitConfig(
         hidden_size=dim, num_attention_heads=heads, intermediate_size=hidden, image_size=512, out_indices=[3, 5, 7, 11],
         num_labels=150, use_absolute_position_embeddings=True, use_auxiliary_head=False)

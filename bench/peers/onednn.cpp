@@ -1,4 +1,5 @@
-// The rate of oneDNN's matrix products at the sizes of ViT-T to B. Shares of the machine's peak refer to it.
+// A benchmark of oneDNN's matrix products at the sizes of ViT-T to B. Its best rate serves as the machine's
+// peak.
 //   OMP_NUM_THREADS=2 mpm_bench_onednn
 // Prints a line of JSON: the rate at the best size in f32 and in bf16, in GFLOP/s. The number of rows is that
 // of a 512x512 image; the rate at a size is the median of many runs, as in the other measurements.
@@ -19,7 +20,7 @@ constexpr int kRuns = 40;
 dnnl::matmul::primitive_desc product(const dnnl::engine& engine, memory::data_type type, memory::dim depth,
                                      memory::dim columns) {
     const memory::desc left({kRows, depth}, type, memory::format_tag::ab);
-    const memory::desc weights({depth, columns}, type, memory::format_tag::any);  // packed as it likes best
+    const memory::desc weights({depth, columns}, type, memory::format_tag::any);  // in oneDNN's own layout
     const memory::desc out({kRows, columns}, type, memory::format_tag::ab);
 #if DNNL_VERSION_MAJOR >= 3
     return {engine, left, weights, out};

@@ -1,7 +1,7 @@
-// OpenCV's layers as a peer: times models in turn through cv::dnn, both converted models and their exports.
+// OpenCV's layers as a peer: times converted models and their exports in turn through cv::dnn.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
 // Prints a line of JSON for each model, like peer.py, or the reason if this OpenCV cannot load the model.
-// Merging is off, so that both compute the same.
+// Merging is off, so that a model and its export compute the same.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -25,7 +25,7 @@ struct Peer {
     std::string refusal;
 };
 
-/// Returns a random input of the first size in the models' metadata, else of 512x512.
+/// Returns a random input of the first size in the models' metadata, or of 512x512 if there is none.
 cv::Mat inputFor(const std::vector<Peer>& peers) {
     cv::Size size;
     for (const Peer& peer : peers) {
@@ -50,7 +50,7 @@ void load(Peer& peer, const cv::Mat& input) {
         try {
             mpm::encoder(peer.net).setSchedule({});
         } catch (const cv::Exception&) {
-            // An export: there is nothing to switch off.
+            // An export has no merging to switch off.
         }
         for (int i = 0; i < kWarmUp; ++i)
             forward(peer, input);

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Other engines as peers: times a model as `mpm bench` times ours, and prints a JSON line.
+"""Times a model in another engine (a peer) as `mpm bench` times ours, and prints a line of JSON.
 
     peer.py ENGINE MODEL.onnx [THREADS=2] [ROUNDS=20] [SIZE=512]
 
 ENGINE: onnxruntime             f32, all graph optimisations
         onnxruntime-int8        after its quantize_dynamic, without the convolutions if it fails on these
-        openvino, openvino-bf16 that precision for all of the network
-        openvino-int8           quantised by NNCF for transformers, calibrated with 32 random images; what is left in
-                                floating point has OpenVINO's default precision (bf16 if the processor has it)
+        openvino, openvino-bf16 the whole network in f32 or bf16
+        openvino-int8           quantised by NNCF for transformers, calibrated with 32 random images; the rest of the
+                                network has OpenVINO's default precision (bf16 if the processor has it)
         torch-compile           f32, PyTorch's compiler with frozen weights. The model is made again by make_models.py, so
                                 MODEL must have a name of that script
-Quantised models are kept beside MODEL. With - for ROUNDS, each line of the input is a number of rounds, and the answer is
-a line of JSON. Needs, by pip: onnxruntime and onnx, or openvino and nncf, or torch.
+Quantised models are kept beside MODEL. If ROUNDS is -, each line of standard input is a number of rounds, and is answered
+by a line of JSON. Needs, by pip: onnxruntime and onnx, or openvino and nncf, or torch.
 """
 import importlib.metadata
 import json
@@ -31,12 +31,12 @@ def noise(shapes, seed=1):
 
 
 def sized(feeds, whole, side):
-    """Sets inputs of whole numbers to the size of the image, which some detectors take as a second input."""
+    """Sets integer inputs to the size of the image, which some detectors have as a second input."""
     return {name: np.full(feed.shape, side, np.int64) if name in whole else feed for name, feed in feeds.items()}
 
 
 def fixed(shape, side):
-    """Returns the shape of an input: that of the model if it is fixed, else that of an image."""
+    """Returns the shape of an input: the model's if it is fixed, else that of an image."""
     known = len(shape) > 0 and all(isinstance(extent, int) and extent > 0 for extent in shape)
     return tuple(shape) if known else (1, 3, side, side)
 
@@ -49,7 +49,7 @@ def onnxruntime(model, threads, side, int8=False):
             from onnxruntime.quantization import quantize_dynamic
             try:
                 quantize_dynamic(model, quantised)
-            except ValueError:  # it demands initializers as weights of convolutions
+            except ValueError:  # it requires initializers as weights of convolutions
                 quantize_dynamic(model, quantised, op_types_to_quantize=["MatMul", "Gemm"])
         model = quantised
     options = ort.SessionOptions()
@@ -124,7 +124,7 @@ def used():
 
 
 def measure(forward, rounds):
-    """Returns milliseconds: quantiles, and the least processor time, which is the best figure on a busy machine."""
+    """Returns milliseconds: quantiles, and the least processor time, which is the most reliable figure on a busy machine."""
     times, cpu = [], float("inf")
     for _ in range(rounds):
         start, before = time.perf_counter(), used()

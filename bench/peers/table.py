@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Prints every figure of docs/internals/performance.md that needs no second OpenCV: our encoder and pip's engines on the same
-exports, the kept gain of merging, the share of the machine's peak, a stream, memory, threads.
+"""Prints the figures of docs/internals/performance.md that need no second OpenCV: our encoder and pip's engines on the same
+exports, the gain that merging keeps, the share of the machine's peak, a stream, memory, threads.
 
     table.py BUILD_DIR WORK_DIR [ROUNDS=5] [SECTION...] [MODEL...] [ENGINE...]
 
-SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t;
-by name only, as they need timm and transformers and long to be quantised: depth-s (518x518), upernet-b, eomt-s-512, dinov3-s
-and adapter-s (Mask2Former), beside ONNX Runtime in f32 and OpenVINO alone. ENGINE limits the section peer to these of peer.py.
-By name only, too: the section detectors, which reads the authors' exports NAME.onnx (rfdetr_nano rfdetr_small rfdetr_seg_nano
-deimv2_s, or those named) in WORK_DIR and needs onnxruntime, onnx and openvino alone.
-Markdown goes to standard output, WORK_DIR/results.json holds every number. WORK_DIR keeps exports, quantised models and
+SECTION: peer int8 gain ceiling stream memory threads. MODEL limits the sections peer and int8: vit-t vit-s vit-b segmenter-t.
+Only if named, because they need timm and transformers and long to be quantised: depth-s (518x518), upernet-b, eomt-s-512,
+dinov3-s and adapter-s (Mask2Former); they are compared with ONNX Runtime in f32 and OpenVINO only. ENGINE limits the section
+peer to engines of peer.py. The section detectors also runs only if named: it reads the authors' exports NAME.onnx (rfdetr_nano
+rfdetr_small rfdetr_seg_nano deimv2_s, or those named) in WORK_DIR, and needs only onnxruntime, onnx and openvino.
+Markdown goes to standard output, every number to WORK_DIR/results.json. WORK_DIR keeps exports, quantised models and
 compiled code. The Python that runs it needs, by pip: torch onnx onnxscript onnxruntime openvino nncf; torch.compile needs g++.
 The build needs MPM_BUILD_BENCH.
 """
@@ -49,7 +49,7 @@ def capture(*command, env=()):
 
 
 def once(name, make):
-    """The file `name`, made by `make` unless a run before made it."""
+    """Returns `name`, the name of a file; calls make() first if the file does not exist."""
     if not os.path.exists(name):
         make()
     return name
@@ -67,7 +67,7 @@ def converted(name, *options):
 
 
 def bench(model, precision, count=10, batch=1, threads=THREADS, env=()):
-    """Rows of a run of `mpm bench`: all tokens, then merged; the two run in turn."""
+    """Returns the rows of a run of `mpm bench`: all tokens, then merged, which run in turn."""
     capture(mpm, "bench", model, "--compare", "none,mpm", "--precision", precision, "--rounds", count, "--batch", batch,
             "--threads", threads, "--device", "cpu", "--json", "round.json", env=env)
     return json.loads(pathlib.Path("round.json").read_text())["results"]
@@ -79,7 +79,7 @@ def medians(rows):
 
 @functools.lru_cache(maxsize=len(ENGINES))  # keeps the peers of a model
 def started(engine, model):
-    """A peer that has loaded the model and waits for a turn."""
+    """Starts a peer, which loads the model and waits for its turn."""
     command = [sys.executable, HERE / "peer.py", engine, model, THREADS, "-"]
     return subprocess.Popen([str(word) for word in command], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=open(f"{engine}.log", "w"), env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": "inductor"})
@@ -135,7 +135,7 @@ def table(title, *heads):
 # --- sections ---
 
 def beside_peers(models):
-    """Prints the times, then how many times as fast ours is as the peers in the same rounds."""
+    """Prints the times, then the speed of ours relative to the peers in the same rounds."""
     wanted = [engine for engine in ENGINES if engine != "openvino-bf16" or "bf16" in precisions]
     wanted = [engine for engine in wanted if engine in sys.argv] or wanted
     ours = precisions + ["i8"]
@@ -145,7 +145,7 @@ def beside_peers(models):
     results["peer"] = {}
     for name in models:
         here = [engine for engine in wanted if name in MODELS or engine not in ("onnxruntime-int8", "torch-compile")]
-        # The first call also loads, compiles and quantises. `counts` makes a turn last about two seconds.
+        # The first call also loads, compiles and quantises. `counts`: forwards in a turn of about two seconds.
         counts = {engine: max(2, min(10, int(2000 / peer(engine, exported(name), 2)))) for engine in here}
         model, count = converted(name), counts["onnxruntime"]
         runs = results["peer"][name] = []
@@ -169,7 +169,7 @@ def beside_peers(models):
 
 
 def int8(models):
-    """Compares i8 with peers as on a processor without bf16, with our bf16 on AMX, and with our f32 on older instruction sets."""
+    """Compares i8 with peers as if there were no bf16, with our bf16 on AMX, and with our f32 on older instruction sets."""
     models = [name for name in models if name.startswith("vit")]
     results["int8"] = []
     if has_avx512_bf16:
@@ -287,7 +287,7 @@ def threads(_):
 
 
 def detector_bars(name):
-    """Returns the bars of a detector by precision. All apply with AVX-512; AVX2 has a lower bar for f32, AVX-VNNI also a bar for int8."""
+    """Returns the bars of a detector by precision: all with AVX-512; AVX2 has a lower bar for f32, AVX-VNNI also a bar for int8."""
     f32, bf16, int8, merged = DETECTORS[name]
     if "avx512_vnni" in cpuinfo:
         return {"f32": f32, "bf16": bf16, "int8": int8, "int8, merged": merged}
@@ -295,7 +295,7 @@ def detector_bars(name):
 
 
 def detectors(names):
-    """Compares detectors from image to boxes with the peers. Each ratio has its bar (a required value), if the processor has any."""
+    """Compares whole detectors, from image to boxes, with the peers. Each ratio has a bar (a required value), if any is set."""
     wanted, ways = ["onnxruntime", "onnxruntime-int8", "openvino"], [*precisions, "int8", "int8, merged"]
     table(f"Detectors, whole model: ms, median of {results['rounds']} rounds in turn; then how many times as fast as ONNX Runtime "
           "in f32 (least-most) and the bar", "model", *(ENGINES[engine] for engine in wanted), *ways,

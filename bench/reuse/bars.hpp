@@ -13,9 +13,9 @@ struct Bar {
     std::string light;  ///< of the built-in street; empty for a video
     double rate = 5;
     bool compressed = false;
-    double flops = 0, speed = 0, speedBf16 = 0;  ///< operations: times fewer; speed: times as fast
-    double loss = 0;                             ///< at most, points of mIoU; if labels are known
-    double agreement = 0, worst = 0;             ///< of mean and worst frame, percent; if they are not
+    double flops = 0, speed = 0, speedBf16 = 0;  ///< how many times fewer operations; times as fast
+    double loss = 0;                             ///< largest loss, points of mIoU; if labels are known
+    double agreement = 0, worst = 0;             ///< least mean and worst frame, percent; without labels
 };
 
 inline const Bar kBars[] = {
@@ -28,8 +28,8 @@ inline const Bar kBars[] = {
     {"still by night", "night", 0, false, 15, 8, 6, 0.3, 0, 0},
 };
 
-/// Returns the clip of a street, counted from 0, or nothing if there is no such clip here. A video counts as
-/// street 0.
+/// Returns the clip of a bar in a street (counted from 0), or nothing if this machine lacks the clip. A video
+/// is street 0.
 inline std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& path) {
     if (bar.light.empty()) {
         if (path.empty() || street > 0) return std::nullopt;

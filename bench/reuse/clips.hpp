@@ -9,7 +9,7 @@
 
 namespace mpm::bench {
 
-/// Returns a frame with its labels, which are empty for a video.
+/// A function that returns a frame with its labels, which are empty for a video.
 using Shots = std::function<street::StreetFrame(int number)>;
 
 struct Clip {
@@ -27,17 +27,17 @@ Clip atHour(int hour, int seed, int frames);
 /// Returns a clip that repeats a single noisy frame.
 Clip frozen(const std::string& light, int seed, int frames);
 
-/// Returns a clip that shows another street in every frame.
+/// Returns a clip in which every frame shows another street.
 Clip everyFrameNew(int seed, int frames);
 
-/// Returns the same clip, drawn once and kept.
+/// Returns the clip, with frames that are drawn once and kept.
 Clip recorded(const Clip& clip);
 
 /// Compresses and decodes a clip with x264, as OpenCV's video writer sets it up. Returns a clip without
 /// frames if OpenCV has no x264.
 Clip throughX264(const Clip& clip, const std::string& folder);
 
-/// Reads the first frames of a video.
+/// Returns the first frames of a video.
 Clip video(const std::string& path, int frames);
 
 }  // namespace mpm::bench

@@ -58,7 +58,7 @@ cv::Mat Contest::measure(size_t method, const cv::Mat& blob, bool counts) {
 void Contest::run(const Clip& clip, int from, std::vector<MotionGate>* gates) {
     for (pipeline::Network& network : m_networks) {
         network.forward(network.blob({cv::Mat(network.info().size, CV_8UC3, cv::Scalar::all(128))}));
-        network.encoder().forget();  // the first frame of a clip counts, the network's first forward does not
+        network.encoder().forget();  // the clip's first frame is measured, the network's first forward is not
     }
     for (int number = 0; number < clip.frames; ++number)
         see(clip.shots(number), number >= from, gates);

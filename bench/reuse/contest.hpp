@@ -1,4 +1,4 @@
-// Methods that see the same frames in turn, each with a separate network.
+// A comparison of methods that run on the same frames in turn, each in a separate network.
 #pragma once
 
 #include <string>
@@ -50,7 +50,7 @@ private:
 
     pipeline::FlopsCounter m_flops;
     std::vector<pipeline::Method> m_methods;
-    std::vector<std::string> m_reducers;  ///< of each method
+    std::vector<std::string> m_reducers;  ///< by method
     std::vector<pipeline::Network> m_networks;
     std::vector<Score> m_scores;
 };
@@ -59,10 +59,10 @@ private:
 /// last computed labels.
 class MotionGate {
 public:
-    /// `share`: the share of the image's tiles that must move.
+    /// `share`: least share of an image's tiles that must change for a forward.
     explicit MotionGate(double share) : m_share(share) {}
 
-    /// Adds a frame. `labels`, `ms` and `operations`: of all tokens on this frame.
+    /// Adds a frame. `labels`, `ms` and `operations` must be those of all tokens on this frame.
     void see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations);
     void restart() { m_seen.release(); }
 

@@ -1,4 +1,4 @@
-// Speed and memory of a detector with reuse, compared with all tokens and with another engine.
+// A benchmark of a detector with reuse: speed and memory, compared with all tokens and another engine.
 #pragma once
 
 #include <numeric>
@@ -17,15 +17,15 @@ public:
     DetectorBench(std::string model, std::string precision, Precision value, const std::string& reuse)
         : m_model(std::move(model)), m_name(std::move(precision)), m_precision(value), m_reuse(reuse) {}
 
-    /// Adds the memory of a stream. Forks, so it must be called before any thread starts.
+    /// Adds the memory of a stream. Must be called before any thread starts, because it forks.
     void measureMemory(const cv::Mat& image, Lines& lines) const {
         constexpr double kMbF32 = 60, kMb = 35;
         lines.addMemory(
             m_name, m_precision == Precision::F32 ? kMbF32 : kMb, [&] { return networkOf(m_reuse); }, image);
     }
 
-    /// Adds a line for each figure, with its bar if it has any. `peer`: command of another engine; empty:
-    /// none.
+    /// Adds a line for each figure, with a bar if one is required. `peer`: command of another engine, or
+    /// empty.
     void measure(const Clip& clip, const pipeline::ModelCost& cost, const std::string& peer,
                  Lines& lines) const {
         constexpr double kFewer = 5, kFaster = 4, kPeer = 4;
@@ -35,7 +35,7 @@ public:
         const double before = peer.empty() ? 0 : peerMs(peer);
         for (pipeline::Network* network : {&plain, &reusing})
             see(*network, clip.shots(0).image, flops, warm);
-        // The clip's first frame counts, but the network's first forward, which allocates, does not.
+        // The clip's first frame is measured, but not the network's first forward, which allocates.
         reusing.encoder().forget();
         for (int number = 0; number < clip.frames; ++number) {
             see(plain, clip.shots(number).image, flops, all);

@@ -29,7 +29,7 @@ street::NightParameters between(const street::NightParameters& a, const street::
     return {mix(a.luminance, b.luminance), mix(a.photons, b.photons), mix(a.deviation, b.deviation)};
 }
 
-// The frames of the hour, each with the light of its time. A thread draws the next frame while the network
+// The frames of the hour, each in the light of its time. A thread draws the next frame while the network
 // runs.
 class Hour {
 public:
@@ -63,7 +63,6 @@ private:
     std::future<street::StreetFrame> m_next;  // destroyed first: its thread uses m_street
 };
 
-// A network that runs a method, and its confusion matrix.
 class Watcher {
 public:
     Watcher(const std::string& model, Precision precision, const std::string& method)
@@ -112,7 +111,7 @@ std::vector<HourPart> watchHour(const std::string& model, Precision precision, c
             all.score(shot, all.forward(blob));
         }
         now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
-        // Returns gaps that frames of many sizes left in the allocator, so that growth means a leak.
+        // Gives free memory back to the system, so that growth means a leak.
         malloc_trim(0);
         now.resident = residentMb();
         parts.push_back(now);

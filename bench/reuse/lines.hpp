@@ -1,4 +1,4 @@
-// A table of results beside required values (bars), in Markdown, and the memory of a stream.
+// A Markdown table of results and required values (bars), and the measurement of a stream's memory.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ public:
     void head() const;
     void add(const std::string& name, const std::string& precision, const std::string& measured,
              const std::string& bar, bool reached);
-    /// Adds the memory that a network of make() needs for another stream of images like `image`. Forks, so it
-    /// must be called before any thread starts.
+    /// Adds the memory that a network of make() needs for another stream of images like `image`. Must be
+    /// called before any thread starts, because it forks.
     void addMemory(const std::string& precision, double mostMb,
                    const std::function<pipeline::Network()>& make, const cv::Mat& image);
     void miss(bool missed) { m_missed += missed; }

@@ -1,4 +1,4 @@
-// Speed and quality of reuse over time, compared with required values, and the memory of a stream.
+// A benchmark of reuse over time: speed, quality and memory, compared with required values (bars).
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
 //   FILE.svg] [--hour N] [--peer COMMAND]
 // Prints Markdown tables; the exit status is 1 if a bar is missed. Full forwards, merging and reuse run in
@@ -116,7 +116,7 @@ private:
                   << " |" << std::endl;
     }
 
-    // Measures frames after the input has stayed equal for more than (blocks + 1) * refresh frames.
+    // Measures frames of an input that has not changed for more than (blocks + 1) * refresh frames.
     void measureEqual(const std::string& precision) {
         constexpr int kConverged = 15 * 30 + 5, kMeasured = 20;
         Contest all = contest(precision, "none," + m_options.reuse);
@@ -137,7 +137,7 @@ private:
                     slower <= 5);
     }
 
-    // Compares with the peer, which runs before and after the video.
+    // Compares reuse with the peer, which runs before and after the video.
     void measurePeer(const std::string& precision) {
         Contest reuse = contest(precision, m_options.reuse);
         const double before = peerMs(m_options.peer);
@@ -157,7 +157,7 @@ private:
             street("day", 0, 7001, 1).shots(0).image);
     }
 
-    // Plots loss over time by day and by night, also for full forwards that run only if something moves.
+    // Plots loss against time, by day and by night, also for full forwards that run only if something moves.
     void plot() const {
         const std::vector<std::string> variants = {"reuse:sensitivity=1",   "reuse",
                                                    "reuse:sensitivity=2.5", "reuse:sensitivity=4",
@@ -240,7 +240,7 @@ private:
         return m_lines.missed() == 0;
     }
 
-    // Plots the share of computed tokens by hour of the day. The first frame of a clip does not count.
+    // Plots the share of computed tokens by hour of the day, without the first frame of each clip.
     void day() const {
         pipeline::PlotSeries computed, full;
         computed.name = "computed tokens", full.name = "full or suspended";

@@ -10,8 +10,8 @@
 
 namespace mpm::bench {
 
-/// Runs a command, such as bench/peers/peer.py, that prints a line of JSON with ms.median. Returns this
-/// value; throws if it is missing.
+/// Runs a command that prints a line of JSON with ms.median, such as bench/peers/peer.py. Returns the median;
+/// throws if it is missing.
 inline double peerMs(const std::string& command) {
     const auto close = [](std::FILE* pipe) { pclose(pipe); };
     const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);

@@ -106,7 +106,7 @@ int bench(const BenchOptions& options) {
     const pipeline::Watcher watcher = watchOnTerminal("round");
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
-    // For reuse, the images are a clip, read up to the last measured frame.
+    // For reuse, the images are a clip, so every measured round needs an image.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
     int skipped = 0;

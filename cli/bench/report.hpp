@@ -16,12 +16,12 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// Returns the loss of mIoU (0 to 1) of a method against all tokens in this precision, or nothing if the
-    /// report does not have it. `blocks`: the schedule if `method` has none.
+    /// Returns how much mIoU (0 to 1) a method loses against all tokens in this precision, or nothing if the
+    /// report does not have the method. `blocks`: the schedule if `method` has none.
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// Returns all tokens, and the few schedules of mutual pairs that have the fewest operations and lose at
+    /// Returns "none", then the few schedules of mutual pairs that have the fewest operations and lose at
     /// most `most`. Throws Error(kFailed) if there is no such schedule.
     std::vector<pipeline::Method> within(double most) const;
 
@@ -43,8 +43,8 @@ private:
 /// Returns a row for each method. `width`: columns of the terminal; 0: no limit.
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
-    const std::vector<pipeline::BenchRow>& rows);  ///< of the first batch size, block by block
-/// Returns times at the first batch size, or a line if OpenCV measured no layers.
+    const std::vector<pipeline::BenchRow>& rows);  ///< tokens and GFLOPs by block, first batch size
+/// Returns times at the first batch size, or a line that explains that OpenCV measured no layers.
 std::string partTable(const std::vector<pipeline::BenchRow>& rows);
 std::string batchTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< empty if no batch is larger than one

@@ -26,7 +26,7 @@ private:
     Exit m_status;
 };
 
-/// Returns the result of `work`. An exception of type E becomes an Error with the same message after
+/// Returns the result of `work`. Turns an exception of type E into an Error with the same message after
 /// `prefix`.
 template <class E, class Work>
 auto orError(Exit status, const std::string& prefix, const Work& work) {
@@ -40,11 +40,11 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
     }
 }
 
-/// From now on, rejects images of more than `bytes` before they are decoded, and lets the process grow by
-/// little more than `bytes`. 0: the default limit for images, and no other limit.
+/// Limits memory from now on: images of more than `bytes` are rejected before they are decoded, and the
+/// process may grow by little more than `bytes`. 0: the default limit for images, and no other limit.
 void limitMemory(std::int64_t bytes);
 
-/// Returns the message for missing memory, which names the limit if there is one.
+/// Returns the message, which names the limit if there is one.
 std::string outOfMemory();
 
 bool memoryIsLimited();

@@ -12,7 +12,6 @@ namespace mpm::cli {
 
 namespace {
 
-/// Runs `work` and turns its exceptions into Errors with an exit status.
 template <class Work>
 void withStatus(const Work& work) {
     try {

@@ -1,4 +1,4 @@
-// Result files: written atomically, so that no half-written file is ever seen.
+// Functions that write result files atomically, so that no half-written file is ever seen.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace mpm::cli {
 
-/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Call it before a long
-/// measurement.
+/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). To be called before a
+/// long measurement.
 void checkWritable(const std::string& path);
 
 /// Writes a file; follows links, and writes to devices and pipes directly. Throws Error like checkWritable().
@@ -21,7 +21,7 @@ void writeBytes(const std::string& path, std::string_view bytes, Sync sync = Syn
 /// Writes an image in the format of the path's extension. Throws Error(kFailed).
 void writeImage(const std::string& path, const cv::Mat& image);
 
-/// Creates the folder if it is missing. Throws Error(kFailed).
+/// Throws Error(kFailed).
 void makeFolder(const std::string& path);
 
 using pipeline::Json;

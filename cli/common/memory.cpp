@@ -11,7 +11,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Added to the limit, which is for data from files, because libraries and threads need memory too.
+/// Added to the limit of --max-memory, because libraries and threads need memory too.
 constexpr std::int64_t kOwnBytes = 256 << 20;
 
 std::int64_t g_most = 0;

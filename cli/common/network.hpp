@@ -1,4 +1,4 @@
-// Opens the network that MODEL and the common options describe; reads the methods of --compare.
+// Functions that open the network of MODEL and the common options, and that read the methods of --compare.
 #pragma once
 
 #include <string>
@@ -26,7 +26,6 @@ void addReuse(const CommonOptions& options, std::vector<pipeline::Method>& metho
 /// Throws Error(kWrongUse) if a method or parameter does not exist.
 void checkMethods(const std::string& option, const std::vector<pipeline::Method>& methods);
 
-/// Returns the methods and their parameters, for --help.
 std::string methodsHelp();
 
 /// Reads the cost of a network from its model file. Throws Error(kBadInput).

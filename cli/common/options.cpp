@@ -18,7 +18,8 @@ namespace mpm::cli {
 
 namespace {
 
-// Attention compares every patch with every other patch: four times the pixels need sixteen times the work.
+// Attention compares every patch with every other patch, so four times the pixels need sixteen times the
+// work.
 constexpr std::int64_t kMostPixels = 4096 * 4096;
 constexpr int kMostThreads = 1024;
 

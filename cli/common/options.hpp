@@ -23,8 +23,8 @@ struct DeviceChoice {
 /// The parsers below throw an Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
-/// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. The forward itself
-/// rejects an invalid value.
+/// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. An invalid MPM_PRECISION
+/// is rejected only by the forward.
 Precision usualPrecision();
 /// Returns "f32|tf32|..." for help. `onProcessor`: without precisions that only a GPU has.
 std::string precisionForm(bool onProcessor);
@@ -32,7 +32,7 @@ std::vector<int> parseBlocks(const std::string& option, const std::string& text)
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW
 int parseCount(const std::string& option, const std::string& text, int smallest,
                int largest = INT_MAX);  ///< a whole number
-/// Reads a number of bytes, or of K, M or G bytes (factors of 1024), such as 4096 or 500M.
+/// Reads a number of bytes, which may end in K, M or G (factors of 1024), such as 4096 or 500M.
 std::int64_t parseBytes(const std::string& option, const std::string& text);
 double parseNumber(const std::string& option, const std::string& text);
 double parseSeconds(const std::string& option, const std::string& text);  ///< above 0
@@ -42,9 +42,9 @@ std::vector<std::string> splitList(const std::string& text, char separator = ','
 
 /// Options of every verb that runs a model.
 struct CommonOptions {
-    std::optional<DeviceChoice> device;      ///< absent: MPM_DEVICE, else auto
-    std::optional<Precision> precision;      ///< absent: MPM_PRECISION, else f32
-    bool batchIndependent = false;           ///< an image's bits do not depend on its batch, on a GPU too
+    std::optional<DeviceChoice> device;  ///< absent: MPM_DEVICE, else auto
+    std::optional<Precision> precision;  ///< absent: MPM_PRECISION, else f32
+    bool batchIndependent = false;       ///< the bits of an image do not depend on its batch, even on a GPU
     std::optional<std::vector<int>> blocks;  ///< absent: the model's schedule
     std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
@@ -56,10 +56,9 @@ struct CommonOptions {
 /// `withPrecision`.
 void addCommonOptions(CLI::App& verb, CommonOptions& options, bool withBlocks = true,
                       bool withPrecision = true);
-void addSizeOption(CLI::App& verb, cv::Size& size);            ///< --size of run, bench, eval and tune
-void addMemoryOption(CLI::App& verb, CommonOptions& options);  ///< --max-memory of run, bench and eval
+void addSizeOption(CLI::App& verb, cv::Size& size);
+void addMemoryOption(CLI::App& verb, CommonOptions& options);
 
-/// Adds --reuse and --reuse=VALUES of run, bench and eval.
 void addReuseOption(CLI::App& verb, CommonOptions& options);
 
 /// Adds an option; `parse` reads its text and may throw Error.

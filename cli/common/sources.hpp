@@ -11,14 +11,13 @@
 
 namespace mpm::cli {
 
-/// Adds `--source-from FILE`.
 void addSourceFrom(CLI::App& verb, std::string& file);
 
-/// Returns the sources of the command line, then those in the lines of `file` ("-": standard input), of which
-/// # begins a comment. Resolves env: and secret:. Throws Error.
+/// Returns the sources in `words`, then those in the lines of `file` ("-": standard input), in which # begins
+/// a comment. Resolves env: and secret:. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
-/// Makes a source without opening it. Reading a frame ends if the user stops the program, or after `longest`
+/// Makes a source without opening it. Reading a frame ends if the user stops the program, and after `longest`
 /// seconds if `longest` is above 0.
 std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address,
                                                 const pipeline::SourceOptions& options, double longest = 0);

@@ -24,7 +24,6 @@ struct ReuseFigures {
     double ms = 0, msOfAllTokens = 0, gflops = 0, gflopsOfAllTokens = 0;
 };
 
-/// Returns a sentence or two about the effect of reuse.
 std::string reuseText(const ReuseFigures& figures, const pipeline::ReuseCounts& reuse,
                       const std::vector<double>& agreement);
 

@@ -45,7 +45,7 @@ std::string oneLine(const std::string& text) {
     }
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
-    // Messages of the library begin with this name, and printError() adds it again.
+    // Messages of the library already begin with this name, which printError() adds.
     const std::string signature = "mpm: ";
     for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
         line.erase(at, signature.size());
@@ -90,7 +90,7 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_now(std::move(now)),
       m_start(m_now()),
       m_drawn(m_start) {
-    // Drawn at the beginning, because the first step may take long.
+    // Drawn now, because the first step may take long.
     if (m_terminal) m_out << "\r" << m_unit << " 1 ...\033[K" << std::flush;
 }
 

@@ -21,8 +21,8 @@ void printError(const std::string& text);
 /// Prints "mpm: warning: ..." in the same way.
 void warn(const std::string& text);
 
-/// From now on, Ctrl-C and SIGTERM only set a flag, so that files are complete. A second signal ends the
-/// program; so does the first, after a minute.
+/// From now on, Ctrl-C and SIGTERM only set a flag, so that files are completed. The program ends at a second
+/// signal, or a minute after the first.
 void catchStopSignals();
 bool stopRequested();
 

@@ -26,7 +26,7 @@ std::vector<std::string> optionNames(const DeclaredVerb& verb) {
     return names;
 }
 
-/// Returns the words that may replace a model or a source.
+/// Returns the special words that can be given as a model or a source.
 std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     std::vector<std::string> words;
     for (const DeclaredOption& position : verb.positions) {
@@ -36,7 +36,7 @@ std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     return words;
 }
 
-/// Escapes text for single quotes in any shell; `also`: further characters to escape.
+/// Escapes text for single quotes in any shell. `also`: further characters to escape.
 std::string quoted(const std::string& text, const std::string& also = "") {
     std::string result;
     for (char c : text) {

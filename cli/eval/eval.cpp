@@ -46,7 +46,7 @@ Exit status 1 if images could not be used: they are named and left out.)";
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;
-    // Uses the name as the user wrote it, without the parameters of the model's own method.
+    // Uses the method as the user wrote it; for the model's own method, the name without parameters.
     const bool own = setting.method.isOwn() && !setting.method.reuses();
     std::string name = own ? setting.method.shortName() : setting.method.text;
     if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);
@@ -90,7 +90,7 @@ pipeline::EvalCounts measure(const EvalOptions& options) {
     return options.join.empty() ? evaluate(options) : pipeline::joinCounts(options.join);
 }
 
-/// Reads the root of the data set from the file of --source-from, if there is one.
+/// Reads the root of the data set from the file of --source-from, if the option is given.
 void readRoot(EvalOptions& options) {
     if (options.sourceFrom.empty()) return;
     const std::vector<pipeline::Address> sources = sourcesFrom({}, options.sourceFrom);

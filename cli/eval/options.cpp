@@ -26,7 +26,7 @@ void checkJoin(const EvalOptions& options) {
                     "--save-detections");
 }
 
-/// Checks the options that compare files of results with the truth, without a model.
+/// Checks the options that score result files, without a model.
 void checkFiles(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     require(!request.dataset.empty(), "--dataset");
@@ -48,7 +48,7 @@ void checkFiles(const EvalOptions& options) {
             "--limit or --night; --json has all figures");
 }
 
-/// Checks all methods except sweeps, which are replaced by methods after the model is opened.
+/// Checks all methods except sweeps, which become methods only after the model is opened.
 void checkCompared(const EvalOptions& options) {
     std::vector<pipeline::Method> methods;
     for (const pipeline::Method& method : options.request.methods)

@@ -23,23 +23,24 @@ struct EvalOptions {
     std::string saveDetections;
     std::string iou = "bbox";
     std::string truth;          ///< true tracks: a file or a folder
-    std::optional<int> frames;  ///< length of a sequence; absent: the last frame of both files
+    std::optional<int> frames;  ///< length of a sequence; absent: the last frame in either file
 };
 
-/// Reads i/n. Throws Error(kWrongUse).
+/// Reads a shard, i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
 
 /// Whether the options score files of results, without a model.
 bool scoresFiles(const EvalOptions& options);
 
-/// Checks everything that can be checked without a file. Throws Error(kWrongUse).
+/// Checks the options as far as possible without reading a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
-/// Warns that the shard is empty: there are more shards than groups of images. Returns the exit status.
+/// Warns that the shard is empty, because there are more shards than groups of images. Returns the exit
+/// status.
 int reportEmptyShard();
 
-/// Opens the network with this precision. Without --precision the environment decides, and the caller must
-/// give the environment's precision. Throws Error.
+/// Opens the network with this precision. Without --precision, the network uses MPM_PRECISION, so the caller
+/// must give that precision. Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);
 
 /// Measures a detector, or joins the counts of shards. Returns the exit status. @throws Error,

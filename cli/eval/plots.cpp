@@ -40,7 +40,7 @@ std::string shortText(const EvalRow& row) {
                                       : row.text.substr(colon + 1);
 }
 
-/// Returns a series for each method; a line joins the settings of the method in the order of `x`.
+/// Returns a series for each method; its line joins the method's settings in the order of `x`.
 std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), bool errors) {
     std::vector<PlotSeries> series;
     for (const EvalRow* row : rows) {
@@ -109,7 +109,7 @@ Figure distanceFigure(const EvalSummary& summary) {
     PlotPanel panel{"Distance between tokens that merge", "patches, centre to centre (1: neighbours)",
                     "share of merges, %"};
     panel.fromZero = true;
-    std::vector<std::string> seen;  // one setting of each method is enough
+    std::vector<std::string> seen;  // a setting of each method is enough
     for (const EvalRow* row : firstLight(summary)) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
         seen.push_back(row->method);
@@ -161,7 +161,7 @@ Figure regionFigure(const EvalSummary& summary) {
     return {"Where accuracy goes", {scores, objects}};
 }
 
-/// Returns the rows in which mutual pairs merge before `count` blocks.
+/// Returns the rows of mutual pairs whose schedule has `count` blocks.
 Rows insertions(const EvalSummary& summary, size_t count) {
     Rows rows;
     for (const EvalRow* row : firstLight(summary))
@@ -182,7 +182,7 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Names the published schedule, and schedules that no other beats in both operations and mIoU.
+    // Labels the published schedule, and each schedule that no other beats in both operations and mIoU.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -286,7 +286,7 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
         return summary.baseOf(*row) != nullptr && summary.baseOf(*row) != row;
     });
     const bool sweep = insertions(summary, 1).size() > 2;
-    // A sweep has too many rows for curves with distinct colours: only its figure over depth is drawn.
+    // A sweep has too many rows for distinct colours, so the figure over depth replaces these figures.
     if (rows.size() > 1 && !sweep) figures.emplace_back("accuracy", accuracyFigure(summary));
     if (!sweep) figures.emplace_back("tokens", tokensFigure(summary));
     if (merges && !sweep) figures.emplace_back("distance", distanceFigure(summary));

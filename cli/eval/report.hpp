@@ -14,7 +14,7 @@ namespace mpm::cli {
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
-    const pipeline::EvalSummary& summary);  ///< at boundaries and inside, and by size of object
+    const pipeline::EvalSummary& summary);  ///< mIoU at boundaries and inside; recall by size of object
 std::string pairTable(
     const pipeline::EvalSummary& summary);  ///< day against night; empty unless both were measured
 /// Returns the methods tuned by day; empty if no method has several settings by day and by night.
@@ -25,7 +25,7 @@ std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
-/// Returns the figures, each with the stem of its file.
+/// Returns the figures, each with its file's stem.
 std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
 
 /// Writes FOLDER/STEM.svg and FOLDER/STEM.png for each figure. Throws Error(kFailed).

@@ -45,7 +45,7 @@ Json cocoJson(const EvalOptions& options, const pipeline::CocoTruth& truth,
     return report;
 }
 
-/// Returns a figure as text. A figure of -1 means that no object counts.
+/// Returns a figure as text. The figure is -1 if there is no object to measure.
 std::string figureCell(double figure) {
     return fixedCell(figure < 0 ? NAN : figure, 6);
 }
@@ -101,7 +101,7 @@ std::vector<std::string> textFiles(const std::string& folder) {
     return names;
 }
 
-/// Returns a single pair of files, or all pairs of the same name in two folders.
+/// Returns the two files of a sequence; for folders, the two files of the same name for each sequence.
 std::vector<SequenceFiles> sequencesOf(const EvalOptions& options, bool folders) {
     if (!folders) return {{fs::path(options.results).stem().string(), options.truth, options.results}};
     const std::vector<std::string> truth = textFiles(options.truth), found = textFiles(options.results);

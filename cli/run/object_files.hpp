@@ -24,10 +24,10 @@ public:
     /// which classes of a segmentation model are objects.
     ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks);
 
-    /// Returns the detections to ask for; tracking also uses boxes with lower scores.
+    /// Returns the detections that find() needs; tracking also needs boxes with lower scores.
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
-    void forget();  ///< begins anew, for another source
+    void forget();  ///< must be called before another source
     /// Returns a line of text for each counting line: how often objects crossed it.
     std::string crossingText() const;
 
@@ -39,7 +39,6 @@ private:
     std::optional<pipeline::ObjectTracker> m_tracker;
 };
 
-/// Returns the boxes of a frame as an overlay shows them.
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run);
 
 /// The files detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format): a line per frame or box,

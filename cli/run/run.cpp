@@ -117,9 +117,9 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
     verb.footer(kRunExamples);
 }
 
-/// Checks sources before the model is loaded, so that a misspelt source is reported at once.
+/// Checks sources before the model is loaded, so that a misspelt source is reported quickly.
 void readSources(RunOptions& options) {
-    // `mpm run demo` may be the first command that somebody tries, and no model should have this name.
+    // `mpm run demo` may be the first command that a user tries, and no model should have this name.
     if (options.model == "demo" && options.words.empty() && options.sourceFrom.empty())
         options.model = "default", options.words = {"demo"};
     options.sources = sourcesFrom(options.words, options.sourceFrom);
@@ -130,7 +130,7 @@ void readSources(RunOptions& options) {
 }
 
 int runVerb(RunOptions options) {
-    createFilesPrivately();  // for images of a camera, and measurements of them
+    createFilesPrivately();  // images of a camera and measurements are private
     if (options.save && options.save->reuse && (!options.common.reuse || !options.window.empty()))
         throw Error(kWrongUse, "--save reuse: needs --reuse and whole frames; leave out --window");
     if (options.common.reuse && !options.window.empty())

@@ -33,8 +33,8 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the time within the clip, not the time of reading, so that a clip that is read faster still has
-/// its evening.
+/// Returns the time within the clip, so that a clip that is read faster than it was recorded still has its
+/// evening.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -47,8 +47,8 @@ SaveChoice defaultSave(bool scene, bool detects) {
     return SaveChoice::parse(content + (scene ? ",overlay,map,csv,panels,timeline" : ",overlay,map,csv"));
 }
 
-/// Returns the limit of a single read in seconds; 0: no limit. A large image may take longer than a short
-/// --duration, so the limit is longer.
+/// Returns the limit of a single read in seconds; 0: no limit. The limit may be longer than --duration,
+/// because a large image may take longer.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
@@ -112,7 +112,7 @@ void RunSession::runSource(const pipeline::Address& address) {
         m_segmenter.encoder().forget();  // a new source shows another scene
         if (m_objects) m_objects->forget();
         if (!m_live) return runEveryFrame(*source);
-        source.reset();  // the reader opens it again, and some cameras serve one client at a time
+        source.reset();  // closed, because the reader opens it again, and some cameras serve a single client
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
         if (stopRequested() || m_frames > before) return;
@@ -128,7 +128,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// With several sources, the run continues after an unreadable source, as it does after an unreadable image.
+/// Counts a source or an image that cannot be read, and continues with the next.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
@@ -153,7 +153,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
 
 void RunSession::runLatest(const pipeline::Address& address) {
     pipeline::ReaderOptions how;
-    how.retryEnded = false;  // a pipeline over a file ends; broken connections are still retried
+    how.retryEnded = false;  // a pipeline over a file ends; the reader still retries broken connections
     pipeline::Reader reader(address, how, sourceOptions(m_options));
     const std::int64_t before = m_frames;
     const Stopwatch run;
@@ -161,7 +161,7 @@ void RunSession::runLatest(const pipeline::Address& address) {
     std::int64_t dropped = 0;
     for (pipeline::Frame frame; !stopRequested() && !m_closed && reader.running();) {
         const Stopwatch watch;
-        // A stalled stream sends no frames, so the times of frames cannot end the run.
+        // A stalled stream has no frames, so frame times alone could not end the run.
         if (over(run.seconds())) break;
         if (!reader.take(frame, std::chrono::milliseconds(200))) continue;
         if (over(frame.seconds)) break;
@@ -202,7 +202,7 @@ bool RunSession::over(double seconds) const {
 
 void RunSession::analyse(pipeline::Frame frame, double captureMs, std::int64_t dropped) {
     if (m_options.night) {
-        // The same image gets the same noise on every run.
+        // The same image must get the same noise in every run.
         const bool file = pipeline::traitsOf(m_kind).files;
         const std::uint64_t seed = file ? seedOf(frame.name) : static_cast<std::uint64_t>(frame.number);
         frame.image = street::night(frame.image, *m_options.night, seed);
@@ -238,7 +238,8 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
-/// Checks --save before anything is written; only the first forward shows whether there are classes.
+/// Checks --save before anything is written, but after the first forward, which shows whether there are
+/// classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
     const std::string& name = m_segmenter.network().name();
     if (first.detector && m_options.save && m_options.save->labels)
@@ -255,7 +256,7 @@ void RunSession::checkSave(const pipeline::Segmentation& first) const {
                                "first three principal components)");
 }
 
-/// Opens tables with the first result, because the number of stages is not known earlier.
+/// Opens tables at the first result, because the number of stages is then known.
 void RunSession::start(const FrameResult& first) {
     checkSave(first.segmentation);
     if (m_segmenter.network().hasQueries())
@@ -263,7 +264,8 @@ void RunSession::start(const FrameResult& first) {
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;
-        // Without labels, columns of class shares would be empty. A detector needs the names for boxes.
+        // Without labels, columns of class shares would be empty. A detector still needs the names, for
+        // boxes.
         if (!first.segmentation.detector) m_description.labels.clear();
     }
     m_description.tracks = m_save.tracks;

@@ -1,4 +1,4 @@
-// The loop of `mpm run`: frames from the sources through the segmenter to files and tables.
+// The loop of `mpm run`: takes frames from sources, segments them, and writes files and tables.
 #pragma once
 
 #include <functional>
@@ -26,18 +26,17 @@ struct RunOptions {
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    cv::Size window;   ///< steps by which a window slides over the whole image; empty: no window, the image
-                       ///< is shrunk to the model's size
-    int stride = 1;    ///< analyse every Nth frame
-    double every = 0;  ///< seconds between analysed frames
+    cv::Size window;      ///< step of a window that slides over the whole image; empty: no window
+    int stride = 1;       ///< analyse every Nth frame
+    double every = 0;     ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     int dayCycle = 48;  ///< frames in which a day passes in the built-in street
     NightOption night;
     bool show = false;
-    std::optional<double> threshold;   ///< for objects' scores; default: usualThreshold
-    double nms = 1;                    ///< 1: keeps overlapping boxes
+    std::optional<double> threshold;   ///< least score of an object; default: usualThreshold
+    double nms = 1;                    ///< largest overlap of objects; 1: keeps all
     std::vector<std::string> classes;  ///< objects of these classes only; empty: all
     std::vector<pipeline::CountingLine> lines;
 };
@@ -76,7 +75,7 @@ private:
     SaveChoice m_save;
     RunDescription m_description;
     pipeline::DayNight m_dayNight;
-    pipeline::FeatureColours m_featureColours;  ///< of the whole run, so that its images can be compared
+    pipeline::FeatureColours m_featureColours;  ///< of the whole run, so that images can be compared
     std::vector<TokenTable> m_tables;
     std::optional<ObjectFinder> m_objects;
     std::optional<ObjectFiles> m_objectFiles;
@@ -84,14 +83,14 @@ private:
     std::vector<pipeline::TimelinePoint> m_timeline;  ///< every frame, or every m_timelineStep-th
     std::int64_t m_timelineStep = 1;
     std::vector<std::string> m_stageNames;
-    std::set<std::string> m_names;  ///< names in use: no frame overwrites the files of another
+    std::set<std::string> m_names;  ///< names in use, so that no frame overwrites another's files
     pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the current source
     double m_nextDue = 0, m_networkMs = 0;
     std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
-    bool m_live = false;   ///< whether the current source is live: the number of its frames has no limit
-    bool m_scene = false;  ///< whether all sources are the built-in street: times are then hours of its day
+    bool m_live = false;   ///< whether the current source is live, so that its length is unknown
+    bool m_scene = false;  ///< whether all sources are the built-in street, whose hours are shown
 };
 
 /// Throws Error(kFailed) if there is no display.

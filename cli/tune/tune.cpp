@@ -1,4 +1,4 @@
-// mpm tune: chooses method and blocks of a model, without labels.
+// mpm tune: chooses a model's method and blocks, without labels.
 #include "cli/tune/tune.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ void checkRequest(const TuneRequest& request) {
         throw Error(kWrongUse, "--write: the network with random weights is no file; name a model");
 }
 
-/// Checks that the choice can be stored, before minutes of measuring.
+/// Checks that the choice can be stored, before it is measured for minutes.
 void checkStorable(const std::string& path) {
     if (!models::canStoreMerging(path))
         throw Error(kWrongUse,

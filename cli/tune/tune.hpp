@@ -34,7 +34,7 @@ std::string tuneTable(const pipeline::ModelTuning& tuning);
 /// Returns text such as "gentle before blocks 1, 3, 5: 1.32 times as fast as all tokens, agreement 0.9912".
 std::string choiceText(const pipeline::TuneRow& row);
 
-/// Plots agreement over speed.
+/// Plots agreement against speed.
 pipeline::Figure tuneFigure(const pipeline::ModelTuning& tuning, const std::string& model);
 
 }  // namespace mpm::cli

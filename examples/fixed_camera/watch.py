@@ -17,8 +17,8 @@ parser.add_argument("--frames", type=int, default=0, help="end after so many; 0:
 parser.add_argument("--model", default="default", help="a file of `mpm convert`")
 options = parser.parse_args()
 
-# refresh: every token is computed again after at most so many frames; full: if a larger share changes, all are
-# computed.
+# refresh: every token is computed again after at most so many frames; full: all tokens are computed if a larger share
+# changes.
 model = mpm.Model(options.model, reuse="refresh=30,full=0.25", precision="auto")
 if options.name not in model.classes:
     parser.error(f"--class: the model's classes are {', '.join(model.classes)}")
@@ -30,7 +30,7 @@ for result in model.stream(source, stream="camera"):
     frames += 1
     computed += result.recomputed
     share = float((result.labels == watched).mean())
-    # A class leaves at half the share, so that a value near the limit does not cause report after report.
+    # A class leaves at half of the share, so that a share near the limit does not cause many reports.
     if share >= options.share if not there else share < options.share / 2:
         there = not there
         print(json.dumps({"frame": frames, "class": options.name, "event": "arrived" if there else "left",

@@ -35,7 +35,7 @@ def number(structure, name):
 
 
 def objects(buffer):
-    """The boxes of a detector. From GStreamer 1.26 on they are a GstAnalyticsRelationMeta instead."""
+    """Returns the boxes of a detector. From GStreamer 1.26 on, boxes are in a GstAnalyticsRelationMeta instead."""
     found = []
     while region := GstVideo.buffer_get_video_region_of_interest_meta_id(buffer, len(found)):
         identity = region.get_param("object_id")

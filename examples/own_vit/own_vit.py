@@ -27,7 +27,7 @@ options = parser.parse_args()
 vit = timm.create_model(options.model, num_classes=options.classes, checkpoint_path=options.weights).eval()
 mpm.from_timm(vit, options.out)  # with the size and the normalisation of the model's configuration
 
-# tune tries methods and blocks on the images, and stores the fastest that agrees with all tokens in the file.
+# tune tries methods and blocks on the images, and stores the fastest choice that agrees with all tokens in the file.
 tuned = subprocess.run(["mpm", "tune", options.out, options.images, "--keep", str(options.keep), "--write"])
 if tuned.returncode:
     print("nothing merges: no choice is faster and agrees")
@@ -39,13 +39,13 @@ mean, std = (numpy.array(config[key], numpy.float32) for key in ("mean", "std"))
 
 
 def by_torch(image):
-    """The scores of an image, RGB of the model's size."""
+    """Returns the scores of an RGB image of the model's size."""
     pixels = (image.astype(numpy.float32) / 255 - mean) / std
     with torch.inference_mode():
         return vit(torch.from_numpy(pixels.transpose(2, 0, 1)[None])).numpy()[0]
 
 
-# An image of the model's own size, because two ways to resize an image would differ, too.
+# An image of the model's own size, because the two programs would resize an image differently.
 image = numpy.random.default_rng(1).integers(0, 256, (rows // 16, columns // 16, 3), numpy.uint8).repeat(16, 0).repeat(16, 1)
 expected, times = by_torch(image), {}
 found = {name: model(image, color="rgb").features.ravel() for name, model in (("all tokens", full), ("merged", merged))}

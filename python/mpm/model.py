@@ -186,7 +186,7 @@ class Model(Initialised):
         for result, (_, path), one in zip(results, loaded, given):
             result._path = path
             if isinstance(one, numpy.ndarray) and one.shape == result._image.shape and color != "rgb":
-                result._image = one  # the overlay is drawn later, over the pixels that the array then has
+                result._image = one  # the overlay is drawn later, over the array's pixels at that time
         return results[0] if found is None else results
 
     def _run(self, handle: Handle, loaded: List[Image], keys: Any, trackers: List[Handle], seconds: float) -> List[Result]:

@@ -15,7 +15,7 @@ from .network import Net
 from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
-# Registered classes, by the name that OpenCV looks for. Kept, because cv2 keeps none and would call freed classes.
+# Registered classes, by the name that OpenCV looks for. Kept, because cv2 calls classes but keeps no reference.
 _layers: Dict[str, type] = {}
 _configured: Dict[str, Optional[str]] = {}  # set by configure()
 _configuring = threading.Lock()
@@ -80,7 +80,7 @@ def _plain(array: Optional[Floats]) -> Floats:
 def _cv2() -> Any:
     """Returns the installed cv2, or None."""
     try:
-        import cv2  # type: ignore  # in newer versions of mypy the code has another name
+        import cv2  # type: ignore  # newer versions of mypy use another error code
     except ImportError:
         return None
     return cv2

@@ -1,4 +1,4 @@
-// Conversion between arrays of the C interface and matrices; buffers; image files.
+// Arrays of the C interface: conversion to and from matrices, buffers, image files.
 #include <opencv2/imgcodecs.hpp>
 
 #include "mpm_layer/dnn/opencv.hpp"

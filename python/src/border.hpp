@@ -1,4 +1,4 @@
-// The border of mpm_model.h: exceptions become a status and a message, and matrices become arrays.
+// The border to C behind mpm_model.h: exceptions become a status and a message, matrices become arrays.
 #pragma once
 
 #include <cstring>
@@ -34,7 +34,7 @@ inline char* textOf(const std::string& text) noexcept {
     return strdup(text.c_str());
 }
 
-/// Returns JSON as text, and replaces bytes that are not UTF-8. The keys of a report keep their order.
+/// Returns JSON as text, and replaces bytes that are not UTF-8.
 template <class AnyJson = Json>
 char* jsonText(const AnyJson& json) {
     return textOf(json.dump(-1, ' ', false, AnyJson::error_handler_t::replace));
@@ -70,11 +70,11 @@ cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 /// `matrix`: must be continuous.
 mpm_array arrayOf(const cv::Mat& matrix);
 
-/// Returns a buffer that contains the matrix, or a copy if the matrix is not continuous. Only the buffer may
-/// use the matrix afterwards.
+/// Returns a buffer that contains the matrix, or a copy if the matrix is not continuous. The caller
+/// must not use the matrix afterwards.
 mpm_buffer* bufferOf(const cv::Mat& matrix);
 
-/// Returns 8-bit BGR images. Throws if an image has another type or shape.
+/// Returns the arrays as BGR images, without a copy. Throws if a type or shape is wrong.
 std::vector<cv::Mat> imagesOf(const mpm_array* images, int count);
 
 }  // namespace mpm::python

@@ -23,7 +23,7 @@ Precision precisionOf(const std::string& name) {
     throw WrongValue("precision: '" + name + "' is not known");
 }
 
-/// Reads the sizes that determine the number of operations from the model's file.
+/// Reads the model's file, and returns the sizes that determine the number of operations.
 pipeline::ModelCost costOf(const Network& network) {
     return pipeline::costFrom(models::inspectModel(network.name()).found, network.info().size);
 }
@@ -103,7 +103,7 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
-/// Returns images of a source, which is read for at most `seconds`, or the given images.
+/// Picks among the given images and the images of a source, which is read for at most `seconds`.
 std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
                           const pipeline::Watcher& watcher) {
     pipeline::ImagePicker picker(pipeline::kTuneImages);

@@ -34,7 +34,7 @@ MPM_C_API void mpm_buffer_free(mpm_buffer* buffer);
 
 typedef struct mpm_model mpm_model;
 typedef struct mpm_result mpm_result;
-/* path: a file, or "default". rows, columns: the size if the file leaves it open; 0: not given. */
+/* path: a file, or "default". rows, columns: the input size, if the file has none; 0: not given. */
 MPM_C_API int mpm_model_open(const char* path, int rows, int columns, mpm_model** model, char** error);
 MPM_C_API void mpm_model_free(mpm_model* model);
 /* facts: {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
@@ -50,8 +50,8 @@ MPM_C_API int mpm_model_forget(mpm_model* model, const char* stream, char** erro
 MPM_C_API int mpm_model_run(mpm_model* model, const mpm_array* images, const char* const* streams, int count,
                             mpm_result** results, char** error);
 
-/* Follows the objects of a stream, which keep their identity from frame to frame. A tracker always uses the
- * threshold that the model has at the tracker's first frame. */
+/* A tracker of a stream's objects, which keep their identity from frame to frame. A tracker always uses the
+ * threshold that the model had at the tracker's first frame. */
 typedef struct mpm_tracker mpm_tracker;
 MPM_C_API mpm_tracker* mpm_tracker_new(void); /* NULL only if memory runs out */
 MPM_C_API void mpm_tracker_free(mpm_tracker* tracker);
@@ -65,8 +65,8 @@ MPM_C_API int mpm_model_track(mpm_model* model, const mpm_array* images, const c
 MPM_C_API char* mpm_result_tracks(const mpm_result* result);
 
 MPM_C_API void mpm_result_free(mpm_result* result);
-/* Returns {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}. For a
- * detector also "detector": {"names": of the objects, "masks": whether there are masks}. */
+/* Returns {"tokens", "grid", "recomputed", "times", "device", "precision", "classes", "palette"}; for a
+ * detector also {"detector": {"names": class names of the objects, "masks": whether there are masks}}. */
 MPM_C_API char* mpm_result_describe(const mpm_result* result);
 /* name: "labels", "features" or "map"; for a detector "boxes", "scores" and "labels", the best object first.
  * Returns 0 if the result has no such array. The memory belongs to the result. */
@@ -79,7 +79,7 @@ MPM_C_API int mpm_result_overlay(const mpm_result* result, const mpm_array* imag
 
 /* --- Networks in this library's OpenCV, for a cv2 that cannot have our operators --- */
 
-/* Fails if the file cannot be read or has a later version. */
+/* Fails if the file cannot be read or needs a newer version of this library. */
 MPM_C_API int mpm_network_check(const char* path, char** error);
 typedef struct mpm_network mpm_network;
 MPM_C_API int mpm_network_open(const char* path, mpm_network** network, char** error);
@@ -89,13 +89,13 @@ MPM_C_API char* mpm_network_outputs(const mpm_network* network);
 /* name: "" for the only input. Copies the numbers. */
 MPM_C_API int mpm_network_set_input(mpm_network* network, const char* name, const mpm_array* input,
                                     char** error);
-/* Runs up to the `count` layers with these names. Writes a buffer for each layer. */
+/* Computes the outputs of the `count` layers with these names. Writes a buffer for each layer. */
 MPM_C_API int mpm_network_forward(mpm_network* network, const char* const* names, int count,
                                   mpm_buffer** outputs, char** error);
 
 /* --- Tokens --- */
 
-/* tokens: MPM_F32, rows x values. Writes at most as many rows to `merged` as `tokens` has, and the cluster of
+/* tokens: MPM_F32, rows x values. `merged` must have room for as many rows as `tokens`. Writes the cluster of
  * each image token to `map`. */
 MPM_C_API int mpm_merge_tokens(const mpm_array* tokens, int special, float* merged, int* rows, int* map,
                                char** error);
@@ -115,7 +115,7 @@ MPM_C_API int mpm_image_write(const char* path, const mpm_array* image, char** e
 
 /* --- Sources, as for `mpm run` --- */
 
-/* Called between steps; total = 0 only asks whether to continue. A nonzero result ends the work. */
+/* Called between steps; with total = 0, only asks whether to continue. A nonzero result ends the work. */
 typedef int (*mpm_progress)(long long done, long long total);
 
 typedef struct mpm_source mpm_source;
@@ -147,7 +147,7 @@ MPM_C_API int mpm_join(const char* paths, char** report, char** error);
 
 /* Registers the C++ layers with the OpenCV libraries that this library is linked to. */
 MPM_C_API int mpm_register_native(char** error);
-/* Sets the largest number of threads for OpenCV's loops; 0: one for each processor. */
+/* Sets the largest number of threads for OpenCV's loops; 0: a thread for each processor. */
 MPM_C_API void mpm_set_threads(int threads);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* Functions of the wheel's library only. This library does not contain OpenCV's video module, so the
- * library's user provides videos. */
+/* Functions of the wheel's library only. This library lacks OpenCV's video module, so the user of the library
+ * provides videos. */
 #ifndef MPM_VIDEO_H
 #define MPM_VIDEO_H
 

@@ -40,7 +40,7 @@ int mpm_network_forward(mpm_network* network, const char* const* names, int coun
                         char** error) {
     return guarded(error, [&] {
         std::vector<std::string> layers(names, names + count);
-        for (std::string& layer : layers)  // "" is the last output, as in forward() without a name
+        for (std::string& layer : layers)  // "" names the last output, as forward() without a name does
             if (layer.empty()) layer = network->net.getUnconnectedOutLayersNames().back();
         std::vector<cv::Mat> found;
         network->net.forward(found, layers);

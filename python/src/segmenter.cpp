@@ -18,8 +18,8 @@ using pipeline::OutputKind;
 
 namespace {
 
-/// Copies image `index` of a batch, without the axis of the batch. A copy, because the next forward
-/// overwrites the network's output.
+/// Copies image `index` of a batch, without the batch axis. Copies because the next forward overwrites the
+/// network's output.
 cv::Mat featuresOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> one(output.dims, cv::Range::all());
     one[0] = {index, index + 1};
@@ -109,7 +109,7 @@ void Segmenter::addTracks(std::vector<Detection> found, cv::Size image, const Fo
 }
 
 int Segmenter::idOf(const std::string& stream) {
-    constexpr size_t kMostStreams = 64;
+    constexpr size_t kMostStreams = 64;  // the encoder keeps the state of as many
     const auto known = std::find_if(m_streams.begin(), m_streams.end(),
                                     [&](const auto& entry) { return entry.first == stream; });
     if (known == m_streams.end())

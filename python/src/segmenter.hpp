@@ -1,4 +1,4 @@
-// A model and its settings for mpm.Model: images in, results out, one thread at a time.
+// A model and its settings, for mpm.Model: turns images into results.
 #pragma once
 
 #include <list>
@@ -13,12 +13,12 @@
 
 namespace mpm::python {
 
-/// Times in milliseconds, of the whole batch; only `labels` is of a single image.
+/// Milliseconds for the whole batch; only `labels` is the time of a single image.
 struct ResultTimes {
     double prepare = 0, network = 0, labels = 0, encoder = 0, merge = 0, restore = 0;
 };
 
-/// The objects that a detector found, with the largest score first.
+/// The objects that a detector found, the largest score first.
 struct Objects {
     explicit Objects(std::vector<Detection> sorted);
 
@@ -41,8 +41,8 @@ struct Result {
     std::optional<Objects> objects;                              ///< of a detector
     std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< for a stream with tracking
 
-    /// Draws the colours of the classes and the boxes of tracks or objects over the image; if there are none
-    /// of these, the merge map.
+    /// Draws colours of classes and boxes of tracks or objects over the image. If the result has neither,
+    /// draws the merge map.
     cv::Mat overlay(const cv::Mat& image) const;
 };
 
@@ -57,8 +57,8 @@ public:
     /// Throws pipeline::ModelError.
     Segmenter(const std::string& model, cv::Size size);
 
-    /// Image i belongs to streams[i], or to stream i if `streams` is empty. If the model's batch is fixed,
-    /// the images run in groups of this size. `follow`: empty, or an entry for each image.
+    /// Runs the model. Image i belongs to streams[i], or to stream i if `streams` is empty. If the model's
+    /// batch is fixed, images run in groups of this size. `follow`: empty, or an entry for each image.
     std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
                             const std::vector<Follow>& follow = {});
 
@@ -85,14 +85,14 @@ private:
     void addObjects(const std::vector<cv::Mat>& outputs, int index, cv::Size image, const Follow& follow,
                     Result& result);
     void addTracks(std::vector<Detection> found, cv::Size image, const Follow& follow, Result& result) const;
-    /// `scores`: if not null, receives the probabilities of coarse pixels, enlarged to the image's size;
-    /// empty if they are unknown.
+    /// `scores`: if not null, receives the probability of the label at each pixel, scaled up to the image's
+    /// size; empty if unknown.
     Result resultOf(const cv::Mat& output, int index, const cv::Mat& image, const mpm::Report& report,
                     cv::Mat* scores);
     int idOf(const std::string& stream);
 
     std::mutex m_guard;
-    /// The named streams, the most recently used first. The encoder keeps the state of as many streams.
+    /// The named streams, the most recently used first.
     std::list<std::pair<std::string, int>> m_streams;
     int m_lastStream = 1 << 20;  ///< smaller ids are for images without a named stream
     pipeline::Network m_network;

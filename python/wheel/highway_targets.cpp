@@ -1,4 +1,4 @@
-// A replacement for Highway's library: finds which compiled instruction sets the processor has.
+// A replacement for Highway's library: finds the instruction sets that the processor supports.
 #include <cstdint>
 
 #include <hwy/highway.h>
@@ -39,7 +39,7 @@ std::int64_t SupportedTargets() {
 
 void DisableTargets(std::int64_t targets) {
     disabled = targets;
-    // Makes the next call of a kernel choose again.
+    // The next call of a kernel chooses again.
     GetChosenTarget().DeInit();
 }
 

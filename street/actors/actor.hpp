@@ -1,4 +1,4 @@
-// Moving actors: cars, people on foot and on bicycles. Facets are in coordinates of the world, ordered from
+// Moving actors: cars, people on foot and on bicycles. Facets have world coordinates, and are ordered from
 // far to near.
 #pragma once
 
@@ -24,15 +24,16 @@ struct Actor {
     uchar label = 0;
     std::int64_t id = 0;         ///< 1 or more; the same while the actor is in the street
     cv::Vec3f centre;            ///< on the ground
-    cv::Vec3f forward{0, 0, 1};  ///< unit, along the ground
+    cv::Vec3f forward{0, 0, 1};  ///< unit vector along the ground
     float length = 1, width = 1, height = 1;
-    bool lights = false;  ///< head and tail lamps, at night
+    bool lights = false;  ///< whether head and tail lamps shine at night
     std::vector<Facet> facets;
 };
 
 Actor makeCar(const ParkedCar& car, bool driving, const cv::Vec3f& eye);
 
-/// Makes a person on foot. `stride`: phase of the walk in radians; `look`: selects build and clothes.
+/// Makes a person on foot. `stride`: phase of the walk in radians; `look`: number that selects build and
+/// clothes.
 Actor makePedestrian(const cv::Vec3f& foot, const cv::Vec3f& forward, float stride, uint64_t look,
                      const cv::Vec3f& eye);
 

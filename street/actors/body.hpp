@@ -1,11 +1,11 @@
-// Building blocks of actors.
+// The parts of which actors are built.
 #pragma once
 
 #include "street/actors/actor.hpp"
 
 namespace mpm::street {
 
-/// Axes of an actor: forward, up, left.
+/// A place and a direction, with coordinates forward, up and left.
 struct Frame3 {
     cv::Vec3f origin, forward;
 
@@ -15,14 +15,13 @@ struct Frame3 {
     }
 };
 
-/// Adds a rounded limb between two points.
 void addLimb(Actor& actor, const cv::Vec3f& a, const cv::Vec3f& b, float radiusA, float radiusB,
              const cv::Vec3f& colour, const cv::Vec3f& eye);
 
 void addBall(Actor& actor, const cv::Vec3f& centre, float radius, const cv::Vec3f& colour,
              const cv::Vec3f& eye);
 
-/// Adds the facet if it faces the eye; the normal points away from `inside`.
+/// Adds the facet if it faces the eye. The normal will point away from `inside`.
 void addFacing(Actor& actor, Facet facet, const cv::Vec3f& inside, const cv::Vec3f& eye);
 
 cv::Vec3f normalOf(const std::vector<cv::Vec3f>& points);

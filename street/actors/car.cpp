@@ -6,7 +6,7 @@
 namespace mpm::street {
 namespace {
 
-using Profile = std::vector<cv::Point2f>;  // ahead, up; anticlockwise seen from the left, convex
+using Profile = std::vector<cv::Point2f>;  // (ahead, up); convex, anticlockwise seen from the left
 
 struct Shape {
     Profile hull, cabin;
@@ -81,7 +81,7 @@ void addSide(Actor& actor, const Frame3& frame, const Profile& profile, float lo
     addFacing(actor, facet, inside, eye);
 }
 
-/// Adds the strips across the car, each between two neighbouring corners of the profile.
+/// Adds strips across the car, each between two neighbouring corners of the profile.
 void addStrips(Actor& actor, const Frame3& frame, const Profile& profile, float lowWidth, float highWidth,
                float low, float high, const cv::Vec3f& colour, const cv::Vec3f& inside,
                const cv::Vec3f& eye) {

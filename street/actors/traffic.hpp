@@ -1,4 +1,4 @@
-// The moving actors and their positions at a given second.
+// The moving actors and their positions at any second.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ private:
 
     void addCars(double seconds, std::vector<Actor>& actors) const;
     void addWalkers(double seconds, std::vector<Actor>& actors) const;
-    /// Returns an identity. Parked cars have the identities 1, 2, ..., so others begin after theirs.
+    /// Returns an identity above those of parked cars, which are 1, 2, ...
     std::int64_t idOf(size_t actor, std::int64_t round) const;
 
     Layout m_layout;

@@ -28,7 +28,7 @@ enum StreetClass : uchar {
 };
 
 struct House {
-    float side = 1;              ///< -1 left of the road, 1 right, 0 across the end
+    float side = 1;              ///< -1: left of the road, 1: right, 0: across the end
     float front = 8, back = 18;  ///< |x| of the two long faces (z if side is 0)
     float near = 10, far = 20;   ///< along the street (x if side is 0)
     float eaves = 8, ridge = 11;
@@ -49,7 +49,7 @@ struct Tree {
 struct Lamp {
     cv::Vec3f foot;
     float height = 6;
-    float reach = 1.4f;  ///< of the arm, signed, along x
+    float reach = 1.4f;  ///< signed length of the arm along x
 };
 
 struct SignPost {
@@ -74,10 +74,10 @@ struct ParkedCar {
 struct Layout {
     uint64_t seed = 0;
     Camera camera;
-    float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses across
+    float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses across the street
     bool centreLine = true, crossing = false;
     float crossingZ = 16;
-    float sunTurn = 0;  ///< radians between the street and north
+    float sunTurn = 0;  ///< angle between the street and north, radians
     float clouds = 0.4f;
     float warmth = 0;  ///< of the lamps, -1 white .. 1 sodium
     std::vector<House> houses;

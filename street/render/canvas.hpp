@@ -1,4 +1,4 @@
-// The lit street at an hour of the day, and actors painted into it.
+// The lit street at an hour of the day, and functions that paint actors into it.
 #pragma once
 
 #include <array>
@@ -13,36 +13,34 @@
 
 namespace mpm::street {
 
-/// Converts an 8-bit value of a colour to linear light.
 float linearOf(uchar value);
 
 struct Light {
     double hour = 12;
-    cv::Vec3f toSun;             ///< unit; towards the moon at night
-    cv::Vec3f sun;               ///< linear RGB, with shadow; moonlight at night
+    cv::Vec3f toSun;             ///< unit vector; towards the moon at night
+    cv::Vec3f sun;               ///< linear RGB of the light that throws shadows
     cv::Vec3f skyAbove, skyLow;  ///< linear RGB of zenith and horizon
     cv::Vec3f ambientUp, ambientSide, ambientDown;
-    cv::Vec3f lamp;  ///< of street lamps at full strength
+    cv::Vec3f lamp;  ///< of street lamps at full brightness
     float dark = 0;  ///< 0 by day, 1 at night
     float exposure = 1;
 
     Light(const Layout& layout, double hour);
 
-    /// Returns the ambient light on a surface, without shadow.
+    /// Returns the ambient light on a surface, without shadows.
     cv::Vec3f ambient(const cv::Vec3f& normal) const;
 
-    /// Converts linear light to an 8-bit BGR pixel.
     cv::Vec3b toPixel(const cv::Vec3f& linear) const;
 
-    /// Returns the light from a surface with this Glow.
+    /// Returns the light that a surface of this kind of Glow sends out.
     cv::Vec3f glow(uchar kind) const;
 };
 
-/// Houses and trees that throw shadows.
+/// The houses and trees that throw shadows.
 class Occluders {
 public:
     explicit Occluders(const Layout& layout);
-    /// Returns 1 in full sun, 0 in shadow; tree crowns let a part of the sun through.
+    /// Returns 1 in full sun, 0 in shadow, values in between under the crowns of trees.
     float sunAt(const cv::Vec3f& point, const cv::Vec3f& toSun) const;
 
 private:
@@ -64,7 +62,6 @@ class Sky {
 public:
     Sky(const Layout& layout, const Camera& camera, cv::Size size);
 
-    /// Returns the linear light of the sky at a pixel.
     cv::Vec3f at(int x, int y, const Light& light) const;
 
 private:
@@ -77,7 +74,7 @@ private:
 struct Backdrop {
     cv::Mat image;   ///< CV_8UC3 BGR, size of a frame
     cv::Mat labels;  ///< CV_8U, size of a frame
-    cv::Mat sun;     ///< CV_8U, size of a frame: direct sun that arrives, 0..255
+    cv::Mat sun;     ///< CV_8U, size of a frame: share of direct sun, 0..255
     cv::Mat depth;   ///< CV_32F, fine
     int samples = 1;
 };
@@ -96,28 +93,28 @@ cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints shadows under actors and the light of their lamps on the road. Must be called before the actors are
+/// Paints the shadows under actors and the light of their lamps on the road. To be called before actors are
 /// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
 
-/// Paints the glare of lamps. Must be called after everything else.
+/// Paints the glare of lamps. To be called after everything else is painted.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                 cv::Mat& image);
 
 struct Sprite {
-    cv::Rect area;   ///< on the fine maps; empty if nothing shows
+    cv::Rect area;   ///< on the fine maps; empty if the actor is out of sight
     cv::Mat colour;  ///< CV_8UC3 BGR
     cv::Mat depth;   ///< CV_32F, infinite outside of the actor
 };
 
-/// Renders the actor alone, lit, on a grid of fine pixels. The grid's corner is a multiple of `align`.
+/// Renders a lit actor alone, in fine pixels. The corner of the area is a multiple of `align`.
 Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
 
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints an actor into fine maps and their depth. Only for actors that never move.
+/// Paints an actor into the fine maps. Only for actors that never move.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

@@ -16,7 +16,7 @@ bool isGround(uchar label) {
     return label == kRoad || label == kPavement;
 }
 
-/// Projects to pixels of a frame; returns false if a point is behind the eye.
+/// Projects points to pixels of a frame; returns false if a point is behind the eye.
 bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int samples,
              std::vector<cv::Point>& pixels) {
     for (const auto& point : points) {
@@ -29,8 +29,8 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// Returns a soft mask (CV_8U) of the points' hull in a frame, and the place of the mask in `area`. Empty if
-/// the hull is out of sight. `metres`: width of the soft edge.
+/// Returns a soft mask (CV_8U) of the convex hull of points in a frame, and sets `area` to its place. Returns
+/// an empty mask if the hull is out of sight. `metres`: width of the soft edge.
 cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
                  const std::vector<cv::Vec3f>& points, float metres, cv::Rect& area) {
     std::vector<cv::Point> pixels, hull;
@@ -52,8 +52,8 @@ cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& acto
     return mask;
 }
 
-/// Darkens ground pixels by the mask, at most to the factor `rest`. `sunOnly`: in proportion to the direct
-/// sun at the pixel.
+/// Darkens ground pixels in proportion to the mask; the factor is at least `rest`. `sunOnly`: also in
+/// proportion to the direct sun at the pixel.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {
@@ -100,7 +100,6 @@ void sunShadow(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
     darken(backdrop, mask, area, std::pow(left, 0.62f), true, image);
 }
 
-/// Paints the light of the head lamps on the road, as a bright pool that fades ahead.
 void headLight(const Stage& stage, const Backdrop& backdrop, const Actor& actor, cv::Mat& image) {
     for (int ring = 0; ring < 3; ++ring) {
         const float from = 2.4f + 0.4f * static_cast<float>(ring),

@@ -17,7 +17,6 @@ cv::Vec3f onSphere(Random& random) {
     return {r * std::cos(angle), y, r * std::sin(angle)};
 }
 
-/// Draws a few leaves as a ragged polygon that faces the eye.
 void leafClump(Gbuffer& buffer, const cv::Vec3f& centre, float radius, const Surface& surface,
                Random& random) {
     std::vector<cv::Vec3f> rim;
@@ -33,7 +32,7 @@ void leafClump(Gbuffer& buffer, const cv::Vec3f& centre, float radius, const Sur
 void crown(Gbuffer& buffer, const Tree& tree, Random& random) {
     const cv::Vec3f middle = tree.foot + cv::Vec3f(0, tree.height - tree.crown * 0.95f, 0);
     const float distance = std::max(4.0f, middle[2] - buffer.camera().position[2]);
-    // Far crowns need fewer, larger clumps for the same cover.
+    // Far crowns need fewer but larger clumps for the same cover.
     const float clump = std::max(0.10f, 0.0085f * distance),
                 count = 7 * tree.crown * tree.crown / (clump * clump);
     std::vector<std::pair<cv::Vec3f, float>> boughs;

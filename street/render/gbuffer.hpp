@@ -1,4 +1,4 @@
-// The properties of the street that do not depend on light, for each pixel.
+// The properties of each pixel of the street that do not depend on light.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace mpm::street {
 
-/// Kinds of light sources, which shine at different times. Values from kWindow up are windows of homes; the
-/// value decides when somebody is at home.
+/// Kinds of surfaces that shine at different times. Values from kWindow on are windows of homes; the value
+/// decides when somebody is at home.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
@@ -23,7 +23,7 @@ struct Surface {
     uchar glow = kDark;
 };
 
-/// The half-space normal.p <= offset; `face` names the side for the shader.
+/// The half-space normal.p <= offset. `face`: number of the side, which shade() receives.
 struct Plane {
     cv::Vec3f normal;
     float offset = 0;
@@ -37,18 +37,19 @@ public:
     const Camera& camera() const { return m_camera; }
     cv::Size size() const { return depth.size(); }
 
-    /// Draws a flat convex polygon, both sides visible.
+    /// Draws a flat convex polygon; both sides are visible.
     void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
 
-    /// Draws an upright post, whose normals make it look round.
+    /// Draws an upright post; its normals make it look round.
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 
-    /// Draws a convex body. shade(face, point, metresPerPixel) returns the surface.
+    /// Draws a convex body. shade(face, point, metresPerPixel) must return the surface.
     template <typename Shade>
     void solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high, Shade shade);
 
-    /// Draws pixels whose ray meets the ground; shade(ray, t) returns the surface and sets the distance `t`.
+    /// Draws the pixels whose ray meets the ground. shade(ray, t) must return the surface and set the
+    /// distance `t`.
     template <typename Shade>
     void ground(Shade shade);
 
@@ -59,7 +60,7 @@ public:
         write(x, y, surface);
     }
 
-    cv::Mat depth;   ///< CV_32F, along the view; infinite for the sky
+    cv::Mat depth;   ///< CV_32F, distance along the view; infinite for the sky
     cv::Mat colour;  ///< CV_8UC3, RGB
     cv::Mat normal;  ///< CV_8SC3, times 127
     cv::Mat label;   ///< CV_8U
@@ -76,7 +77,7 @@ template <typename Shade>
 void Gbuffer::solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high,
                     Shade shade) {
     const cv::Rect area = bounds(low, high);
-    std::vector<float> gap;  // from the eye to each plane; negative outside
+    std::vector<float> gap;  // from the eye to each plane; negative if the eye is outside
     for (const auto& plane : planes)
         gap.push_back(plane.offset - plane.normal.dot(m_camera.position));
     for (int y = area.y; y < area.y + area.height; ++y) {

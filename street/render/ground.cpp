@@ -9,7 +9,7 @@ float fade(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 0.7f));
 }
 
-/// Returns the amount of paint on the road at (x, z), 0..1.
+/// Returns the share of paint on the road at (x, z), 0..1.
 float paintAt(const Layout& layout, float x, float z) {
     const float edge = layout.roadHalf - 0.35f - std::abs(x);
     if (layout.crossing && std::abs(z - layout.crossingZ) < 1.6f && edge > -0.1f) {
@@ -93,7 +93,7 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
         const float x = eye[0] + ray[0] * t, z = eye[2] + ray[2] * t;
         const float raised = (layout.kerb - eye[1]) / ray[1];
         const float raisedX = eye[0] + ray[0] * raised;
-        // A pixel covers more ground along the view than across; details fade with the mean of both.
+        // A pixel covers more ground along the view than across the view. Details fade with the mean of both.
         const float stretch = std::min(12.0f, 1 / std::sqrt(std::max(1e-4f, -ray[1])));
         if (std::abs(x) < layout.roadHalf && std::abs(raisedX) < layout.roadHalf) {
             return roadAt(layout, x, z, t / focal * stretch);
@@ -102,7 +102,7 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
             t = raised;
             return pavementAt(layout, raisedX, eye[2] + ray[2] * raised, raised / focal * stretch);
         }
-        // The ray passes over the kerb's top and ends on the kerb's face.
+        // The ray passes over the kerb's top and ends at the kerb's face.
         const float side = x > 0 ? layout.roadHalf : -layout.roadHalf;
         t = (side - eye[0]) / ray[0];
         Surface face;

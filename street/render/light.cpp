@@ -9,7 +9,7 @@
 namespace mpm::street {
 namespace {
 
-/// Sky colours by the sun's height (sine of the elevation).
+/// The colours of sky and sun at a height of the sun (sine of the elevation).
 struct SkyKey {
     float height;
     cv::Vec3f above, low, sun;
@@ -67,7 +67,8 @@ std::array<float, 256> makeLinear() {
     return table;
 }
 
-/// Returns a table of film curve and gamma: linear light from 0 to 8, in 4096 steps of its square root.
+/// Returns a table of film curve and gamma for linear light from 0 to 8, in 4096 steps of the light's square
+/// root.
 std::array<uchar, 4097> makeFilm() {
     std::array<uchar, 4097> table{};
     for (int i = 0; i <= 4096; ++i) {

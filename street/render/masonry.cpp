@@ -7,7 +7,7 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// Returns 1 if details of `size` metres are wide enough to be seen, 0 if they are smaller than a pixel.
+/// Returns 0 if details of `size` metres are at most a pixel wide, 1 from two pixels on.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
@@ -32,7 +32,7 @@ cv::Vec3f wallSurface(const House& house, float along, float up, float footprint
 
 struct Cell {
     int bay = 0, floor = 0, bays = 1;
-    float x = 0, y = 0;  ///< 0..1 inside
+    float x = 0, y = 0;  ///< place within the cell, 0..1
     float width = 1, height = 1;
 };
 
@@ -62,7 +62,7 @@ Surface glass(const House& house, const Cell& cell) {
     return surface;
 }
 
-/// Sets the glass, frame, sill or surround of a window; returns false if the wall shows.
+/// Sets the glass, frame, sill or surround of a window. Returns false if the wall is visible instead.
 bool windowAt(const House& house, const Cell& cell, float footprint, Surface& surface) {
     const float dx = std::abs(cell.x - 0.5f) * cell.width, dy = (cell.y - 0.54f) * cell.height;
     const float halfWidth = 0.5f * house.windowWidth * cell.width,
@@ -152,7 +152,7 @@ Surface roofAt(const House& house, float along, float up, float footprint) {
     return surface;
 }
 
-/// Returns the planes of a house whose long axis runs along the street; for side 0, the axes are exchanged.
+/// Returns the planes of a house whose long axis is along the street; for side 0, the axes are exchanged.
 std::vector<Plane> planesOf(const House& house) {
     const float sign = house.side == 0 ? 1.0f : house.side;
     const auto across = [&](float v, float up) {

@@ -1,4 +1,4 @@
-// Smooth noise from integer hashes: the same on every machine.
+// Smooth noise from hashes of integers, the same on every machine.
 #pragma once
 
 #include <cmath>
@@ -14,12 +14,12 @@ inline uint32_t hash2(int x, int y, uint32_t seed) {
     return h ^ (h >> 15);
 }
 
-/// 0..1
+/// Returns a random value, 0..1.
 inline float hashUnit(int x, int y, uint32_t seed) {
     return static_cast<float>(hash2(x, y, seed) >> 8) * (1.0f / 16777216.0f);
 }
 
-/// 0..1, smooth over a unit grid.
+/// Returns noise, 0..1, that is smooth over a unit grid.
 inline float valueNoise(float x, float y, uint32_t seed) {
     const float fx = std::floor(x), fy = std::floor(y);
     const int ix = static_cast<int>(fx), iy = static_cast<int>(fy);
@@ -31,7 +31,7 @@ inline float valueNoise(float x, float y, uint32_t seed) {
     return top * (1 - ty) + bottom * ty;
 }
 
-/// 0..1, several octaves.
+/// Returns the sum of several octaves of noise, 0..1.
 inline float fractalNoise(float x, float y, int octaves, uint32_t seed) {
     float sum = 0, weight = 0.5f, total = 0;
     for (int i = 0; i < octaves; ++i) {

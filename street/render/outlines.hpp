@@ -1,4 +1,4 @@
-// Includes hulls and bounding boxes, which OpenCV 5 moved out of imgproc.
+// Includes OpenCV's hulls and bounding boxes, which OpenCV 5 moved out of imgproc.
 #pragma once
 
 #include <opencv2/imgproc.hpp>

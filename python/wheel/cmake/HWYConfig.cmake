@@ -1,4 +1,4 @@
-# Debian has Highway's library only as a shared library. A single file replaces it: it chooses the instruction set.
+# Debian has Highway only as a shared library. A single file, which chooses the instruction set, replaces it.
 if(NOT TARGET hwy::hwy)
   add_library(mpm_wheel_hwy STATIC "${MPM_WHEEL_FILES}/highway_targets.cpp")
   add_library(hwy::hwy ALIAS mpm_wheel_hwy)

@@ -11,6 +11,6 @@ target_compile_definitions(mpm_wheel_cli PRIVATE main=mpmMain MPM_WITHOUT_WINDOW
 target_include_directories(mpm_wheel_cli PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(mpm_wheel_cli PRIVATE ${libraries})
 target_link_libraries(mpm_python PRIVATE mpm_wheel_cli ${libraries})
-# The program uses only the names of readings, so the linker drops the store itself, and SQLite with it.
+# The program uses only the names of readings, so the linker can drop the store and SQLite.
 target_compile_options(mpm_pipeline_store PRIVATE -ffunction-sections -fdata-sections)
 target_link_options(mpm_python PRIVATE -s LINKER:--gc-sections,--as-needed)

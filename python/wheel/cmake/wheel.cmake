@@ -12,7 +12,6 @@ set(Protobuf_LIBRARY "${MPM_WHEEL_PARTS}/protobuf/libprotobuf.a" CACHE FILEPATH 
 find_package(Protobuf REQUIRED)
 file(GLOB JPEG_LIBRARY "${MPM_WHEEL_PARTS}/installed/lib/opencv4/3rdparty/liblibjpeg-turbo.a")
 set(JPEG_LIBRARY "${JPEG_LIBRARY}" CACHE FILEPATH "" FORCE)  # Debian's headers have the same interface, version 6.2
-# Uses the static library, from which the linker takes nothing. A shared library would remain in the list of needed
-# libraries.
+# The linker takes nothing from the static library, but would list a shared library among the needed libraries.
 find_library(MPM_WHEEL_SQLITE NAMES libsqlite3.a REQUIRED)
 set(SQLite3_LIBRARY "${MPM_WHEEL_SQLITE}" CACHE FILEPATH "" FORCE)
