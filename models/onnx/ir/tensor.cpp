@@ -48,7 +48,7 @@ int64_t elementCount(const Shape& shape) {
         if (count > kMostElements / extent) {
             throw Refusal("a tensor of shape " + toString(shape) + " is larger than any model needs");
         }
-        count *= extent;
+        count *= extent;  // fits: compared above
     }
     return std::count(shape.begin(), shape.end(), 0) > 0 ? 0 : count;
 }
