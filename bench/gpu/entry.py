@@ -2,7 +2,7 @@
 
 import ctypes as c
 
-VERSION = 3
+VERSION = 4
 GRAPHS = {"never": 0, "always": 1, "auto": 2}
 NEAREST = {"plain": 0, "tensor": 1}
 PRECISIONS = {"f32": 0, "tf32": 1, "bf16": 2, "f16": 3}
@@ -39,7 +39,7 @@ Input = structure(
     *ints("images", "rows_per_image"), ("key_bias", c.c_void_p),
     *ints("key_bias_images", "proportional", "read_counts", "fixed_kernels", "graphs", "nearest"),
     ("parallel", PARALLEL))
-Stage = structure("Stage", ("ids", c.c_void_p), ("clusters", c.c_void_p), *ints("weighted"))
+Stage = structure("Stage", ("ids", c.c_void_p), ("clusters", c.c_void_p), *ints("mean"))
 Times = structure("Times", ("merge_ms", c.c_double), ("restore_ms", c.c_double))
 Device = structure("Device", ("name", c.c_char * 256), *ints("major", "minor", "multiprocessors"),
                    ("memory", c.c_uint64))

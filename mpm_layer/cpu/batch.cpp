@@ -212,7 +212,7 @@ std::vector<MergeMap> Batch::byWindow(const std::vector<MergeMap>& maps, int blo
     return parts;
 }
 
-void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
+void Batch::apply(const std::vector<MergeMap>& maps, Mean mean, int block) {
     std::vector<int> first(windows());
     int rows = 0;
     for (int w = 0; w < windows(); ++w) {
@@ -229,7 +229,7 @@ void Batch::apply(const std::vector<MergeMap>& maps, bool weighted, int block) {
     m_spare.reserve(static_cast<size_t>(rows) * m_dim);
     parallelParts(windows(), [&](int w) {
         const Clusters clusters(maps[w]);
-        mergeRows(w, clusters, weighted, first[w]);
+        mergeRows(w, clusters, mean, first[w]);
         mergeRowData(w, clusters, first[w], merged);
         Window& window = m_places[w];
         window.first = first[w];
@@ -257,7 +257,7 @@ void Batch::reportStage(int image, const MergeMap* maps, const std::vector<int>&
     m_reports[image].stages.push_back({block, map, to});
 }
 
-void Batch::mergeRows(int window, const Clusters& clusters, bool weighted, int first) {
+void Batch::mergeRows(int window, const Clusters& clusters, Mean mean, int first) {
     constexpr int kGrain = 32;
     const Window& from = m_places[window];
     float* out = m_spare.data() + static_cast<size_t>(first) * m_dim;
@@ -265,10 +265,10 @@ void Batch::mergeRows(int window, const Clusters& clusters, bool weighted, int f
     out += static_cast<size_t>(m_special) * m_dim;
     std::copy_n(row(from.first + m_special + from.tokens), static_cast<size_t>(m_trailing) * m_dim,
                 out + static_cast<size_t>(clusters.count()) * m_dim);
-    const float* sizes = weighted ? m_rowData.sizes.data() + from.first + m_special : nullptr;
+    const float* sizes = m_rowData.sizes.data() + from.first + m_special;
     parallelFor((clusters.count() + kGrain - 1) / kGrain, [&](int part) {
         const cv::Range range(part * kGrain, std::min((part + 1) * kGrain, clusters.count()));
-        averageRows(tokens(window), clusters, range, sizes, out, m_dim);
+        averageRows(tokens(window), clusters, range, mean, sizes, out, m_dim);
     });
 }
 

@@ -67,7 +67,7 @@ public:
     /// map has another length or joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
-    void apply(const std::vector<MergeMap>& maps, bool weighted, int block);
+    void apply(const std::vector<MergeMap>& maps, Mean mean, int block);
 
     /// Returns the input row of each row. Nothing may have merged before.
     std::vector<int> chosenRows() const;
@@ -95,7 +95,7 @@ private:
     void choose(int image, const std::vector<int>& tokens, std::vector<std::vector<int>>& byWindow) const;
     void copyChosen(const SessionInput& input);
     void spreadKeyBias(const cv::Mat& bias);
-    void mergeRows(int window, const Clusters& clusters, bool weighted, int first);
+    void mergeRows(int window, const Clusters& clusters, Mean mean, int first);
     void mergeRowData(int window, const Clusters& clusters, int first, Rows& merged) const;
     void meanKeyBias(int window, Rows& merged) const;
     cv::Mat composedMap(int image) const;

@@ -72,7 +72,8 @@ public:
             maps.push_back(pairUp(nearest));
         const std::vector<float*> to = place(maps);
         for (size_t i = 0; i < maps.size(); ++i)
-            averageRows(views[i], Clusters(maps[i]), {0, maps[i].clusters}, nullptr, to[i], views[i].width);
+            averageRows(views[i], Clusters(maps[i]), {0, maps[i].clusters}, Mean::Plain, nullptr, to[i],
+                        views[i].width);
     }
 
     void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,

@@ -70,7 +70,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
     : CpuSession(config, std::move(weights), Batch(input, config), input.reducer) {
     if (input.maps.empty()) return;
     const Stopwatch watch;
-    m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), false, config.firstBlock);
+    m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), Mean::Plain, config.firstBlock);
     m_mergeMs += watch.milliseconds();
 }
 
@@ -316,7 +316,7 @@ std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
 
 void CpuSession::reduce(const StageRequest& request) {
     const Stopwatch watch;
-    m_batch.apply(decide(request), request.reducer->weighsBySize(), request.block);
+    m_batch.apply(decide(request), request.reducer->mean(), request.block);
     m_mergeMs += watch.milliseconds();
 }
 

@@ -69,7 +69,7 @@ private:
     void refreshLogits();
     void decidePairs(const ClusterTables& tables);
     void impose(const MpmCudaStage& stage);
-    void shorten(const ClusterTables& tables, bool weighted);
+    void shorten(const ClusterTables& tables, int mean);
     std::vector<int> offsetsNow();
     void checkStage(int stage, int image) const;
 

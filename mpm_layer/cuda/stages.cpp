@@ -22,7 +22,7 @@ void Session::reduce(const MpmCudaStage& stage) {
     } else {
         decidePairs(tables);
     }
-    shorten(tables, stage.weighted != 0);
+    shorten(tables, stage.mean);
     times.stop.record(stream());
     ++m_stages;
     if (!m_readsCounts) return;
@@ -84,12 +84,12 @@ void Session::impose(const MpmCudaStage& stage) {
     copyUp(e.stage(m_stages).counts, imposed.counts, stream());
 }
 
-void Session::shorten(const ClusterTables& tables, bool weighted) {
+void Session::shorten(const ClusterTables& tables, int mean) {
     Executor& e = *m_executor;
     placeImages(view(), tables, e.merged.offsets.data(), e.extent.data(), stream());
     copyDown(e.downExtent.data(), e.extent.data(), 1, stream());
     e.extentKnown.record(stream());
-    mergeRows(view(), e.batch.state(m_biased), e.merged.offsets.data(), tables, weighted,
+    mergeRows(view(), e.batch.state(m_biased), e.merged.offsets.data(), tables, mean,
               e.merged.state(m_biased), stream());
     composeMaps(tables, m_images, m_tokens, e.composed.data(), stream());
     std::swap(e.batch, e.merged);

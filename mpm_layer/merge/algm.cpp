@@ -74,7 +74,7 @@ public:
     Algm(double threshold, bool perBatch) : m_threshold(threshold), m_perBatch(perBatch) {}
 
     Moment moment() const override { return Moment::AfterAttention; }
-    bool weighsBySize() const override { return true; }
+    Mean mean() const override { return Mean::Weighted; }
     std::vector<int> ownSchedule(int blocks) const override {
         return blocks < 5 ? std::vector<int>{0} : std::vector<int>{0, blocks >= 24 ? 6 : 4};
     }

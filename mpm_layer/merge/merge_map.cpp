@@ -1,11 +1,36 @@
 #include "mpm_layer/merge/merge_map.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
 namespace mpm {
+namespace {
+
+double lengthOf(const float* row, int width) {
+    double sum = 0;
+    for (int k = 0; k < width; ++k)
+        sum += static_cast<double>(row[k]) * row[k];
+    return std::sqrt(sum);
+}
+
+// Scales a weighted mean to the geometric mean of its length and the members' mean length.
+void scaleMean(const RowsView& rows, const int* members, const std::vector<float>& weights, float* mean) {
+    double lengths = 0, total = 0;
+    for (size_t m = 0; m < weights.size(); ++m) {
+        lengths += weights[m] * lengthOf(rows.row(members[m]), rows.width);
+        total += weights[m];
+    }
+    const double length = lengthOf(mean, rows.width);
+    if (length == 0) return;
+    const double scale = std::sqrt(lengths / total / length);
+    for (int k = 0; k < rows.width; ++k)
+        mean[k] = static_cast<float>(mean[k] * scale);
+}
+
+}  // namespace
 
 MergeMap identityMap(int tokens) {
     MergeMap map;
@@ -91,17 +116,18 @@ Clusters::Clusters(const MergeMap& map) : m_starts(map.clusters + 1, 0), m_membe
         m_members[next[map.ids[i]]++] = i;
 }
 
-void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, const float* sizes,
-                 float* out, size_t outStride) {
+void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, Mean mean,
+                 const float* sizes, float* out, size_t outStride) {
     std::vector<float> weights;
     for (int c = range.start; c < range.end; ++c) {
         float* to = out + c * outStride;
         const int count = clusters.size(c);
         const int* members = clusters.members(c);
-        if (sizes && count > 1) {
+        if (mean != Mean::Plain && count > 1) {
             weights.resize(count);
             std::transform(members, members + count, weights.begin(), [&](int m) { return sizes[m]; });
             kernels::weightedMeanRow(rows.data, rows.stride, members, weights.data(), count, rows.width, to);
+            if (mean == Mean::Scaled) scaleMean(rows, members, weights, to);
         } else {
             kernels::meanRow(rows.data, rows.stride, members, count, rows.width, to);
         }

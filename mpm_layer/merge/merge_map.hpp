@@ -56,10 +56,17 @@ struct RowsView {
     const float* row(int i) const { return data + static_cast<size_t>(i) * stride; }
 };
 
-/// Writes the mean of the members of each cluster c in `range` to row c of `out`, weighted by `sizes` unless
-/// it is null. A single member is copied exactly.
-void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, const float* sizes,
-                 float* out, size_t outStride);
+/// How the members of a cluster become a row.
+enum class Mean {
+    Plain,
+    Weighted,  ///< by the number of tokens that each member represents
+    Scaled     ///< weighted, then scaled to the geometric mean of its length and the members' mean length
+};
+
+/// Writes the mean of the members of each cluster c in `range` to row c of `out`; reads `sizes` unless the
+/// mean is plain. A single member is copied exactly.
+void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, Mean mean,
+                 const float* sizes, float* out, size_t outStride);
 
 /// Copies row map.ids[i] of `rows` to row i of `out`.
 void restoreRows(const RowsView& rows, const MergeMap& map, float* out, size_t outStride);

@@ -13,7 +13,9 @@ namespace {
 struct PairRule {
     Amount pairs;
     Metric by = Metric::Tokens;
-    bool weighted = false, proportional = false;
+    Mean mean = Mean::Plain;
+    bool proportional = false;
+    Moment moment = Moment::BeforeBlock;
 };
 
 // In f64, the cosine of a row and a multiple of this row is exactly 1, so all such pairs are equally similar.
@@ -30,9 +32,12 @@ class MutualPairs : public Reducer {
 public:
     explicit MutualPairs(const PairRule& rule) : m_rule(rule) {}
 
-    bool isMutualPairs() const override { return m_rule.pairs.isAll() && m_rule.by == Metric::Tokens; }
+    bool isMutualPairs() const override {
+        return m_rule.pairs.isAll() && m_rule.by == Metric::Tokens && m_rule.moment == Moment::BeforeBlock;
+    }
+    Moment moment() const override { return m_rule.moment; }
     Metric metric() const override { return m_rule.by; }
-    bool weighsBySize() const override { return m_rule.weighted; }
+    Mean mean() const override { return m_rule.mean; }
     bool biasesBySize() const override { return m_rule.proportional; }
 
     std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const override {
@@ -94,14 +99,20 @@ void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>&
 ReducerEntry mutualPairsEntry() {
     return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
                    {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),
-                    Parameter::word("mean", {"plain", "weighted"}),
-                    Parameter::word("attention", {"plain", "proportional"})},
+                    Parameter::word("mean", {"plain", "weighted", "scaled"}),
+                    Parameter::word("attention", {"plain", "proportional"}),
+                    Parameter::word("before", {"block", "mlp"})},
                    [](const Arguments& a) {
-                       const Metric by = a.is("by", "keys")        ? Metric::Keys
-                                         : a.is("by", "last-keys") ? Metric::LastKeys
-                                                                   : Metric::Tokens;
-                       return PairRule{a.amount("pairs"), by, a.is("mean", "weighted"),
-                                       a.is("attention", "proportional")};
+                       PairRule rule;
+                       rule.pairs = a.amount("pairs");
+                       if (a.is("before", "mlp")) rule.moment = Moment::AfterAttention;
+                       // Before the MLP, the block's keys are those of the last attention.
+                       const bool computed = a.is("by", "last-keys") || rule.moment == Moment::AfterAttention;
+                       if (!a.is("by", "tokens")) rule.by = computed ? Metric::LastKeys : Metric::Keys;
+                       if (!a.is("mean", "plain"))
+                           rule.mean = a.is("mean", "scaled") ? Mean::Scaled : Mean::Weighted;
+                       rule.proportional = a.is("attention", "proportional");
+                       return rule;
                    });
 }
 
@@ -117,9 +128,12 @@ ReducerEntry gentleEntry() {
     ReducerEntry entry =
         entryOf("gentle", "a few of the best mutual pairs at a time, for models trained without merging", {},
                 [](const Arguments&) {
-                    Amount pairs;
-                    pairs.share = 0.4;
-                    return PairRule{pairs, Metric::Keys, true, true};
+                    PairRule rule;
+                    rule.pairs.share = 0.4;
+                    rule.by = Metric::Keys;
+                    rule.mean = Mean::Weighted;
+                    rule.proportional = true;
+                    return rule;
                 });
     entry.usualBlocks = gentleBlocks;
     return entry;

@@ -18,7 +18,8 @@ enum class Moment { BeforeBlock, AfterAttention };
 enum class Metric {
     Tokens,
     Keys,     ///< of the stage's block; after attention: the keys that attention used
-    LastKeys  ///< of the block before, which cost no product; `Keys` if this encoder has not computed them
+    LastKeys  ///< of the last attention, before rotation: no product; `Keys` if there was none in this
+              ///< encoder
 };
 
 /// An image at one stage. Rows are image tokens only, in their current order.
@@ -45,8 +46,7 @@ public:
     virtual Metric metric() const { return Metric::Tokens; }
     /// Whether the reducer decides by mutual pairs of the tokens alone; a backend may compute these itself.
     virtual bool isMutualPairs() const { return false; }
-    /// Whether means are weighted by the number of tokens that each row represents.
-    virtual bool weighsBySize() const { return false; }
+    virtual Mean mean() const { return Mean::Plain; }
     /// Whether the logarithm of the size of a key is added to its attention logits.
     virtual bool biasesBySize() const { return false; }
     /// Returns the blocks of a reducer that ignores the schedule; empty for other reducers, such as mutual

@@ -42,8 +42,8 @@ Merged mergeTokens(const cv::Mat& input, int special) {
     merged.tokens.create(special + map.clusters, tokens.cols, CV_32F);
     if (special > 0) tokens.rowRange(0, special).copyTo(merged.tokens.rowRange(0, special));
     if (map.clusters > 0) {
-        averageRows(rows, Clusters(map), {0, map.clusters}, nullptr, merged.tokens.ptr<float>(special),
-                    tokens.cols);
+        averageRows(rows, Clusters(map), {0, map.clusters}, Mean::Plain, nullptr,
+                    merged.tokens.ptr<float>(special), tokens.cols);
     }
     return merged;
 }

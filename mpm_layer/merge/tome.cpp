@@ -16,7 +16,7 @@ public:
 
     Moment moment() const override { return Moment::AfterAttention; }
     Metric metric() const override { return Metric::Keys; }
-    bool weighsBySize() const override { return true; }
+    Mean mean() const override { return Mean::Weighted; }
     bool biasesBySize() const override { return m_proportional; }
 
     std::vector<int> ownSchedule(int blocks) const override {

@@ -303,7 +303,8 @@ void encoder(Choices& c) {
                                         "local:window=1",
                                         "grid:size=2",
                                         "random:keep=.6",
-                                        "mpm:mean=weighted,attention=proportional"};
+                                        "mpm:mean=weighted,attention=proportional",
+                                        "mpm:pairs=.4,by=keys,mean=scaled,before=mlp"};
     mpm::test::EncoderCase one = makeEncoder(encoderOptions(c));
     const int images = 1 + c.below(3), tokens = c.once(3) ? c.below(40) : one.options.imageTokens;
     for (auto& [name, value] : one.ordered) {

@@ -260,7 +260,8 @@ TEST_P(EncoderTest, MethodsReduceAsOnTheProcessor) {
     const EncoderCase encoder = makeEncoder(o);
     const cv::Mat batch = makeBatch(o, 3, 24, 6);
     const Target processor{"Processor", Device::Cpu, Precision::F32, 0, true};
-    for (const char* method : {"tome:r=4", "random", "mpm:mean=weighted,attention=proportional"}) {
+    for (const char* method : {"tome:r=4", "random", "mpm:mean=weighted,attention=proportional",
+                               "mpm:pairs=0.5,by=keys,mean=scaled,before=mlp"}) {
         const auto choose = [&](Settings& s) { s.method = method; };
         const Ran here = run(GetParam(), encoder, batch, cv::Mat(), choose);
         const Ran there = run(processor, encoder, batch, cv::Mat(), choose);

@@ -276,11 +276,60 @@ TEST(Gentle, PairsOddTokensByTheirKeys) {
     EXPECT_GE(compared, 1000);
 }
 
+/// A stage before the MLP of block 0 compares the keys of block 0, before rotation.
+TEST(Gentle, PairsBeforeTheMlpByTheKeysOfTheBlock) {
+    for (const char* rope : {"", "interleaved"}) {
+        const EncoderCase encoder = makeEncoder(keyedOptions(true, rope));
+        const cv::Mat batch = makeBatch(encoder.options, 2, 60, 9);
+        const cv::Mat keys = toMatrix(plainKeys(encoder, 0, imageTokens(encoder, batch)), 8);
+        const std::vector<int> expected = plainBest(keys, [](int pairs) { return share(0.5, pairs); });
+        std::vector<cv::Mat> outputs, early;
+        for (const std::string by : {"keys", "last-keys"}) {
+            const Report report = run(encoder, "mpm:pairs=0.5,before=mlp,by=" + by, {0}, batch, outputs);
+            EXPECT_EQ(ids(report.images[0].stages[0].map), expected) << by;
+            EXPECT_EQ(report.images[0].tokens[0], 60) << "attention of block 0 has all tokens";
+            EXPECT_EQ(report.images[0].tokens[1], report.images[0].stages[0].tokens);
+        }
+        run(encoder, "mpm:pairs=0.5,by=keys", {0}, batch, early);
+        EXPECT_FALSE(sameBits(outputs[0], early[0]));
+    }
+    expectRefusal([] { makeReducer("mpm:before=attention"); },
+                  "before=attention; expected one of block, mlp");
+}
+
+/// Two clusters: of rows 0 and 2 with sizes 3 and 1, and of row 1.
+cv::Mat merged(const cv::Mat& rows, Mean mean) {
+    MergeMap map;
+    map.ids = {0, 1, 0}, map.clusters = 2;
+    const float sizes[] = {3, 1, 1};
+    cv::Mat out(2, rows.cols, CV_32F);
+    averageRows(viewOf(rows), Clusters(map), {0, 2}, mean, sizes, out.ptr<float>(), out.step1());
+    return out;
+}
+
+TEST(Gentle, ScaledMeansKeepHalfOfTheLostLength) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        const cv::Mat rows = randomMatrix(3, 20, seed), out = merged(rows, Mean::Scaled);
+        cv::Mat expected = 0.75 * rows.row(0) + 0.25 * rows.row(2);
+        const double length = 0.75 * cv::norm(rows.row(0)) + 0.25 * cv::norm(rows.row(2));
+        expected *= std::sqrt(length * cv::norm(expected)) / cv::norm(expected);
+        EXPECT_LT(cv::norm(out.row(0), expected), 1e-5 * cv::norm(expected));
+        EXPECT_TRUE(sameBits(out.row(1), rows.row(1)));
+        EXPECT_GT(cv::norm(out.row(0)), cv::norm(merged(rows, Mean::Weighted).row(0)));
+    }
+    cv::Mat rows = randomMatrix(3, 20, 7);
+    rows.row(0).copyTo(rows.row(2));
+    EXPECT_TRUE(sameBits(merged(rows, Mean::Scaled).row(0), rows.row(0))) << "equal rows";
+    rows.row(0) = 2.0, rows.row(2) = -6.0;
+    EXPECT_EQ(cv::norm(merged(rows, Mean::Scaled).row(0)), 0) << "opposite rows: the mean has no direction";
+}
+
 TEST(Gentle, DoesNotDependOnBatchOrThreads) {
     const EncoderCase encoder = makeEncoder(keyedOptions(false, "half"));
     const cv::Mat batch = makeBatch(encoder.options, 3, 60, 9);
     const int threads = cv::getNumThreads();
-    for (const char* method : {"gentle", "mpm:by=last-keys,pairs=7,mean=weighted,attention=proportional"})
+    for (const char* method : {"gentle", "mpm:by=last-keys,pairs=7,mean=weighted,attention=proportional",
+                               "mpm:by=keys,pairs=0.5,mean=scaled,attention=proportional,before=mlp"})
         for (const Precision precision : {Precision::F32, Precision::I8}) {
             std::vector<cv::Mat> whole, single;
             const Report report = run(encoder, method, {1, 3}, batch, whole, precision);

@@ -291,10 +291,11 @@ std::string testName(const testing::TestParamInfo<std::string>& one) {
     return name;
 }
 
-const auto kIndependent = testing::Values(
-    "mpm", "gentle", "mpm:pairs=9,by=last-keys", "mpm:mean=weighted",
-    "mpm:mean=weighted,attention=proportional", "tome:r=7", "tome:r=5,schedule=falling",
-    "tome:r=9,attention=plain", "algm:tau=0.3", "local:window=2", "local:window=20", "random", "grid");
+const auto kIndependent =
+    testing::Values("mpm", "gentle", "mpm:pairs=9,by=last-keys", "mpm:mean=weighted",
+                    "mpm:mean=weighted,attention=proportional", "mpm:mean=scaled,before=mlp", "tome:r=7",
+                    "tome:r=5,schedule=falling", "tome:r=9,attention=plain", "algm:tau=0.3", "local:window=2",
+                    "local:window=20", "random", "grid");
 INSTANTIATE_TEST_SUITE_P(All, EveryReducer, kIndependent, testName);
 INSTANTIATE_TEST_SUITE_P(Batchwise, EveryReducer, testing::Values("algm:batch=least"), testName);
 INSTANTIATE_TEST_SUITE_P(All, IndependentReducer, kIndependent, testName);

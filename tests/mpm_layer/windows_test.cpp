@@ -115,8 +115,9 @@ TEST_P(WindowsTest, WithoutGlobalBlocksAreImagesOfALargerBatch) {
     const cv::Mat batch = makeBatch(o, 2, 96, 8);
     const cv::Mat split = windowsAsImages(o, batch, false, makeBatch(p, 8, 24, 1));
     for (const char* method :
-         {"mpm", "mpm:pairs=0.5,by=last-keys,mean=weighted", "gentle", "tome:r=4", "algm:tau=0.2,batch=least",
-          "algm:tau=0.2", "local:window=2", "random", "grid"}) {
+         {"mpm", "mpm:pairs=0.5,by=last-keys,mean=weighted", "mpm:pairs=0.5,by=keys,mean=scaled,before=mlp",
+          "gentle", "tome:r=4", "algm:tau=0.2,batch=least", "algm:tau=0.2", "local:window=2", "random",
+          "grid"}) {
         const auto choose = [&](Settings& s) { s.method = method; };
         const Ran one = run(GetParam(), windows, batch, cv::Mat(), choose);
         const Ran other = run(GetParam(), images, split, cv::Mat(), choose);

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define MPM_CUDA_ENTRY_VERSION 3u
+#define MPM_CUDA_ENTRY_VERSION 4u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
 /* Functions return a status and, unless it is MPM_CUDA_OK, fill in the error. */
@@ -105,7 +105,7 @@ typedef struct MpmCudaInput {
 typedef struct MpmCudaStage {
     const int32_t* ids;
     const int32_t* clusters; /* number of clusters of each image */
-    int32_t weighted;        /* 1: means are weighted by cluster size */
+    int32_t mean;            /* 0: plain, 1: weighted by cluster size, 2: weighted and scaled */
 } MpmCudaStage;
 
 /* Row special_tokens + i of an output is row special_tokens + map[i] of `merged`; special rows are

@@ -94,9 +94,34 @@ __device__ void copySpecial(const BatchView& batch, const RowState& from, int fr
     if (to.bias) to.bias[toRow] = from.bias[fromRow];
 }
 
+__device__ double lengthOf(const float* row, int dim) {
+    double sum = 0;
+    for (int k = threadIdx.x; k < dim; k += 32)
+        sum += static_cast<double>(row[k]) * row[k];
+    for (int step = 16; step > 0; step /= 2)
+        sum += __shfl_xor_sync(kWholeWarp, sum, step);
+    return sqrt(sum);
+}
+
+// Scales a weighted mean to the geometric mean of its length and the members' mean length. Each thread reads
+// and writes the elements of `mean` that it wrote before.
+__device__ void scaleMean(const float* rows, int dim, const int* members, int count, const float* sizes,
+                          float* mean) {
+    double lengths = 0, total = 0;
+    for (int m = 0; m < count; ++m) {
+        lengths += sizes[members[m]] * lengthOf(rows + static_cast<size_t>(members[m]) * dim, dim);
+        total += sizes[members[m]];
+    }
+    const double length = lengthOf(mean, dim);
+    if (length == 0) return;
+    const double scale = sqrt(lengths / total / length);
+    for (int k = threadIdx.x; k < dim; k += 32)
+        mean[k] = static_cast<float>(mean[k] * scale);
+}
+
 // Uses a warp for each row of the shortened batch.
 __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, ClusterTables tables,
-                            bool weighted, RowState to) {
+                            int mean, RowState to) {
     const int image = blockIdx.y, local = blockIdx.x * kWarps + threadIdx.y;
     const int toRow = offsets[image] + local;
     if (toRow >= offsets[image + 1]) return;
@@ -112,7 +137,8 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     const float* source = from.rows + static_cast<size_t>(first) * batch.dim;
     float* target = to.rows + static_cast<size_t>(toRow) * batch.dim;
     for (int k = threadIdx.x; k < batch.dim; k += 32)
-        target[k] = meanElement(source + k, batch.dim, members, count, weighted ? sizes : nullptr);
+        target[k] = meanElement(source + k, batch.dim, members, count, mean != 0 ? sizes : nullptr);
+    if (mean == 2 && count > 1) scaleMean(source, batch.dim, members, count, sizes, target);
     if (threadIdx.x != 0) return;
     float size = 0;
     int position = from.positions[first + members[0]];
@@ -179,10 +205,10 @@ void placeImages(const BatchView& batch, const ClusterTables& tables, int* offse
 }
 
 void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
-               bool weighted, const RowState& to, cudaStream_t stream) {
+               int mean, const RowState& to, cudaStream_t stream) {
     if (batch.longest == 0) return;
     launchKernel("mergeRows", mergeKernel, {warpARowOfImages(batch.longest, batch.images), dim3(32, kWarps)},
-                 stream, batch, from, offsets, tables, weighted, to);
+                 stream, batch, from, offsets, tables, mean, to);
 }
 
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream) {

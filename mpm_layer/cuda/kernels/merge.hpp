@@ -56,9 +56,9 @@ struct RowState {
     int* positions;
 };
 
-/// Merges rows. `offsets`: from placeImages().
+/// Merges rows. `offsets`: from placeImages(); `mean`: as in MpmCudaStage.
 void mergeRows(const BatchView& batch, const RowState& from, const int* offsets, const ClusterTables& tables,
-               bool weighted, const RowState& to, cudaStream_t stream);
+               int mean, const RowState& to, cudaStream_t stream);
 
 /// Sets composed[image][token] = ids[image][composed[image][token]].
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream);

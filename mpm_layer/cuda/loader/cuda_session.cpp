@@ -117,7 +117,7 @@ void CudaSession::finish() {
 
 void CudaSession::reduce(const StageRequest& request) {
     MpmCudaStage stage{};
-    stage.weighted = request.reducer->weighsBySize();
+    stage.mean = static_cast<int32_t>(request.reducer->mean());
     m_blockOfStage.push_back(request.block);
     if (request.imposed) {
         apply(request.imposedMaps(m_images), stage);
@@ -142,12 +142,15 @@ std::vector<int> CudaSession::presentTokens() {
 
 bool CudaSession::readsKeys(const StageRequest& request) const {
     const Reducer& reducer = *request.reducer;
-    if (reducer.moment() == Moment::AfterAttention) return reducer.metric() == Metric::Keys;
-    const int block = request.block - m_config.firstBlock;
-    if (reducer.metric() != Metric::LastKeys || block == 0) return false;
-    if (m_weights->rotaryPositions()[block - 1] == 0) return true;
+    const bool attended = reducer.moment() == Moment::AfterAttention;
+    if (attended && reducer.metric() == Metric::Keys) return true;
+    const int block = request.block - m_config.firstBlock - (attended ? 0 : 1);
+    if (reducer.metric() != Metric::LastKeys || block < 0) return false;
+    if (m_weights->rotaryPositions()[block] == 0) return true;
     CV_Error(cv::Error::StsNotImplemented,
-             "mpm: by=last-keys with rotary positions runs on the CPU only; use by=keys, or device cpu");
+             "mpm: by=last-keys and before=mlp with rotary positions run on the CPU only; use "
+             "by=keys,before=block, "
+             "or device cpu");
 }
 
 // Downloads rows and runs a reducer that has no GPU kernels on the CPU. The caller must upload the maps.
