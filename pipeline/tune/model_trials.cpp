@@ -148,21 +148,22 @@ struct Span {
     int first, last, step;
 };
 
-constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kLate{3, 9, 2}, kEarly{1, 5, 2}, kWide{2, 8, 3},
-    kOwn{0, 0, 0};
+constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kFirst{1, 7, 1}, kLate{3, 9, 2}, kEarly{1, 5, 2},
+    kWide{2, 8, 3}, kOwn{0, 0, 0};
 
 struct Row {
-    const char* method;  ///< a share alone, such as "0.4", means "mpm:pairs=0.4,by=keys..."
+    const char* method;  ///< a share, such as "0.4": "mpm:pairs=0.4,by=keys..."; "0.3 mlp": before the MLP
     Span span;
     double share = 0;  ///< of the tokens, for ToMe: r at 12 blocks; the same total at other depths
 };
 
-/// The candidates, the likeliest first. A share in the first column is of pairs, merged as in gentle.
-const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},    {"0.6", kUsual},      {"mpm", {2, 5, 3}},
-                      {"tome", kOwn, 0.025}, {"0.3", kUsual},    {"0.5", kUsual},      {"0.2", kEvery},
-                      {"0.6", kWide},        {"mpm", {5, 5, 1}}, {"tome", kOwn, 0.05}, {"0.4", kEarly},
-                      {"0.4", kLate},        {"0.6", kLate},     {"0.3", kEvery},      {"last-keys", kUsual},
-                      {"tome", kOwn, 0.075}, {"algm", kOwn},     {"0.6", kEarly}};
+/// The candidates, the likeliest first. A share in the first column is of pairs, merged in the way of gentle.
+const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsual},       {"mpm", {2, 5, 3}},
+                      {"tome", kOwn, 0.025}, {"0.3", kUsual},       {"0.5", kUsual},       {"0.2", kEvery},
+                      {"0.6", kWide},        {"mpm", {5, 5, 1}},    {"tome", kOwn, 0.05},  {"0.4", kEarly},
+                      {"0.32", kFirst},      {"0.3 mlp", kEvery},   {"0.4", kLate},        {"0.6", kLate},
+                      {"0.3", kEvery},       {"last-keys", kUsual}, {"tome", kOwn, 0.075}, {"algm", kOwn},
+                      {"0.6", kEarly}};
 
 /// Returns the blocks of a row: unchanged for the paper's schedule, in proportion to the depth for others.
 std::vector<int> blocksOf(const Row& row, int blocks) {
@@ -178,7 +179,9 @@ std::vector<int> blocksOf(const Row& row, int blocks) {
 }
 
 std::string gentleWith(const std::string& share, const std::string& by) {
-    return "mpm:pairs=" + share + ",by=" + by + ",mean=weighted,attention=proportional";
+    const size_t end = share.find(' ');
+    return "mpm:pairs=" + share.substr(0, end) + ",by=" + by + ",mean=scaled,attention=proportional" +
+           (end == std::string::npos ? "" : ",before=" + share.substr(end + 1));
 }
 
 std::string methodOf(const Row& row, int blocks, int tokens) {
