@@ -15,7 +15,8 @@ import numpy  # noqa: E402, after the choice of one processor
 part, work, build = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 every = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 GENTLE = "mpm:pairs={},by=keys,mean=weighted,attention=proportional"
-USUAL = "1,3,5,7,9"
+SCALED = GENTLE.replace("weighted", "scaled")
+USUAL, SEVEN, NINE = "1,3,5,7,9", "1,2,3,4,5,6,7", "1,2,3,4,5,6,7,8,9"
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as in prepare.py
 
 
@@ -75,12 +76,14 @@ def methods(images):
     """Returns names and settings. ToMe's r is that of the literature at 224, and about the same share at 364x476."""
     r = (30, 45) if images == "camvid-val" else (8, 13)
     rows = [("all tokens", ("mpm", "none")), ("mpm {2,5}", ("mpm", "2,5")), ("mpm {5}", ("mpm", "5"))]
-    rows += [(f"ToMe r={k}", (f"tome:r={k}", "none")) for k in r] + [("ALGM", ("algm", "none"))]
+    rows += [(f"ToMe r={k}", (f"tome:r={k}", None)) for k in r] + [("ALGM", ("algm", None))]
     rows += [(f"gentle, share {s}", (GENTLE.format(s), USUAL)) for s in ("0.2", "0.3", "0.4", "0.5", "0.6", "0.8")]
     rows += [("last keys, share 0.4", (GENTLE.format("0.4").replace("by=keys", "by=last-keys"), USUAL))]
-    rows += [("every block to 9, share 0.3", (GENTLE.format("0.3"), "1,2,3,4,5,6,7,8,9"))]
-    rows += [("every block to 9, share 0.2", (GENTLE.format("0.2"), "1,2,3,4,5,6,7,8,9"))]
-    rows += [("every block to 5, share 0.3", (GENTLE.format("0.3"), "1,2,3,4,5"))]
+    rows += [(f"every block to 9, share {s}", (GENTLE.format(s), NINE)) for s in ("0.3", "0.2")]
+    rows += [(f"every block to 7, share 0.32, {m}", (g.format("0.32"), SEVEN)) for m, g in
+             (("weighted", GENTLE), ("scaled", SCALED))]
+    rows += [(f"every MLP to 9, share 0.31, {m}", (g.format("0.31") + ",before=mlp", NINE)) for m, g in
+             (("weighted", GENTLE), ("scaled", SCALED))]
     return rows
 
 
