@@ -171,9 +171,9 @@ std::shared_ptr<const pipeline::Segmentation> Analyser::reuseBeside(const Analys
             m_beside->encoder().setReuse(m_beside->network().reuse());
         }
         const LiveFrame& frame = analysis.frame;
-        const bool sameSource = std::exchange(m_besideGeneration, frame.generation) == frame.generation &&
-                                std::exchange(m_besideStream, frame.stream) == frame.stream;
-        if (!fresh && !sameSource) m_beside->encoder().forget();
+        const bool sameGeneration = std::exchange(m_besideGeneration, frame.generation) == frame.generation;
+        const bool sameStream = std::exchange(m_besideStream, frame.stream) == frame.stream;
+        if (!fresh && !(sameGeneration && sameStream)) m_beside->encoder().forget();
         return std::make_shared<const pipeline::Segmentation>(m_beside->segment(frame.pixels));
     } catch (const std::exception&) {
         m_beside.reset();
