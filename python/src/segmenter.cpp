@@ -121,7 +121,10 @@ int Segmenter::idOf(const std::string& stream) {
 }
 
 void Segmenter::forget(const std::string& stream) {
-    with([&](pipeline::Network& network) { network.encoder().forget(idOf(stream)); });
+    with([&](pipeline::Network& network) {
+        for (const auto& [name, id] : m_streams)
+            if (name == stream) network.encoder().forget(id);
+    });
 }
 
 std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
