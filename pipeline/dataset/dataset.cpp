@@ -29,8 +29,11 @@ static std::map<std::string, std::string> imagesIn(const fs::path& folder) {
     }
     std::map<std::string, std::string> byStem;
     for (const auto& entry : fs::directory_iterator(folder)) {
-        if (entry.is_regular_file() && hasImageSuffix(entry.path())) {
-            byStem.emplace(entry.path().stem().string(), entry.path().string());
+        if (!entry.is_regular_file() || !hasImageSuffix(entry.path())) continue;
+        const auto [known, isNew] = byStem.emplace(entry.path().stem().string(), entry.path().string());
+        if (!isNew) {
+            CV_Error(cv::Error::StsBadArg, known->second + " and " + entry.path().string() +
+                                               " have the same name up to the suffix; remove one of them");
         }
     }
     return byStem;

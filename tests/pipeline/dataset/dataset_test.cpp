@@ -70,6 +70,16 @@ TEST_F(FolderTest, SaysWhatIsWrong) {
     EXPECT_THROW(FolderDataset::withClassFile(m_root.string(), "train"), cv::Exception);
 }
 
+TEST_F(FolderTest, RejectsTwoImagesOfTheSameName) {
+    fs::copy(m_root / "train/images/b.png", m_root / "train/images/b.jpg");
+    try {
+        FolderDataset::withClassFile(m_root.string(), "train");
+        FAIL() << "an image was left out without a message";
+    } catch (const cv::Exception& error) {
+        EXPECT_NE(error.msg.find("have the same name"), std::string::npos) << error.msg;
+    }
+}
+
 TEST_F(FolderTest, RefusesDamagedClassFiles) {
     for (const char* text :
          {"", "{}", "[]", "[1]", R"([{"name": 3, "color": [1,2,3]}])", R"([{"name": "a"}])",
