@@ -126,7 +126,8 @@ private:
                     break;
                 }
             }
-            if (node && node->is("Where") && isBias(*node, scale) && matchHidden(at, *node)) return true;
+            if (node && node->is("Where") && isBias(*node, scale) && matchHidden(at, *node, scale))
+                return true;
         }
         return false;
     }
@@ -143,16 +144,16 @@ private:
             double number = 0;
             m_scores = where.inputs[3 - k];
             if (!isUniform(of(where.inputs[k]), number) || number > kLowest) continue;
-            return shapeOf(m_scores) == shapeOf(where.outputs[0]) && matchHidden(at, where);
+            return shapeOf(m_scores) == shapeOf(where.outputs[0]) && matchHidden(at, where, 1);
         }
         return false;
     }
 
     // Whether the Where's condition is true for hidden keys or, if the lowest number is its last input, false
     // for hidden keys.
-    bool matchHidden(AxisLayout at, const Node& where) const {
+    bool matchHidden(AxisLayout at, const Node& where, double scale) const {
         double number = 0;
-        bool hides = isUniform(of(where.inputs[1]), number) && number <= kLowest;
+        bool hides = isUniform(of(where.inputs[1]), number) && number * scale <= kLowest;
         at.enter(m_inferred, where.inputs[0]);
         int guards = 0;
         for (int step = 0; step < kMostSteps; ++step) {
