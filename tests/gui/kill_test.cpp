@@ -167,11 +167,13 @@ void KillTest::monitorEndsInTheMiddle() {
     QFETCH(QByteArray, how);
     const QString name = QStringLiteral("monitor-") + QString::fromLatin1(how);
     const QString store = data(name + QStringLiteral(".sqlite")), source = m_sandbox.film(8, 8);
+    ProfileState state;  // options of the command line would not be stored
+    state.source = source;
+    QVERIFY(Profile(name).save(state));
     std::int64_t count = 0;
     for (int round = 0; round < killRounds(); ++round) {
         QProcess monitor;
-        startAlone(monitor, QStringLiteral(MPM_MONITOR),
-                   {QStringLiteral("--profile"), name, QStringLiteral("--source"), source});
+        startAlone(monitor, QStringLiteral(MPM_MONITOR), {QStringLiteral("--profile"), name});
         QVERIFY2(monitor.waitForStarted(), qPrintable(monitor.errorString()));
         const auto counted = [&] {
             if (!QFile::exists(store)) return false;
