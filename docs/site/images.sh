@@ -14,7 +14,7 @@ docs/images/monitor-light.webp    monitor_light
 docs/images/monitor-dark.webp     monitor_dark
 docs/images/street.jpg            street
 docs/images/frame.svg             - drawn by hand
-docs/images/training-curve.png    - a record of the training run
+docs/images/training-curve.webp    - a record of the training run
 docs/reference/plots/reuse.svg    - mpm_bench_reuse --plot
 docs/reference/plots/reuse-day.svg - mpm_bench_reuse --day
 END
@@ -80,7 +80,7 @@ screenshot() {
     HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home/.config XDG_DATA_HOME=$PWD/home/.local/share QT_QPA_PLATFORM=offscreen LC_ALL=C.UTF-8 \
         "$build/gui/mpm-monitor" --source demo --model default --profile "$1" --theme "$1" --window 1440x900 --day-cycle 1000 \
         --screenshot "$1.png" --after 88 2>/dev/null
-    write 60 "$1.png"
+    write 50 "$1.png"
 }
 
 # write QUALITY PNG...: side by side, to $to; a window is reduced to the width of a page
