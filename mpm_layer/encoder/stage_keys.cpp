@@ -19,11 +19,21 @@ const float* dataOf(const std::vector<float>& values) {
 }  // namespace
 
 void meanOverHeads(const float* from, int heads, int size, float* to) {
-    for (int k = 0; k < size; ++k) {
-        double sum = 0;
-        for (int h = 0; h < heads; ++h)
-            sum += from[h * size + k];
-        to[k] = static_cast<float>(sum / heads);
+    constexpr int kTogether = 16;  // elements, so that the compiler uses vectors
+    for (int first = 0; first < size; first += kTogether) {
+        double sums[kTogether] = {};
+        const auto add = [&](int count) {
+            for (int h = 0; h < heads; ++h)
+                for (int k = 0; k < count; ++k)
+                    sums[k] += from[h * size + first + k];
+        };
+        const int count = std::min(kTogether, size - first);
+        if (count == kTogether)
+            add(kTogether);
+        else
+            add(count);
+        for (int k = 0; k < count; ++k)
+            to[first + k] = static_cast<float>(sums[k] / heads);
     }
 }
 
