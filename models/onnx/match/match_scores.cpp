@@ -53,7 +53,6 @@ private:
                 return other;
             }
             if (usable && c.size() == 1) {
-                if (scores.keyBias.known()) fail("its bias is scaled");
                 const float by = static_cast<float>(c.at(0));
                 scores.scale = node.is("Mul") ? scores.scale * by : scores.scale / by;
                 return other;
@@ -76,8 +75,8 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // The scores are a sum with the constant `c`. Stores `c` as a bias of keys; fails if `c` also depends on
-    // the query.
+    // The scores are a sum with the constant `c`. Adds `c`, times all scales found so far, to the bias of
+    // keys; fails if `c` also depends on the query.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);
@@ -88,8 +87,10 @@ private:
                 failRelative("a relative position bias or a mask is", "");
             }
         }
-        const bool zero = std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; });
-        if (!zero) scores.keyBias = Tensor::floats({keys}, bias);
+        if (std::all_of(bias.begin(), bias.end(), [](float b) { return b == 0; })) return;
+        for (int64_t key = 0; key < keys; ++key)
+            bias[key] = scores.scale * bias[key] + (scores.keyBias.known() ? scores.keyBias.f()[key] : 0);
+        scores.keyBias = Tensor::floats({keys}, bias);
     }
 
     const RowMatcher& m_rows;

@@ -291,6 +291,28 @@ TEST_F(Blocks, AttentionOfTransposedBatches) {
     }
 }
 
+TEST_F(Blocks, ABiasOfKeysBeforeAndAfterTheScale) {
+    for (int spelling = 0; spelling < 3; ++spelling) {
+        SCOPED_TRACE(spelling);
+        const auto biased = [&](SmallExport& m, int x) {
+            models::GraphBuilder& g = m.builder();
+            const int bias = g.constant(m.random({1, 1, 1, m.tokens()}, 2));
+            m.changeScores([&g, bias, spelling](int scores) {
+                int sum = g.node("Add", {scores, bias});
+                if (spelling > 0) sum = g.node("Mul", {sum, g.number(0.5f)});
+                return spelling > 1 ? g.node("Add", {bias, sum}) : sum;
+            });
+            return x;
+        };
+        // The layers form has no bias of keys.
+        const std::string in = write(biased, [](SmallExport& m, int x) { return m.block(x); });
+        models::ConvertOptions options;
+        options.blocks = std::vector<int>{};
+        models::convertModel(in, folder / "fused.onnx", options);
+        expectClose(forward(folder / "fused.onnx", {}), evaluated(in));
+    }
+}
+
 // ONNX Runtime moves the Transpose behind the first steps of the first norm.
 TEST_F(Blocks, AMeanBeforeTheTranspose) {
     bool fused = false;
