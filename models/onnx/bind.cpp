@@ -16,7 +16,7 @@
 namespace mpm::models {
 namespace {
 
-// The batch in place of a dynamic batch: a size that other axes are unlikely to have.
+// The batch size used for a dynamic batch. Other axes are unlikely to have this size.
 constexpr int kBatch = 2;
 
 // Returns the reason why the graph does not work with an image of this shape; empty if it works.
@@ -24,8 +24,8 @@ std::string problemWith(const Graph& graph, const Shape& image) {
     return problemOf(graph, infer(graph, inputsFor(graph, image)));
 }
 
-// Returns the image size for which the export's positions were made, if these are a constant map that the
-// graph resizes to the patch grid; otherwise empty.
+// If the position embedding is a constant map that the graph resizes to the patch grid, returns the image
+// size for which the map was made; else returns an empty size.
 cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
     for (const Node& node : graph.nodes) {
@@ -40,8 +40,8 @@ cv::Size sizeOfPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Returns the size of the square image with as many tokens as there are rows of added positions; empty if
-// there is none.
+// If a position embedding is added to the tokens, returns the size of the square image with as many tokens as
+// the embedding has rows; else returns an empty size.
 cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     const Inferred inferred = infer(graph, inputsFor(graph, image));
     int64_t grid = 0;
@@ -63,8 +63,8 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Finds an image size with which the graph works: from the metadata, by trying usual sizes, or from the
-// positions. Exports with a dynamic size often contain constants for a single size.
+// Finds an image size with which the graph works, because exports with a dynamic size often contain constants
+// for a single size. Tries the size in the metadata, usual sizes, and the size of the position embedding.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     const auto problemAt = [&](const cv::Size& size) {
         shape[2] = size.height;
@@ -106,18 +106,18 @@ bool isImage(const Port& port) {
     return port.type == Type::Float && port.hasShape && port.dims.size() == 4;
 }
 
-// Whether the input holds the sizes of the images before resizing: [batch, 2].
+// Whether the input can be the sizes of the images before resizing: [batch, 2].
 bool isSizeOfImages(const Port& port) {
     return port.type != Type::Bool && port.hasShape && port.dims.size() == 2 && port.dims[1] == 2;
 }
 
-// Whether the graph has a single input, or an image and then the sizes of the images before resizing.
+// Whether the graph has a single input, or two: an image, and the sizes of the images before resizing.
 bool takesImages(const Graph& graph) {
     if (graph.inputs.size() == 1) return true;
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
-// Replaces the Shape of a graph input by a constant, if this shape is declared and the input is no image.
+// Replaces each Shape node of an input by a constant, if the input has a declared shape and is no image.
 void foldShapes(Graph& graph) {
     for (const Port& port : graph.inputs) {
         const bool fixed = port.hasShape && !isImage(port) &&
@@ -157,7 +157,6 @@ bool dependsOnlyOn(const Graph& graph, const Port& output, const Port& input) {
     return needed.size() == 1 && needed[0].value == input.value;
 }
 
-// Drops the inputs that no output needs, and returns them.
 List<Port> dropInputs(Graph& graph) {
     if (graph.inputs.size() < 2) return {};
     foldShapes(graph);
@@ -178,8 +177,8 @@ void putImageFirst(Graph& graph) {
         std::stable_partition(graph.inputs.begin(), graph.inputs.end(), isImage);
 }
 
-// Throws a Refusal that names the outputs that need only the image, if any: models of images and texts often
-// have some.
+// Throws a Refusal that names the outputs that need only the image, if there are any. Models of images and
+// texts often have such outputs.
 [[noreturn]] void refuseInputs(const Graph& graph) {
     List<Port> images, others, alone;
     for (const Port& port : graph.inputs)
@@ -325,7 +324,8 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 }
 
 bool accepts(const Graph& graph, const Binding& binding) {
-    // Shapes alone do not show a fixed size: another grid with the same number of patches gives no error.
+    // Checks the declared size, because shapes do not show every fixed size: an image with another grid but
+    // the same number of patches causes no error.
     const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;

@@ -10,8 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// The change of a graph to another batch, which is followed from the image to the outputs. A value contains
-// the batch in one axis, or is the same for all images.
+// The change of a graph to another batch. Follows the batch from the image to the outputs: each value has the
+// batch in one axis, or is the same for all images.
 class BatchChange {
 public:
     BatchChange(Graph& graph, const Binding& own, const Binding& wanted)
@@ -52,8 +52,8 @@ private:
         m_graph.arrange();
     }
 
-    // The axis that contains the batch. `outer`: the extent in front of the batch within this axis, which may
-    // also contain heads.
+    // The axis that contains the batch. If the axis also contains other extents, such as heads, `outer` is
+    // the product of those in front of the batch.
     struct Place {
         size_t axis = 0;
         int64_t outer = 1;
@@ -98,7 +98,7 @@ private:
         return m_graph.addConstant(name, tensor);
     }
 
-    // Repeats inputs that are the same for all images, if the node does not broadcast them over the images.
+    // Repeats, for each image, the inputs that all images share and that the node does not broadcast.
     void repeatInputs(size_t n) {
         const Node node = m_graph.nodes[n];
         for (size_t other = 0; other < node.inputs.size(); ++other) {
@@ -115,8 +115,7 @@ private:
         }
     }
 
-    // Returns the axis of input k that must have the length of the batch axis of input `other`; empty if
-    // there is none.
+    // Returns the axis of input k that must be as long as the batch axis of input `other`, if any.
     std::optional<size_t> axisBeside(const Node& node, size_t other, const Place& place, size_t k) const {
         const Shape &shape = m_new[node.inputs[k]].shape(), &images = m_new[node.inputs[other]].shape();
         if (node.is("Einsum")) {
@@ -155,9 +154,9 @@ private:
         return result;
     }
 
-    // Multiplies an axis of the target by the batch. The batch keeps its place among the elements, so this is
-    // the axis behind that place; but if that axis is the last (the channels) and longer than 1, the axis in
-    // front of that place.
+    // Multiplies an axis of the target shape by the batch: the axis that begins at the batch's place in the
+    // order of the elements, or contains this place. If this is the last axis (the channels) and longer than
+    // 1, multiplies the axis before the last.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {
@@ -183,8 +182,7 @@ private:
         m_outer[node.outputs[0]] = place.outer;
     }
 
-    // Returns the number of elements in front of the batch, if the target shape is computed and contains the
-    // batch.
+    // If the target shape is computed and contains the batch, returns the number of elements in front of it.
     std::optional<int64_t> askedIn(const Node& node) const {
         const int target = node.input(1);
         if (target == kAbsent || !m_old.values[target].known() || !m_new[target].known()) return std::nullopt;
@@ -219,7 +217,7 @@ private:
         if (sizes == kAbsent || !m_new[sizes].known() || !placeOf(node.inputs[0])) return;
         List<int64_t> wanted = m_new[sizes].toInts();
         const Shape& now = m_new[node.inputs[0]].shape();
-        if (wanted.size() != now.size()) return;  // sizes of some axes only
+        if (wanted.size() != now.size()) return;  // sizes of only some axes
         wanted[0] = now[0];
         node.inputs[3] = addList("sizes", wanted);
     }

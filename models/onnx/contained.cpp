@@ -49,7 +49,7 @@ std::vector<std::string> environment() {
     return settings;
 }
 
-/// Returns the result of a child that exited by itself. The child's output is as untrusted as the file.
+/// Returns the result of a child that exited by itself. The child's output is as untrusted as the model.
 Contained resultOf(const ChildEnd& child) {
     Contained result;
     std::istringstream lines(child.output);
@@ -97,7 +97,7 @@ Contained resultOfAny(const ChildEnd& child) {
             {}};
 }
 
-/// Moves the child's file to `output`, after checking that this is a regular file.
+/// Checks that the child's file is a regular file, and moves the file to `output`.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // has the mode of a new file

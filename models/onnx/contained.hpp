@@ -12,7 +12,7 @@ namespace mpm::models {
 
 struct ContainedLimits {
     std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's memory
-    double seconds = 1800;    ///< of wall clock time, and of processor time for each processor
+    double seconds = 1800;    ///< wall clock time; for processor time, times the number of processors
     bool landlock = true;     ///< only tests turn off landlock and filter
     bool filter = true;
 };
@@ -29,7 +29,7 @@ struct Contained {
     };
     End end = End::Failed;
     std::string message;               ///< how the conversion ended: a line in English, safe to print
-    std::vector<std::string> missing;  ///< unsupported parts of the sandbox, a line each, safe to print
+    std::vector<std::string> missing;  ///< unsupported parts of the sandbox: lines that are safe to print
 };
 
 class ContainedConversion {
@@ -38,9 +38,8 @@ public:
     /// `if (isContainedCall(argc, argv)) return containedMain(argc, argv);`.
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
-    /// Converts `input`, and returns when the child has ended. Creates the folders of `output`. The child
-    /// writes to a folder next to `output`; then `output` is replaced atomically. Call this function only
-    /// once.
+    /// Converts `input`, and returns when the child has ended. Must be called only once. Creates the folders
+    /// of `output`. The child writes to a folder next to `output`; then `output` is replaced atomically.
     Contained run(const std::string& input, const std::string& output);
     /// Stops the conversion immediately. May be called from any thread.
     void stop() { m_child.stop(); }
@@ -53,25 +52,24 @@ private:
     ChildProcess m_child;
 };
 
-/// Returns the sandbox, without limits, of a process that only converts `input`: the process may read the
-/// model, the files next to it and the system's libraries, and write to `folder`.
+/// Returns the sandbox of a process that only converts `input`, without limits of memory, time and file size.
+/// The process may read the model, the files next to it and the system's libraries, and write to `folder`.
 Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// Runs the child; call it only if isContainedCall(). Ends the process; returns an exit status only if the
-/// sandbox fails.
+/// Runs the child and ends the process; returns an exit status only if the sandbox fails. Must be called only
+/// if isContainedCall() is true.
 int containedMain(int argc, char** argv);
 
 constexpr const char* kContainedVerb = "--contained-conversion";
 constexpr const char* kWithoutLandlock = "without-landlock";
 constexpr const char* kWithoutFilter = "without-filter";
 
-/// The first word of each line that the child prints.
+/// Each line that the child prints begins with one of these words.
 constexpr const char* kMissingWord = "missing";
 constexpr const char* kMessageWord = "message";
 
-/// The child's exit statuses.
 constexpr int kContainedDone = 0, kContainedFailed = 1, kContainedRefused = 3, kContainedMemory = 4;
 
 }  // namespace mpm::models

@@ -1,4 +1,4 @@
-// The child of ContainedConversion: converts a model in a sandbox.
+// The child process of ContainedConversion, which converts a model in a sandbox.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ int fail(int status, const std::string& message) {
     return status;
 }
 
-/// Ends the process. Called in any thread if an allocation fails.
+/// Called in any thread if an allocation fails.
 [[noreturn]] void endWithoutMemory() {
     _exit(kContainedMemory);
 }
@@ -95,10 +95,10 @@ int convert(char** argv) {
 Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     Sandbox sandbox;
     sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
-    // Named explicitly, because the model may be a link or in a folder with very many files.
+    // Names these files explicitly, because the model may be a link or in a folder with very many files.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
-    // Libraries read these paths on their first use.
+    // Libraries read these paths when they are first used.
     for (const char* path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf",
                              "/sys/devices/system", "/proc/cpuinfo", "/proc/meminfo"})
         sandbox.readable.push_back(path);
@@ -113,7 +113,7 @@ bool isContainedCall(int argc, char** argv) {
 int containedMain(int argc, char** argv) {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     lowerPriority();
-    // Makes OpenCV read the number of processors before the sandbox.
+    // Makes OpenCV read the number of processors before the process enters the sandbox.
     static_cast<void>(cv::getNumThreads());
     try {
         for (const std::string& line : enterSandbox(sandboxFor(argc, argv)))
@@ -124,7 +124,7 @@ int containedMain(int argc, char** argv) {
     std::set_new_handler(endWithoutMemory);
     const int status = convert(argv);
     std::fflush(stdout);
-    _exit(status);  // runs no destructors of the model's data
+    _exit(status);  // without the destructors of the model's data
 }
 
 }  // namespace mpm::models

@@ -8,18 +8,18 @@
 
 namespace mpm::models {
 
-/// The cost of an encoder behind the backbone, for an image.
+/// The cost of a decoder's encoder, for an image.
 struct DecoderCost {
-    double rows = 0, width = 0;  ///< number of tokens; width of queries, keys and values
+    double rows = 0, width = 0;  ///< number of tokens; width of a query, of all heads together
     std::vector<double> attentionWeights, mlpWeights;
-    bool merged = false;  ///< whether it computes the backbone's merged tokens
+    bool merged = false;  ///< whether the encoder computes the backbone's merged tokens
 };
 
 /// The normalisation of RGB values from 0 to 1: (value - mean) / deviation.
 struct Pixels {
     bool known = false;  ///< whether mean and deviation have been determined
     cv::Scalar mean, deviation;
-    std::string origin;  ///< of the values, for the report
+    std::string origin;  ///< of mean and deviation, for the report
 };
 
 /// The description of a model, and the result of the proof if the model was converted.
@@ -34,8 +34,8 @@ struct Conversion {
     std::string windows;                  ///< description of the attention windows; empty: none
     double windowCount = 1, padding = 0;  ///< windows in an image; rows of padding in these windows
     std::vector<char> windowed;           ///< for each block, whether it attends within windows
-    int besideBlocks = 0;                 ///< blocks of decoders that do not read the backbone's output
-    std::vector<int> taps;                ///< blocks after which an output leaves the encoder
+    int besideBlocks = 0;   ///< blocks of further encoders, which do not read the backbone's output
+    std::vector<int> taps;  ///< blocks after which an output leaves the encoder
     std::string method = "mpm";
     std::vector<int> schedule;
     bool byDefault = false;  ///< neither the options nor the file named a method or a schedule
@@ -43,9 +43,9 @@ struct Conversion {
     double parameters = 0;
     double gflops = 0;                ///< for an image, without merging
     double gflopsMerged = 0;          ///< with the method's usual number of tokens; NaN if unknown
-    std::vector<double> usualTokens;  ///< image tokens in each block, then behind the last; empty if unknown
+    std::vector<double> usualTokens;  ///< image tokens in each block, then after the last; empty if unknown
     std::vector<double> attentionWeights, mlpWeights;  ///< number of weights in each block
-    int attentionWidth = 0;                            ///< width of queries, keys and values
+    int attentionWidth = 0;                            ///< width of a query, of all heads together
     std::vector<DecoderCost> decoders;
     double gflopsAround = 0;  ///< GFLOPs outside of all blocks
     std::string detections;   ///< which outputs are boxes and scores; empty: none

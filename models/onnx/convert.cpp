@@ -40,7 +40,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// `own`: inputs that the export accepts. `wanted`: the requested inputs, if the export does not accept these.
+// `own`: inputs that the export accepts. `wanted`: the requested inputs, only if they differ from `own`.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -48,7 +48,7 @@ struct Bindings {
     const Binding& last() const { return wanted ? *wanted : own; }
 };
 
-// Changes an export of a single image to the requested batch, if withBatch() can.
+// If withBatch() can change an export of a single image to the requested batch, returns the changed graph.
 std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options) {
     const bool single =
         !graph.inputs.empty() && !graph.inputs[0].dims.empty() && graph.inputs[0].dims[0] == 1;
@@ -76,7 +76,7 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     try {
         own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
-        return {asked, std::nullopt};  // no size works, so the requested size gives the error message
+        return {asked, std::nullopt};  // no size works: the requested size will cause the error message
     }
     if (own.inputs[0].shape() == asked.inputs[0].shape()) return {asked, std::nullopt};
     return {own, asked};
@@ -100,7 +100,7 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// For a dynamic batch, the proof uses batch 1 and, if memory allows, batch 3 or 2.
+// Returns the image shapes for the proof: for a dynamic batch, batch 1 and, if memory allows, 3 or else 2.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -112,7 +112,7 @@ List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     return inputs;
 }
 
-// A conversion, step by step: read, bind, match, write one of the forms, verify.
+// The converter: reads the export, chooses inputs, finds encoders, writes a form, and verifies the file.
 class Converter {
 public:
     Converter(const std::string& input, const ConvertOptions& options, PendingFile& file)
@@ -135,7 +135,7 @@ private:
         return graph;
     }
 
-    // Writes the file. Frees the graphs on return, because OpenCV needs their memory for the proof.
+    // Writes the file. The graphs are local variables, because OpenCV needs their memory for the proof.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph given = readInput(&m_conversion.notes);
@@ -151,7 +151,7 @@ private:
             bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
         const bool fusedAlready = isFused(original);
         if (fusedAlready) checkFused(original, m_options);
-        // Standard operators cannot average by a map, so the layers form merges in a single segment.
+        // Standard operators cannot average rows by a merge map, so the layers form supports no chains.
         State state = understandOrExplain(original, m_options, bindings.own, m_options.form == Form::Fused);
         chooseDecoders(state, fusedAlready);
         chooseMerging(original, state.match.blocks());
@@ -183,8 +183,7 @@ private:
         m_conversion.byDefault = !chosen && !keeps;
     }
 
-    // Adds a note if nothing merges, or if attention outside of the encoder never merges. Otherwise nobody
-    // would notice the lost time.
+    // Adds a note if nothing merges, or if attention outside of the encoder never merges.
     void warnAboutMerging(const Match& match) {
         const List<std::string>& outside = match.outside;
         const bool none = m_options.method && *m_options.method == "none";
@@ -228,9 +227,9 @@ private:
         }
     }
 
-    // Writes the model at a size at which the export does not run. The proof therefore uses the same
-    // conversion at the export's size, which differs only in positions and shapes. Returns the state at the
-    // export's size.
+    // Writes the model at a size or batch at which the export does not run. The proof therefore uses a second
+    // file, the same conversion at the export's size, which differs only in positions and shapes. Returns the
+    // state of the second file.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_merging);
         State state = own;
@@ -273,7 +272,7 @@ private:
         if (!m_options.detections.empty()) checkDetections(path);
     }
 
-    // Programs read the metadata before the network, so the metadata must be valid.
+    // Throws if modelInfo(), which programs call before they read the network, rejects the metadata.
     static void checkDetections(const std::string& path) try {
         modelInfo(path);
     } catch (const cv::Exception& error) {
@@ -289,8 +288,8 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // Runs the export for the proof. If the export is a converted model, OpenCV runs a copy next to the
-    // output, written as the converter understood the model.
+    // Runs the export for the proof. If the export is a converted model, OpenCV runs a copy of it, written
+    // next to the output as the converter understood the model.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);
@@ -333,8 +332,8 @@ private:
     PendingFile& m_file;
     Conversion m_conversion;
     Merging m_merging;
-    // Valid only within write(): m_original is the export with the requested batch, m_given the export as in
-    // the file.
+    // These pointers are valid only within write(). m_original: the export with the requested batch; m_given:
+    // the export as in the file.
     const Graph* m_original = nullptr;
     const Graph* m_given = nullptr;
     const Binding* m_own = nullptr;

@@ -10,9 +10,9 @@
 
 namespace mpm::models {
 
-/// Converts `input`, proves that the result computes the same, and then writes `output` atomically. Throws
-/// Refusal if the model cannot be converted, BudgetError if the conversion takes more memory or time than the
-/// options allow, cv::Exception for invalid options and files that cannot be written.
+/// Converts `input`, proves that the converted model computes the same, and then writes `output` atomically.
+/// Throws Refusal if the model cannot be converted, BudgetError if the conversion needs more memory or time
+/// than the options allow, cv::Exception if an option is invalid or the file cannot be written.
 Conversion convertModel(const std::string& input, const std::string& output, const ConvertOptions& options);
 
 }  // namespace mpm::models

@@ -30,7 +30,7 @@ public:
         all["format"] = share(boxes, [](const float* b) { return b[2] >= b[0] && b[3] >= b[1]; }) > 0.98
                             ? "xyxy"
                             : "cxcywh";
-        // Boxes of random input are in or near the image, so unit coordinates are about 0 to 1.
+        // Boxes in a random image are inside the image or near it, so unit coordinates are about 0 to 1.
         const bool unit =
             share(boxes, [](const float* b) { return std::abs(b[0]) <= 2 && std::abs(b[1]) <= 2; }) > 0.9;
         all["scale"] = unit ? "unit" : "pixels";
@@ -43,7 +43,7 @@ public:
 private:
     std::string nameOf(size_t output) const { return m_graph.outputs[output].name; }
 
-    // Finds boxes [B, Q, 4]; scores [B, Q, C], or [B, Q] with labels [B, Q]; masks [B, Q, rows, columns].
+    // Finds boxes [B, Q, 4]; scores [B, Q, C], or scores and labels [B, Q]; masks [B, Q, rows, columns].
     void findOutputs() {
         const auto rankOf = [&](size_t k) { return m_results[k].rank(); };
         const auto named = [&](size_t k, const char* part) {
@@ -56,8 +56,8 @@ private:
             if (rankOf(k) != 3 || !m_results[k].isFloat() || m_results[k].dim(2) != 4 ||
                 m_results[k].size() == 0)
                 continue;
-            // Scores of four classes have the same shape, so a name decides; otherwise the first output is
-            // taken, because later boxes are proposals.
+            // Scores of four classes have the same shape as boxes, so an output with "box" or "det" in its
+            // name is preferred. Else the first output is taken, because later boxes are proposals.
             const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
             if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }
@@ -74,7 +74,8 @@ private:
         if (m_scores && m_results[*m_scores].rank() == 3) m_labels.reset();
     }
 
-    // Whether the masks have the image's aspect ratio, apart from rounding. Keypoints also have four axes.
+    // Whether the masks have the image's aspect ratio, up to rounding. Keypoints, which also have four
+    // axes, do not.
     bool isOfImage(const Tensor& masks) const {
         const auto rows = static_cast<double>(masks.dim(2)), columns = static_cast<double>(masks.dim(3));
         const double away = std::abs(rows * m_image.width - columns * m_image.height);  // fits: in double
@@ -90,8 +91,8 @@ private:
         return count > 0 ? passed / static_cast<double>(count) : 0;
     }
 
-    // Returns the function from scores to probabilities. Detectors that choose by score have independent
-    // classes; other detectors have a class for "no object".
+    // Returns the function from scores to probabilities. Detectors that select the best boxes with TopK have
+    // independent classes (sigmoid); other detectors have a class for "no object" (softmax).
     std::string activation() const {
         if (m_labels) return "none";  // the network has chosen the classes
         const Tensor& scores = m_results[*m_scores];
@@ -105,8 +106,8 @@ private:
     void addSizeInput(json& all) const {
         if (m_graph.inputs.size() < 2) return;
         const std::string& name = m_graph.inputs[1].name;
-        // DETR's post-processing takes the height first; RT-DETR's, whose input has "orig" in its name, the
-        // width.
+        // DETR's post-processing expects the height first; RT-DETR's, whose input has "orig" in its name,
+        // expects the width first.
         const bool rowsFirst =
             name.find("orig") == std::string::npos && name.find("target_size") != std::string::npos;
         all["size_input"] = {{"name", name}, {"order", rowsFirst ? "hw" : "wh"}};
@@ -122,7 +123,6 @@ private:
     CV_Error(cv::Error::StsOutOfRange, "--detections: " + reason);
 }
 
-// Fails if an output that `all` names as boxes, scores, masks or labels has a wrong shape.
 void checkShapes(const json& all, const Graph& original, const List<Tensor>& results) {
     const auto resultOf = [&](const char* key) -> const Tensor* {
         for (size_t k = 0; all.contains(key) && k < results.size() && k < original.outputs.size(); ++k)

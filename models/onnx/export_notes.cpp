@@ -11,9 +11,9 @@
 namespace mpm::models {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keeps lightly-train's classes in the order of their ids
+using Json = nlohmann::ordered_json;  // keeps the order in the text: lightly-train lists classes by id
 
-// Returns a note as JSON; null if the key is absent, or if the text is not JSON or is nested too deeply.
+// Returns the text of a key as JSON; null if there is none, or if the text is not JSON or nested too deeply.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;
@@ -40,7 +40,7 @@ std::optional<cv::Scalar> threeIn(const Json& list, bool positive) {
 // A mean or deviation, and its origin.
 struct Found {
     cv::Scalar value{0.5, 0.5, 0.5};
-    std::string origin;  // empty: assumed
+    std::string origin;  // empty: `value` is a default
 };
 
 Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, const std::string& part,
@@ -114,8 +114,8 @@ std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::
             byId[id] = names.back();
         }
         if (names.size() != note.size()) continue;
-        // With `count`, the names are for scores, which are numbered without gaps. Labels are ids, which may
-        // have gaps.
+        // If `count` is given, the names are for scores, whose numbers have no gaps. Otherwise the names are
+        // for labels, whose ids may have gaps.
         return numbered && (!count || byId.size() == names.size()) ? byId : names;
     }
     return {};

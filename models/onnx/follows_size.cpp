@@ -1,4 +1,4 @@
-// Whether an export with a declared image size also works at other sizes.
+// The test whether an export with a declared image size also works at other sizes.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,9 +10,10 @@
 namespace mpm::models {
 namespace {
 
-// The search for nodes whose constant fits only the export's size but causes no error at a larger size. For
-// example, a slice up to the last token then cuts off the new tokens, and a resize to the image size restores
-// the old size. Compares the shapes at the export's size (`own`) and at a larger size (`other`).
+// The search for nodes with a constant that fits only the export's size but causes no error at a larger size.
+// For example, a Slice up to the export's last token cuts off the additional tokens, and a Resize to the
+// export's size restores that size. Compares shapes at the export's size (`own`) and at a larger size
+// (`other`).
 class SizeComparison {
 public:
     SizeComparison(const Graph& graph, const Inferred& own, const Inferred& other)
@@ -75,7 +76,7 @@ private:
         return own.known() && other.known() && own.equals(other);
     }
 
-    // Whether an end reaches the end of the axis at the export's size, but not at the larger size.
+    // Whether `end` is the end of the axis at the export's size, but not at the larger size.
     bool endsHeld(int value, int64_t axis, int64_t end) const {
         const Shape &own = m_own.values[value].shape(), &other = m_other.values[value].shape();
         const auto rank = static_cast<int64_t>(own.size());
@@ -89,7 +90,7 @@ private:
     const Inferred& m_other;
 };
 
-// Infers all values from the shape of the image; empty if the graph does not work with this shape.
+// Infers all values from the shape of the image; returns nothing if the graph does not work with this shape.
 std::optional<Inferred> inferredFor(const Graph& graph, const Shape& image) {
     Inferred inferred = infer(graph, inputsFor(graph, image));
     if (!problemOf(graph, inferred).empty()) return std::nullopt;
@@ -106,8 +107,8 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // Adds a row and a column of patches, if a convolution cuts patches, because a constant that fits the
-        // export's size cannot also fit this larger size.
+        // If a convolution cuts patches, the larger size has another row and column of patches. A constant
+        // that fits the export's size cannot also fit the larger size.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =
             patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);

@@ -12,9 +12,9 @@ namespace mpm::models {
 struct Inspection {
     bool converted = false;  ///< contains MpmEncoder, MpmMerge or MpmRestore
     bool convertible = false;
-    std::string reason;                        ///< why it is not convertible
+    std::string reason;                        ///< why the file is not convertible
     Conversion found;                          ///< results of the analysis; complete if `convertible`
-    std::vector<std::string> inputs, outputs;  ///< "image f32 [batch, 3, 512, 512]"
+    std::vector<std::string> inputs, outputs;  ///< such as "image f32 [batch, 3, 512, 512]"
     int opset = 0;
     std::string producer;
 };
@@ -26,12 +26,12 @@ Inspection inspectModel(const std::string& path);
 /// Inspects a file in memory, which must not have external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() may write the file. Callers ask this before they measure for a minute.
+/// Whether storeMerging() can write the file, for callers that measure for a minute before they store.
 bool canStoreMerging(const std::string& path);
 
-/// Stores method and schedule in a model of the fused form. Changes only attributes, metadata and the version
-/// of the domain; atomic. Throws Refusal if the file is not a model of the fused form, cv::Exception if the
-/// file cannot be written.
+/// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and
+/// the version of domain mpm. Throws Refusal if the file is not a model of the fused form, cv::Exception if
+/// the file cannot be written.
 void storeMerging(const std::string& path, const Merging& merging);
 
 }  // namespace mpm::models

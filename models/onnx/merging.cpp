@@ -29,7 +29,7 @@ std::string valueOf(const std::string& method, const std::string& key) {
     return "";
 }
 
-/// Removes the parameters of "mpm" if all are the defaults: files of the paper's method have no attribute.
+/// Removes the parameters of "mpm" if all are the defaults, because files then need no attribute.
 std::string shortest(const std::string& method) {
     if (nameOf(method) != "mpm") return method;
     for (const ReducerInfo& reducer : reducers()) {
@@ -84,13 +84,12 @@ Merging mergingFor(const ConvertOptions& options, int blocks) {
                            blocks - 1, blocks));
         }
     }
-    // Without blocks no method merges anything, so "mpm" is stored, for which version 1 of the domain is
-    // enough.
+    // Without blocks no method merges. The file then names "mpm", which needs only version 1 of domain mpm.
     return {method == "none" || schedule.empty() ? "mpm" : method, schedule};
 }
 
 std::optional<double> usuallyLeft(const std::string& method, double tokens) {
-    constexpr double kPairs = 0.25;       // pairs, as a share of the tokens, by the paper's figures
+    constexpr double kPairs = 0.25;       // number of pairs as a share of the tokens, from the paper
     constexpr double kGentleShare = 0.4;  // share of the pairs that merges
     const std::string name = nameOf(method), pairs = valueOf(method, "pairs");
     double merged = 0;

@@ -12,7 +12,6 @@ std::vector<double> threeOf(const cv::Scalar& s) {
     return {s[0], s[1], s[2]};
 }
 
-// Returns the number of classes; 0 if unknown.
 std::int64_t classesOf(const Graph& graph) {
     const auto queries = queryOutputs(graph);
     const Port& scores = graph.outputs[queries ? queries->classes : 0];

@@ -13,34 +13,35 @@
 namespace mpm::models {
 
 /// Throws cv::Exception (StsOutOfRange) if the options name more or fewer classes than the scores have,
-/// because classes would silently get a wrong name or none; or if masks are of queries and no labels are
-/// requested.
+/// because classes would silently get a wrong name or none. Also throws if masks are of queries and no labels
+/// are requested.
 void checkClasses(const ConvertOptions& options, const Graph& graph);
 
-/// Numbers classes without names ("class 3"), because labels do not show how many classes there are. The
-/// options replace these names.
+/// Names classes without names by number ("class 3"), because labels alone do not show how many classes there
+/// are. The options replace these names.
 void nameClasses(std::int64_t count, Graph& graph);
 
-/// Takes the class names from the exporter's notes, if their number is that of the classes. For a detector,
-/// mpm.detections names the output with the classes.
+/// Takes the class names from the exporter's notes, if these have as many names as there are classes. For a
+/// detector, mpm.detections names the output with the classes.
 void nameClassesAsExported(Graph& graph);
 
-/// Sets mpm.detections from the options. Without the option, keeps an existing value; if there is none and
-/// `guess`, guesses a value from the export's outputs and their `results` on a random image of the size
-/// `image`. `results` are in the order of the outputs; more may follow. Throws cv::Exception (StsOutOfRange)
-/// if the option is not a JSON object, or names an output that does not exist or has a wrong shape.
+/// Sets mpm.detections from the options. Without the option, keeps an existing value; if none exists and
+/// `guess` is true, guesses a value from the export's outputs and their `results` on a random image of the
+/// size `image`. `results` are in the order of the outputs; further results may follow. Throws cv::Exception
+/// (StsOutOfRange) if the option is not a JSON object, or names an output that does not exist or has a wrong
+/// shape.
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
                    const List<Tensor>& results, const cv::Size& image, Graph& graph);
 
-/// Writes the metadata. A converted model keeps labels, palette, mean and std unless the options give others.
+/// Writes the metadata. A converted model keeps labels, palette, mean and std unless the options give them.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph);
 
 using Metadata = std::map<std::string, std::string>;
 
-/// Returns mean and std from the options, else the model, else the exporter's notes (`image_normalize`,
-/// `norm_mean` and `norm_std`), else ImageNet's for a detector and 0.5 for others. Notes that cannot be used
-/// are ignored, and `warnings` names them.
+/// Returns mean and std from the options, else from the model, else from the exporter's notes
+/// (`image_normalize`, `norm_mean` and `norm_std`), else ImageNet's for a detector and 0.5 for other models.
+/// Ignores notes that cannot be used, and names them in `warnings`.
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
                  std::vector<std::string>& warnings);
 
@@ -64,7 +65,7 @@ std::optional<double> usuallyLeft(const std::string& method, double tokens);
 /// Whether the graph selects several positions by score, as detectors do.
 bool choosesByScore(const Graph& graph);
 
-/// Describes mpm.detections for the report; empty if the metadata do not have it.
+/// Returns a description of mpm.detections for the report; empty if the metadata lack this key.
 std::string describeDetections(const std::map<std::string, std::string>& metadata);
 
 }  // namespace mpm::models

@@ -21,17 +21,17 @@ enum class Form {
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
-    /// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), or "none". Absent: a converted model
-    /// keeps its method unless `blocks` is given; otherwise "mpm" if `blocks` is given or the form is layers,
-    /// else "gentle".
+    /// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), or "none". If absent, a converted
+    /// model keeps its method unless `blocks` is given. In all other cases the default is "mpm" if `blocks`
+    /// is given or the form is layers, else "gentle".
     std::optional<std::string> method;
-    /// Blocks before which tokens merge. Absent: the method's usual blocks; 2 and 5 (if they exist) for a
-    /// method without usual blocks, such as "mpm".
+    /// Blocks before which tokens merge. If absent: the method's usual blocks; for a method without usual
+    /// blocks, such as "mpm", 2 and 5 if these blocks exist.
     std::optional<std::vector<int>> blocks;
     Form form = Form::Fused;
     cv::Size size;                           ///< empty: the export's size
     int batch = 0;                           ///< 0: the export's batch
-    std::optional<Decoder> decoder;          ///< absent: Full; unchanged in a converted model
+    std::optional<Decoder> decoder;          ///< absent: Full, or unchanged in a converted model
     std::vector<std::string> outputs;        ///< names of the outputs to keep; empty: all
     std::map<std::string, std::string> set;  ///< values of scalar inputs, which become constants
     bool labels = false;                     ///< the output is class ids at image size instead of scores
@@ -41,7 +41,7 @@ struct ConvertOptions {
     std::optional<cv::Scalar> mean, deviation;
     std::string detections;      ///< the metadata mpm.detections; empty: guessed; "none": removed
     std::int64_t maxMemory = 0;  ///< bytes; 0: 1 GiB plus 16 times the size of the file and its external data
-    double maxSeconds = 0;       ///< 0: 25, plus 5 for each MiB of these files
+    double maxSeconds = 0;       ///< 0: 25, plus 5 for each MiB of the file and its external data
 };
 
 }  // namespace mpm::models

@@ -30,7 +30,7 @@ bool mergesBefore(const Conversion& c, int block) {
     return std::count(c.schedule.begin(), c.schedule.end(), block) > 0;
 }
 
-// Returns the usual number of image tokens in each block of the chain, and behind the chain, for decoders.
+// Returns the usual number of image tokens in each block of the chain, then after the chain, for decoders.
 // Empty if the method's effect is unknown.
 std::vector<double> usualTokens(const Conversion& c, double image) {
     std::vector<double> tokens;
@@ -46,8 +46,8 @@ std::vector<double> usualTokens(const Conversion& c, double image) {
     return tokens;
 }
 
-// Returns the number of tokens in each block of an encoder. `image`: image tokens in each block of the chain;
-// empty: nothing merges.
+// Returns the number of tokens in each block of an encoder. `image`: number of image tokens in each block of
+// the chain; empty if nothing merges.
 std::vector<double> tokensAt(const EncoderSpec& encoder, const std::vector<double>& image) {
     std::vector<double> tokens(encoder.blocks.size(), static_cast<double>(encoder.tokens));
     for (size_t k = 0; k < tokens.size() && !image.empty(); ++k)
@@ -61,7 +61,7 @@ std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<d
     return std::vector<double>(decoder.blocks.size(), others + image.back());
 }
 
-// The number of windows of an image, and of padding rows in these windows. Without windows, 1 and 0.
+// The number of windows in an image, and of padding rows in these windows. Without windows, 1 and 0.
 struct Division {
     double windows = 1, padding = 0;
 };
@@ -153,8 +153,7 @@ struct Ends {
     int input, output;  // values
 };
 
-// Returns the input and the output of every encoder. In a converted model, encoders are MpmEncoder nodes, in
-// the same order.
+// Returns input and output of every encoder. A converted model has MpmEncoder nodes, in the same order.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)
@@ -186,7 +185,7 @@ List<char> besides(const State& state) {
     return beside;
 }
 
-// Describes the decoder's blocks, or else the kind of layers behind the backbone.
+// Describes the decoder's blocks; if there are none, the kind of layers after the backbone.
 std::string decoderOf(const State& state, const List<char>& beside) {
     int blocks = 0;
     bool merged = false;
@@ -205,8 +204,7 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// Adds a segment of the chain. Restored tokens between segments are no tap, because the next segment reads
-// them.
+// Adds a segment of the chain. Tokens restored for the next segment are no tap.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)
@@ -255,7 +253,7 @@ void describe(const Match& match, Conversion& c) {
         describeSegment(*segment, segment == segments.back(), c);
 }
 
-// Describes blocks whose number of non-image tokens differs from the block before.
+// Describes blocks whose number of non-image tokens differs from that of the previous block.
 std::string laterTokens(const Conversion& c) {
     std::string text;
     for (size_t k = 1; k < c.otherTokens.size(); ++k) {
@@ -318,7 +316,7 @@ void summarise(const State& state, Conversion& c) {
             c.parameters += static_cast<double>(graph.constant(in).size());
         }
     }
-    // Sums all products, including attention, then finds the saving by merging.
+    // Adds up all products, including attention; then finds how much merging saves.
     c.gflops =
         restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
     for (const EncoderSpec& encoder : state.match.encoders) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Trains and exports the shipped weights: eight runs on two CPU cores, about five hours, and the mean of the last three.
+# Trains and exports the shipped weights, the mean of the last three of eight runs: about five hours on two CPU cores.
 #   models/zoo/recipe.sh MPM_MODELS MPM CAMVID OUT
 # A run that was stopped continues when the script is started again. The learning rates of run 3 and of runs 5
 # to 8 fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two

@@ -2,7 +2,8 @@
 # Adds token sharing (CTS) to the shipped model: trains a policy, fine-tunes the weights with sharing, exports both in
 # the same file.
 #   models/zoo/share_recipe.sh MPM_MODELS CAMVID OUT [SUPERPATCHES]
-# Two CPU cores need about half an hour. 120 of 300 superpatches are 30 % fewer tokens. Delete OUT to start again.
+# Two CPU cores need about half an hour. Sharing in 120 of 300 superpatches saves 30 % of the tokens.
+# Delete OUT to start again.
 set -eu
 models=$(command -v "$1") camvid=$(realpath "$2") out=$3 shared=${4:-120}
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
-// The call of an operator. The operator always sets the shapes of its outputs, and their data if all inputs
-// are known, so the same code serves shape inference, folding and the evaluation that verifies converted
-// models.
+// The call of an operator. The operator always sets the shapes of its outputs, and sets the data if all
+// inputs are known. So the same code serves shape inference, folding and the evaluation that verifies
+// converted models.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ struct Call {
     const Tensor& input(size_t k) const;          ///< throws Refusal if absent
     const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
     bool known() const;                           ///< whether every present input has data
-    List<int64_t> axes(size_t inputIndex) const;  ///< this input, or the attribute `axes` in older opsets
+    List<int64_t> axes(size_t inputIndex) const;  ///< values of this input; in older opsets, of `axes`
     int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
-    /// Creates output k with zeros as values. Call it only if the operator can then compute the values.
+    /// Creates output k, filled with zeros. Must be called only if the values can be computed.
     Tensor& make(size_t k, Type type, const Shape& shape);
     void shape(size_t k, Type type, const Shape& shape);  ///< sets output k without values
 };
@@ -50,7 +50,7 @@ void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
 void addOwn(OperatorTable& table);  ///< operators of domain mpm; names have the domain as prefix
 
-/// An operation whose integers wrap around, as in every engine. C++ allows this for unsigned integers only.
+/// An operation whose integers wrap around, as in every engine. In C++, only unsigned integers may wrap.
 template <class Operation>
 struct Wrapping {
     float operator()(float a, float b) const { return Operation()(a, b); }
@@ -66,8 +66,8 @@ List<int64_t> stridesOf(const Shape& shape);
 /// broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Returns the offset of an element for each list of steps. `position` numbers the elements over the first
-/// `axes` axes of `shape`.
+/// Returns, for each list of steps, the offset of an element. `position` is the element's number over the
+/// first `axes` axes of `shape`.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {
@@ -100,7 +100,7 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     checkTime();
 }
 
-/// Computes C = A B; without `threads`, on the calling thread. C is incomplete after the time limit.
+/// Computes C = A B; if not `threads`, on the calling thread. C is incomplete if the deadline passes.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 

@@ -7,12 +7,11 @@
 namespace mpm::models {
 namespace {
 
-// Returns the length of a window along an axis, from its first to its last element.
 int64_t reachOf(int64_t kernel, int64_t dilation) {
     return checkedSum<int64_t>(checkedProduct<int64_t>(kernel - 1, dilation), 1);
 }
 
-// The input pixels of a result; not a window of tokens.
+// The windows of input pixels from which results are computed; not windows of tokens.
 struct Window {
     int64_t kernel[2], stride[2] = {1, 1}, dilation[2] = {1, 1}, before[2] = {0, 0}, after[2] = {0, 0};
     int64_t in[2], out[2];
@@ -58,7 +57,7 @@ Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
     return w;
 }
 
-// Calls visit(element, source) for each element of [channels * kernel, output pixels], the matrix whose
+// Calls visit(element, source) for each element of the matrix [channels * kernel, output pixels], whose
 // columns are windows. `source`: a pixel of the image, or -1 for padding.
 template <typename Visit>
 void overWindows(const Window& w, int64_t channels, const Visit& visit) {
@@ -114,8 +113,8 @@ void conv(Call& c) {
     addBias(c, y);
 }
 
-// Returns the window of the convolution that the node transposes: `in` is the node's result, `out` its
-// operand.
+// Returns the window of the convolution that the node transposes: `in` is the size of the node's result,
+// `out` the size of the node's operand.
 Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     Window w;
     int64_t extra[2] = {0, 0};
@@ -139,7 +138,7 @@ Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     return w;
 }
 
-// Adds each column to the pixels in its window. Windows overlap, so each thread has its own channels.
+// Adds each column to the pixels of its window. Windows overlap, so each thread has its own channels.
 void addColumns(const Window& w, int64_t channels, const float* columns, float* to) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);

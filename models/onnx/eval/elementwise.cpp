@@ -86,7 +86,7 @@ Operator compare(F f) {
     return [f](Call& c) { binaryOn(c, 0, 1, f, true); };
 }
 
-// For Max, Min and Sum, which take any number of operands.
+// Returns an operator with any number of operands: Max, Min or Sum.
 template <typename F>
 Operator variadic(F f) {
     return [f](Call& c) {

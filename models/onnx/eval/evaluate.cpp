@@ -48,8 +48,8 @@ bool isQuantised(const std::string& op) {
     return false;
 }
 
-// Whether the shape of the outputs can be inferred even if this input cannot: it may belong to the branch
-// that a Select does not take, or be the rows that a ScatterND writes.
+// Whether the shapes of the outputs can be inferred even if this input cannot. The input may belong to the
+// branch that a Select does not take, or be the rows that a ScatterND writes.
 bool shapeFollows(const Node& node, int input) {
     return node.op == "Select" || (node.is("ScatterND") && input != node.inputs[0]);
 }
@@ -155,10 +155,10 @@ int64_t peakBytes(const Graph& graph, const Inferred& inferred) {
         for (int out : node.outputs)
             held = checkedSum<int64_t>(held, bytesOf(out));
         int64_t inside = 0;
-        // An encoder needs up to 16 times the memory of its tokens: for queries, keys, values and, in the
-        // MLP, rows that are four times as wide as tokens.
+        // An encoder needs up to 16 times the memory of its tokens, for queries, keys, values, and the hidden
+        // rows of the MLP, which are four times as wide as tokens.
         if (node.op == "MpmEncoder") inside = checkedProduct<int64_t>(16, bytesOf(node.input(0)));
-        // A transposed convolution also stores its pixels before they are moved to their places.
+        // A transposed convolution also stores a copy of its result.
         if (node.op == "MpmConvTranspose") inside = bytesOf(node.outputs[0]);
         most = std::max(most, checkedSum<int64_t>(held, inside));
         std::set<int> gone;

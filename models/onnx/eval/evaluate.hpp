@@ -8,8 +8,8 @@
 
 namespace mpm::models {
 
-/// Returns the outputs of the graph for these inputs, which are in the order of graph.inputs. Throws a
-/// Refusal that names the failing node.
+/// Returns the outputs of the graph for `inputs`, which must be in the order of graph.inputs. Throws a
+/// Refusal that names the node that fails.
 List<Tensor> evaluate(const Graph& graph, const List<Tensor>& inputs);
 
 /// The values of a graph for inputs of given shapes: the shape of each value, and the data if shapes and
@@ -23,7 +23,6 @@ Inferred infer(const Graph& graph, const List<Tensor>& inputs);
 /// Returns a list of integers that is an input of a node, or an attribute in older opsets.
 List<int64_t> listOf(const Inferred& inferred, const Node& node, size_t input, const char* attribute);
 
-/// Whether a reduction runs over only the last axis.
 bool reducesLastAxis(const Inferred& inferred, const Node& node);
 
 /// Returns the peak memory in bytes of the graph's values, without constants, if the nodes run in order.

@@ -11,20 +11,20 @@ constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-// Vectors as wide as the registers of the instruction sets: the compiler would keep wider vectors in memory.
+// Vectors as wide as the registers of the instruction sets, because the compiler keeps wider ones in memory.
 typedef float Floats4 __attribute__((vector_size(16)));
 typedef float Floats8 __attribute__((vector_size(32)));
 typedef float Floats16 __attribute__((vector_size(64)));
 
-// Loads a single vector from any address, because the compiler would keep an array of vectors in memory if
-// the array were copied as a whole.
+// Loads a vector from any address. If a whole array of vectors were copied, the compiler would keep the array
+// in memory.
 template <typename Floats>
 [[gnu::always_inline]] inline void load(const float* from, Floats& value) {
     std::memcpy(&value, from, sizeof(value));
 }
 
 // Computes c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of
-// columns at a time, because their twelve sums fit in 16 registers.
+// columns at a time, so that all 6 x 2 sums fit in 16 registers.
 template <typename Floats>
 [[gnu::always_inline]] inline void multiply(int64_t k, const float* a, int64_t lda, const float* panel,
                                             float* c) {

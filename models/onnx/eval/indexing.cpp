@@ -70,7 +70,7 @@ void gatherElements(Call& c) {
     });
 }
 
-// The rows that an N-dimensional index selects: their offsets and length.
+// The rows that N-dimensional indices select: the offset of each row, and the length of all rows.
 struct Rows {
     std::vector<int64_t> starts;
     int64_t length = 1;
@@ -201,8 +201,7 @@ void argMax(Call& c) {
     }
 }
 
-// Whether entry `a` of a column comes before `b`: better values first, NaN after all numbers, equal values in
-// order.
+// Whether value `a` comes before `b`: better values first, NaN after all numbers, equal values by position.
 bool comesBefore(double a, double b, int64_t atA, int64_t atB, bool largest) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? atA < atB : std::isnan(b);
     return a == b ? atA < atB : (a > b) == largest;

@@ -127,7 +127,6 @@ void transpose(Call& c) {
     copyStrided(x, c.make(0, x.type(), shape), 0, steps);
 }
 
-// The part of an axis that a slice reads.
 struct Cut {
     int64_t first = 0, count = 0;
 

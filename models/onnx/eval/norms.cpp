@@ -73,7 +73,6 @@ float largest(const float* x, int64_t length) {
     return *std::max_element(std::begin(tops), std::end(tops));
 }
 
-/// Computes the softmax of a row whose values are `step` apart.
 void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
     float top = step == 1 ? largest(x, length) : -INFINITY;
     for (int64_t k = 0; k < length && step != 1; ++k)
@@ -93,7 +92,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
 
 void softmax(Call& c) {
     const Tensor x = c.input(0);
-    const bool flat = c.opset < 13;  // then all axes from `axis` to the last are a single row
+    const bool flat = c.opset < 13;  // then a row has all axes from `axis` to the last
     const int axis = c.axis(c.node.getInt("axis", flat ? 1 : -1), x.rank());
     if (!x.known()) return c.shape(0, x.type(), x.shape());
     Tensor& y = c.make(0, x.type(), x.shape());

@@ -1,5 +1,6 @@
-// The shapes of the operators of domain mpm, to inspect converted models. OpenCV computes the values of most
-// of these operators; this file computes the values of a few, such as those between an encoder and a decoder.
+// The operators of domain mpm. Most functions find only shapes, to inspect converted models; OpenCV computes
+// the values. A few functions also compute values, such as those for operators between an encoder and a
+// decoder.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"
@@ -145,7 +146,7 @@ void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
     if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
-    // Merges nothing, because conversions are verified with each token as its own cluster.
+    // Makes each token a cluster of its own, because conversions are verified without merging.
     const Tensor tokens = c.input(0);
     const int64_t count = shape[1] - special;
     Tensor& map = c.make(1, Type::Int, {tokens.dim(0), count});

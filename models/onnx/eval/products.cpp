@@ -172,7 +172,7 @@ struct Loop {
     List<int64_t> extents;
     List<int64_t> steps[2];
 
-    // Returns the offsets in both operands at a position counted over all letters.
+    // Returns the offset in each operand. `position` is counted over all letters.
     std::array<int64_t, 2> at(int64_t position) const {
         return offsetsAt(position, extents, static_cast<int64_t>(extents.size()), steps[0], steps[1]);
     }
@@ -191,8 +191,8 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
-// Computes the result by products of matrices, if the equation multiplies [batch, rows, summed] by [batch,
-// summed, columns], in which each name may stand for several letters. Otherwise returns nothing.
+// If the equation multiplies [batch, rows, summed] by [batch, summed, columns], computes products of
+// matrices; else returns nothing. Each of these names may stand for several letters.
 std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
     const std::string &a = equation.names[left], &b = equation.names[1 - left], &y = equation.names[2];
     const size_t summed = equation.summed.size();
@@ -211,8 +211,8 @@ std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
         .reshaped(equation.shapeOf(y));
 }
 
-// Computes an Einsum: sums over the letters that the result lacks. Computes one row at a time, along the
-// result's last letter.
+// Computes an Einsum, which sums over the letters that the result lacks. The loop computes a row of the
+// result at a time, along the last letter.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
@@ -255,7 +255,7 @@ void einsum(Call& c) {
     checkTime();
 }
 
-// Computes Linear, an operator of normalise(): a product with a weight matrix, and an optional bias.
+// Computes Linear, which normalise() writes: a product with a weight matrix, and an optional bias.
 void linear(Call& c) {
     const Tensor bias = c.has(2) ? c.input(2) : Tensor();
     c.in.resize(2);

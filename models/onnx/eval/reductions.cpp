@@ -10,7 +10,7 @@ struct Reduction {
     Shape shape;                // shape of the operator's result
     List<int64_t> keptStrides;  // step in the result along each axis of the input; 0 along reduced axes
     Shape kept;                 // shape of the input, with 1 for each reduced axis
-    int64_t each = 1;           // number of elements for each result
+    int64_t each = 1;           // number of elements in each result
 };
 
 Reduction plan(Call& c) {

@@ -1,5 +1,5 @@
-// Resize and Upsample, one axis at a time: each result is a weighted sum of a few elements along the axis,
-// its taps.
+// Resize and Upsample, computed one axis at a time. Each result is a weighted sum of a few elements along the
+// axis, called taps.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ bool isOld(const Call& c) {
 }
 
 struct Taps {
-    std::vector<int64_t> index;  // `each` elements for a result, clamped to the axis
+    std::vector<int64_t> index;  // `each` indices for a result, clamped to the axis
     std::vector<double> weight;
     int64_t each = 1;
     Held held;
@@ -120,7 +120,7 @@ void resize(Call& c) {
     for (size_t k = 0; k < axes.size(); ++k) {
         const int axis = c.axis(axes[k], x.rank());
         const double in = static_cast<double>(x.shape()[axis]);
-        // The product is rounded to f32, as in ONNX's inference, so that 14 times (18 / 14) is 18.
+        // The product is rounded to f32, as in ONNX's shape inference, so that 14 times (18 / 14) is 18.
         shape[axis] = sizes.empty() ? toInteger(std::floor(static_cast<float>(in) * scales[k])) : sizes[k];
         if (shape[axis] == x.shape()[axis] && sizes.size() == axes.size()) continue;
         scale[axis] = sizes.empty() ? scales[k] : static_cast<double>(sizes[k]) / in;

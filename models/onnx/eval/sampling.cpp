@@ -1,5 +1,5 @@
 // Operators that sample maps: GridSample, and the mpm operators of converted mask decoders. The code is
-// simple, because the results of the layers are compared with its results.
+// simple, because its results are the reference for the layers.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ struct Sampling {
     bool nearest = false, border = false;
 };
 
-/// The pixels of a map, at most four, that a sample mixes.
+/// The pixels of a map, at most four, whose weighted sum is a sample.
 struct Pixels {
     int64_t at[4];
     double weights[4];
@@ -131,7 +131,6 @@ public:
 
     Shape shape() const { return {m_value.dim(0), m_logits.dim(1), m_value.dim(2)}; }
 
-    /// Computes the result of a head for a query.
     void run(int64_t image, int64_t query, int64_t head, float* to) const {
         const int64_t queries = m_logits.dim(1),
                       sample = ((image * queries + query) * m_heads + head) * m_samples;
@@ -179,7 +178,7 @@ void deformable(Call& c) {
     });
 }
 
-// Computes mmdeploy's operator, whose places are fractions of a level, and whose weights come from a softmax.
+// Computes mmdeploy's operator: places are fractions of a level, and weights are results of a softmax.
 void sampledAttention(Call& c) {
     const Tensor value = c.input(0), sizes = c.input(1), places = c.input(3), weights = c.input(4);
     const bool fits = value.rank() == 4 && places.rank() == 6 && places.dim(5) == 2 && sizes.known() &&

@@ -55,7 +55,7 @@ void eyeLike(Call& c) {
         y.writeF()[k * shape[1] + k] = 1;
 }
 
-// Computes an If whose branches are both in the graph: the condition must be known, and picks a branch.
+// Computes an If whose branches are both in the graph. The condition, which must be known, picks the branch.
 void select(Call& c) {
     const size_t count = (c.in.size() - 1) / 2;
     const bool first = c.knownInput(0).at(0) != 0;

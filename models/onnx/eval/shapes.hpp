@@ -1,5 +1,5 @@
 // Input sizes, and the shapes of a graph's values for these sizes. If the batch is dynamic, there are shapes
-// for two batch sizes: an axis that differs is the batch, and a constant that differs must not be folded.
+// for two batch sizes: an axis with two lengths is the batch, and a value that differs must not be folded.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -16,7 +16,7 @@ std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {
     List<Tensor> inputs;       ///< shapes of image and other inputs, at the batch used for all computations
-    List<Tensor> otherInputs;  ///< the same with one more image; only if the batch is dynamic
+    List<Tensor> otherInputs;  ///< the same shapes with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
 

@@ -44,7 +44,7 @@ private:
         return to;
     }
 
-    // Zeros in `shape` copy axes, so that a dynamic batch stays dynamic.
+    // A zero in `shape` copies the axis of `value`, so that a dynamic batch stays dynamic.
     int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
         return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
     }
@@ -84,8 +84,7 @@ private:
         return node.domain == "mpm.internal" && node.op == "FusedMatMul";
     }
 
-    // Swaps the last two axes. A constant operand is transposed here, without a node, so that it becomes a
-    // weight.
+    // Swaps the last two axes. Transposes a constant without a node, so that the result can become a weight.
     int swapLastAxes(int value) {
         const size_t rank = shapeOf(value).size();
         if (m_graph.isConstant(value) && rank == 2)
@@ -96,8 +95,8 @@ private:
         return transpose(value, order);
     }
 
-    // Returns an operand of FusedMatMul: the batch may be behind the rows ([M, B, K] for [B, M, K]), and the
-    // matrix may be transposed. A single Transpose does both.
+    // Returns operand k of a FusedMatMul after at most one Transpose. The node may take the batch after the
+    // rows ([M, B, K] instead of [B, M, K]), and the matrix transposed.
     int fusedOperand(const Node& node, size_t k) {
         const int value = node.inputs[k];
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
@@ -121,8 +120,8 @@ private:
         return true;
     }
 
-    // The letters of an equation: axes of both operands that the result has (`both`) or that are summed, and
-    // axes of a single operand.
+    // The letters of an equation. `both`: axes of both operands and the result; `summed`: axes that the
+    // result lacks; `left`, `right`: axes of only this operand.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -237,7 +236,7 @@ private:
     struct Patches {
         int source = kAbsent;
         Shape shape;       // of the source
-        List<Part> parts;  // by axis
+        List<Part> parts;  // in rising order of axes
     };
 
     bool padsNothing(const Node& node) const {
@@ -269,7 +268,7 @@ private:
         return true;
     }
 
-    // Leaves out rows that do not fill a patch.
+    // Cuts off the rows at the end of an axis that do not fill a patch.
     void shorten(const Node& at, Patches& patches, size_t axis, int64_t whole) {
         const auto one = [&](int64_t value) { return m_graph.addConstant("cut", Tensor::vector({value})); };
         const int cut = m_graph.addValue(at.name + ".whole");
@@ -279,7 +278,7 @@ private:
         patches.shape[axis] = whole;
     }
 
-    // Returns how the indices cut an axis into equal parts; empty if they do not.
+    // Returns how the indices cut an axis into equal parts; empty if the indices do something else.
     std::optional<Part> partOf(const Node& node, const Shape& shape, size_t axis) const {
         const Tensor& index = m_inferred.values[node.inputs[1]];
         const bool usable = m_inferred.values[node.outputs[0]].isFloat() &&

@@ -36,7 +36,6 @@ private:
         return axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1) && node.getInt("keepdims", 1) == 1;
     }
 
-    // Returns the nodes with operator `op` that read `value`, which may have other readers.
     List<int> usersOf(int value, const char* op) const {
         List<int> users = m_rewriter.usersOf(value);
         const auto differs = [&](int n) { return !m_graph.nodes[n].is(op); };
@@ -44,7 +43,6 @@ private:
         return users;
     }
 
-    // Whether the node is d * d or d ^ 2.
     bool isSquare(const Node& node) const {
         if (node.inputs.size() != 2) return false;
         if (node.is("Pow")) return m_rewriter.scalar(node.inputs[1]) == 2;
@@ -62,7 +60,7 @@ private:
         return kAbsent;
     }
 
-    // Returns the square roots of `sum`, or their inverses.
+    // Returns the results of nodes that compute the square root of `sum`, or the inverse of the root.
     List<int> rootsOf(int sum) const {
         List<int> roots;
         for (int n : m_rewriter.usersOf(sum)) {
@@ -74,13 +72,11 @@ private:
         return roots;
     }
 
-    // Whether the root is an inverse: a value raised to -0.5.
     bool isInverse(int value) const {
         const int power = m_graph.values[value].producer;
         return m_graph.nodes[power].is("Pow") && m_rewriter.scalar(m_graph.nodes[power].inputs[1]) < 0;
     }
 
-    // Returns the nodes that divide `centred` by a deviation.
     List<int> quotients(int centred, int deviation) const {
         if (isInverse(deviation)) return productsOf(centred, deviation);
         List<int> found, inverses = usersOf(deviation, "Reciprocal");
@@ -110,8 +106,9 @@ private:
         int node = kAbsent, weight = kAbsent, bias = kAbsent;
     };
 
-    // Returns the nodes that multiply the result of `n` by a constant of `width` elements (`op` Mul) or add
-    // such a constant (Add), each with the constant; also `n` itself if its result has other readers.
+    // Returns the nodes that multiply the result of `n` by a constant of `width` elements (if `op` is Mul) or
+    // add such a constant (if Add), each with the constant. If the result of `n` is also used otherwise, or
+    // not at all, also returns `n`, without a constant.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;
@@ -147,8 +144,8 @@ private:
         }
     }
 
-    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime writes such RMSNorms of a
-    // difference with several readers.
+    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime writes such an RMSNorm if the
+    // difference has several readers.
     void centre(int x, int n) {
         const Node rms = m_graph.nodes[n];
         const int64_t width = widthOf(x), axis = rms.getInt("axis", -1);
@@ -183,7 +180,7 @@ private:
         }
     }
 
-    // Returns 0 for values that expandComposites() has added, because their rank is unknown.
+    // Returns the rank of a value; 0 if expandComposites() has added the value, so that the rank is unknown.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
@@ -191,9 +188,9 @@ private:
 
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
-    // Replaces the norms with the quotient `last`. A norm may lack weight, bias or both, because optimisers
-    // fold these into the next product. Norms of the same values may share a quotient: the norm of a tap and
-    // the norm of the next block.
+    // Replaces the norms whose quotient is the result of `last`. A norm may lack weight, bias or both,
+    // because optimisers fold these into the next product. Several norms may share a quotient, such as the
+    // norm of a tap and the norm of the next block.
     void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
         List<End> ends;

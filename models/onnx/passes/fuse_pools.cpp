@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// The nodes from an image to the exit, which is the only value of the region that other nodes read.
+// The nodes from an image to the exit, the only value of these nodes that other nodes read.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
@@ -19,7 +19,7 @@ struct Region {
 class PoolFuser {
     // Limits: elements of the product's weight, evaluations to find the weight, multiplications to check it.
     static constexpr int64_t kLargestWeight = 1 << 22, kMostEvaluations = 256, kProducts = 1 << 26;
-    static constexpr int kLongestChain = 12;  // nodes from the image to a node with isStart()
+    static constexpr int kLongestChain = 12;  // nodes from the image to the node for which isStart() is true
 
 public:
     PoolFuser(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -57,7 +57,7 @@ private:
         return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    // Tries the 4-dimensional values in front of the node as the image, the nearest first.
+    // Tries to use each 4-dimensional value before the node as the image, the nearest value first.
     void fuse(int n) {
         checkTime();
         if (!isStart(m_graph.nodes[n])) return;
@@ -72,13 +72,13 @@ private:
         }
     }
 
-    // Fuses the nodes that follow from any node of `first`. If that fails, fuses those that follow from its
-    // last node, because two pools may share the nodes in front of that node.
+    // Fuses the nodes that follow from any node of `first`. If this fails, fuses only the nodes that follow
+    // from the last node of `first`, because two pools may share the nodes before the last.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
-    // Completes the region with the nodes that follow from its last `roots` nodes, and replaces it by a
+    // Completes the region with the nodes that follow its last `roots` nodes; replaces the region by a
     // product.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
@@ -120,7 +120,6 @@ private:
         region.exit = exitOf(region, inside);
     }
 
-    // Whether the node reads the region and otherwise only constants.
     bool follows(const Node& node, const std::set<int>& inside) const {
         const auto isInside = [&](int value) { return inside.count(value) != 0; };
         return std::any_of(node.inputs.begin(), node.inputs.end(), isInside) &&
@@ -175,8 +174,7 @@ private:
         return weight;
     }
 
-    // Whether the weight also gives the result for an image of other values, so that channels do not mix and
-    // nothing is added.
+    // Whether the weight is right for another image. Then channels do not mix, and nothing is added.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

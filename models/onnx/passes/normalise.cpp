@@ -11,8 +11,7 @@ bool isInternal(const Node& node, const char* op) {
     return node.domain == "mpm.internal" && node.op == op;
 }
 
-// Returns the operand that a Where copies; kAbsent if the condition is not uniform or the operand is
-// broadcast.
+// Returns the operand that a Where copies; kAbsent if the condition varies or the operand is broadcast.
 int chosenBranch(const Inferred& inferred, const Node& node) {
     const Tensor& condition = inferred.values[node.inputs[0]];
     if (!condition.known() || condition.size() == 0) return kAbsent;

@@ -1,4 +1,4 @@
-// The passes that write the different spellings of an operation in a single way.
+// The passes that rewrite each spelling of an operation to the same nodes.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -14,25 +14,25 @@ void cutPatches(Graph& graph, const Inferred& inferred);
 
 /// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export has a Gather or
 /// GatherND of the pixels of all areas, then masks and sums. These nodes apply the same linear function to
-/// each channel, so the pass writes [B, C, H * W] times a constant, which it finds by evaluating the nodes on
-/// single pixels.
+/// each channel, so the pass writes a product of [B, C, H * W] and a constant. It finds this constant by
+/// evaluating the nodes on single pixels.
 void fusePools(Graph& graph, const Inferred& inferred);
 
-/// Replaces norms that an export writes step by step by a single node.
+/// Replaces the nodes of a norm by a single node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
 /// Writes g * (a + b), in which a and b are products, as g * a + g * b. Each branch of a parallel block then
-/// has its own scale, which becomes part of the branch's weights. Elsewhere this costs a multiplication.
+/// has its own scale, which becomes part of the branch's weights. Other sums cost a multiplication more.
 void splitScales(Graph& graph);
 
-/// Makes norms read transposed tokens again. ONNX Runtime's optimiser moves the Transpose of the tokens
-/// behind the first step of a norm: it computes x - mean(x) along another axis, and transposes both x and
-/// this result. Returns false if there is no such norm.
+/// Moves the Transpose of tokens back, before the norms. ONNX Runtime's optimiser moves it after the first
+/// step of a norm: the export computes x - mean(x) along another axis, and transposes both x and the
+/// difference. Returns false if no norm was changed.
 bool turnMeans(Graph& graph);
 
-/// Keeps tokens in the shape of the first sum of a block, if an export reshapes tokens between sums ([B,
-/// rows, columns, D] and [B, N, D]): reshapes norms and the other terms instead. Returns false if nothing was
-/// changed.
+/// If an export reshapes tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]), gives all
+/// sums the shape of the first sum, and reshapes norms and the other terms instead. Returns false if nothing
+/// was changed.
 bool regroupSums(Graph& graph, const Inferred& inferred);
 
 /// Removes nodes without effect, expands operators such as Attention, writes norms as single nodes, and

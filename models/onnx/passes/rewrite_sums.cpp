@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    // Rewrites Transpose(x - mean(x)) if there is also Transpose(x).
+    // Rewrites Transpose(x - mean(x)) as t - mean(t), if the graph also has t = Transpose(x).
     bool turn(size_t n) {
         const Node* difference = m_graph.nodeOf(m_graph.nodes[n].inputs[0]);
         if (!difference || !difference->is("Sub")) return false;
@@ -101,8 +101,7 @@ private:
         return true;
     }
 
-    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x: the export may already have the rest of a norm
-    // as one node.
+    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. The optimiser may have left such an RMSNorm.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);
@@ -152,7 +151,7 @@ private:
     const Shape& known(int value) const { return m_inferred.values[value].shape(); }
     bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
 
-    // Returns the sum that has the elements of the value in another shape; the value itself if there is none.
+    // Returns the sum of which the value is a reshaped copy; if there is none, the value itself.
     int baseOf(int value) const {
         const auto found = m_bases.find(value);
         return found == m_bases.end() ? value : found->second;

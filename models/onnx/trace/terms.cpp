@@ -20,7 +20,6 @@ std::shared_ptr<const List<T>> column(List<T> values) {
     return {kept, &kept->values};
 }
 
-/// Reserves temporary memory for a list of terms.
 Held roomFor(size_t terms) {
     return {checkedProduct<int64_t>(terms, 2 * sizeof(Term)), kPurpose};
 }

@@ -25,7 +25,7 @@ const std::set<std::string>& elementwise() {
     return ops;
 }
 
-// Returns the input element of each output element: from `start`, with a step along every axis of the output.
+// Returns the input element of each output element: `start` plus the sum of index * step over all axes.
 List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     const int64_t count = elementCount(out);
     checkRoom(checkedProduct<int64_t>(count, 4), kPurpose);
@@ -44,8 +44,8 @@ List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     return order;
 }
 
-// Returns the input element of each output element. `indexAt` gives the index of the input along an axis; if
-// the index is outside of the axis, the result is the number of elements.
+// Returns the input element of each output element. indexAt(axis, output's index) gives the input's index;
+// for an index outside of the axis, the result is the number of input elements.
 List<int32_t> placed(const Shape& in, const Shape& out,
                      const std::function<int64_t(size_t, int64_t)>& indexAt) {
     const int64_t count = elementCount(out), last = elementCount(in);
@@ -141,7 +141,6 @@ private:
         return depend(node);
     }
 
-    // Returns the terms of `value`, broadcast to `shape`.
     Terms spread(int value, const Shape& shape) {
         const Terms terms = operand(value);
         const Shape& own = shapeOf(value);
@@ -243,7 +242,7 @@ private:
         return walk(out, start, step);
     }
 
-    // A shape seen as outer x axis x inner.
+    // A shape as [outer, extent, inner], with the products of the extents before and after an axis.
     struct Axis {
         int64_t outer, extent, inner;
     };
@@ -253,7 +252,7 @@ private:
         return {extentOf(shape, 0, at), shape[at], extentOf(shape, at + 1, rank)};
     }
 
-    // Joins the terms of the inputs in order, then picks a row from each input in turn.
+    // Joins the terms of all inputs one after the other, then interleaves the inputs' rows as in the output.
     bool join(const Node& node) {
         const int64_t axis = node.getInt("axis", 1);
         const Axis whole = axisOf(shapeOf(node.outputs[0]), axis);
@@ -278,7 +277,6 @@ private:
         return true;
     }
 
-    // Returns the elements of these rows of the axis.
     List<int32_t> rowsOf(const Axis& whole, const List<int64_t>& rows) const {
         const size_t count = checkedProduct<size_t>(whole.outer, rows.size(), whole.inner);
         checkRoom(checkedProduct<int64_t>(static_cast<int64_t>(count), 4), kPurpose);
@@ -317,7 +315,7 @@ private:
         return rowsOf(whole, rows);
     }
 
-    // Picks from the operand's elements, followed by the fill value as an extra element.
+    // Appends the fill value to the operand's elements, and picks the output's elements from this list.
     bool pad(const Node& node) {
         const Shape& in = shapeOf(node.inputs[0]);
         const List<int64_t> pads = listOf(m_inferred, node, 1, "pads");

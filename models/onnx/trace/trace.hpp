@@ -1,6 +1,6 @@
 // The elements of a tensor as sums of a few elements of other tensors. A large model has millions of elements
-// in each step, and most are copies. So each field of the terms is a column: columns of default values are
-// omitted, and steps that do not change a column share it.
+// at each node, and most are copies. So each field of the terms is a column: a column of default values is
+// omitted, and nodes that do not change a column share it.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ public:
     Terms picked(const List<int32_t>& order) const;
     static Terms joined(const List<Terms>& parts);
     Terms scaled(const Terms& by, bool divide) const;  ///< `by` must have constants only
-    /// Returns false if an element would depend on more than two others.
+    /// Returns false if an element would depend on more than two source elements.
     static bool sum(const Terms& a, const Terms& b, float sign, Terms& result);
     /// Like sum(), for Follow::Dependence: only `at` of the result is meaningful.
     static bool united(const Terms& a, const Terms& b, Terms& result);
@@ -63,7 +63,7 @@ private:
 struct Trace {
     Shape shape;
     List<int> sources;      ///< values at which the trace ends
-    List<int64_t> offsets;  ///< the first `at` of each source
+    List<int64_t> offsets;  ///< the lowest `at` of each source
     Terms terms;
 };
 
@@ -72,8 +72,8 @@ enum class Follow {
     Dependence  ///< also any element-wise operator: only `at` is meaningful
 };
 
-/// Returns the value as a function of its sources; empty if an element depends on more than two others, or if
-/// a node in between cannot be followed. Values in `stop` are sources even if they could be followed.
+/// Returns the value as a function of its sources; empty if an element depends on more than two source
+/// elements, or if a node in between cannot be followed. Values in `stop` always end the trace.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 

@@ -37,7 +37,7 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns a width and a height (in either order) for each image; all numbers differ.
+// Returns two numbers for each image, its width and height in either order. All numbers differ.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)
@@ -45,7 +45,7 @@ cv::Mat someSizes(int64_t batch) {
     return sizes;
 }
 
-// `number` chooses among random images.
+// Returns the inputs of a trial run; `number` selects a random image.
 Trial trialOf(const List<Port>& ports, const Shape& image, int number = 0) {
     Trial trial;
     for (size_t k = 0; k < ports.size(); ++k)
@@ -175,7 +175,6 @@ Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
 
-// Returns the values in the type that the engine takes.
 cv::Mat blobOf(const TrialInput& input) {
     if (input.type == Type::Float) return input.values;
     cv::Mat integers;
@@ -268,10 +267,11 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
     return worst;
 }
 
-// Returns the largest difference at an input. If a value is compared with a threshold (the masks of
-// Mask2Former), rounding may decide, and two correct evaluations differ. Such an input proves nothing, so
-// another is tried. To recognise it, the input is changed in the last digits: the export's outputs then
-// change by more than the tolerance. At any other input, a difference is a mistake of the conversion.
+// Returns the largest difference at an input. If the network compares a value with a threshold, as
+// Mask2Former does with its masks, rounding may decide, and two correct evaluations differ. Such an input
+// proves nothing, so other inputs are tried. To recognise such an input, its last digits are changed: the
+// export's outputs then change by more than the tolerance. At any other input, a difference is a mistake of
+// the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
     double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);
@@ -302,7 +302,7 @@ double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run,
                    kInputs, kTolerance));
 }
 
-// Returns by name the outputs of the converted model for the original's choice.
+// Runs the converted model with the indices that the original selected, and returns the outputs by name.
 std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::string& converted) const {
     const List<Tensor>& expected = m_expected[input];
     const ScratchFile scratch(std::filesystem::path(converted).parent_path().string());
@@ -328,8 +328,8 @@ std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::strin
     return byName;
 }
 
-// Returns the largest difference at an input. With the original's choice, all outputs must be equal; the
-// converted model's own choice must be right.
+// Returns the largest difference at an input. With the indices that the original selected, all outputs must
+// be equal. The converted model's own choice must be right, as Choice defines.
 double Prover::worstAtSelection(size_t input, const std::string& converted, const LabelOutputs& labels,
                                 Proof& proof) const {
     const List<Tensor>& expected = m_expected[input];

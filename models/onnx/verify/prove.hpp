@@ -20,16 +20,17 @@ public:
     size_t count() const { return m_all.size(); }
     const std::string& nameOf(size_t selection) const { return m_all[selection].name; }
     int64_t axisOf(size_t selection) const { return m_all[selection].axis; }
-    /// Whether an output of the original is the indices of a selection.
+    /// Whether this output of the original has the indices of a selection.
     bool gives(const std::string& output) const { return m_outputs.count(output) != 0; }
 
     /// Returns the original with extra outputs: scores and indices of each selection, then all values that
     /// the indices pick from.
     Graph observed(Graph original) const;
 
-    /// Returns the converted graph with an extra f32 input for each selection: indices to use instead of its
-    /// own choice. Its outputs are those of observed() that it has, with its own choice as indices. `added`
-    /// must be the original's extra outputs. Throws Refusal if the graph lacks scores or indices.
+    /// Returns the converted graph with an extra f32 input for each selection: indices to use instead of the
+    /// graph's own choice. Adds the extra outputs of observed(), as far as the graph has the values; indices
+    /// are the graph's own choice. `added` must be the original's extra outputs. Throws Refusal if the graph
+    /// lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
@@ -52,9 +53,9 @@ private:
     std::set<std::string> m_outputs;
 };
 
-/// How the choice of the converted model differs from the original's choice, at a selection along `axis`.
+/// The differences between the indices of the converted model and of the original in a selection.
 struct Choice {
-    int64_t different = 0;  ///< number of places with another choice
+    int64_t different = 0;  ///< number of indices that differ
     bool right = true;  ///< whether the scores of both choices are equal up to twice the largest difference
                         ///< of a score between the models
 };
@@ -64,19 +65,19 @@ Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor&
 /// Returns element `k` of a blob of f32, or of int64 if the engine has integers.
 double valueOf(const cv::Mat& m, size_t k);
 
-/// Returns how much higher the best class scores than the label, at the worst pixel, relative to the largest
-/// score. Labels are right if this is within the tolerance.
+/// Returns how much higher the best class scores than the label's class, at the pixel with the largest such
+/// difference, relative to the largest score. Labels are right if the result is within the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
-/// The same for labels from masks of queries, by the formula of MpmMaskLabels. For large images, only a part
-/// of the rows is checked.
+/// Like labelDifference(), for labels from masks of queries, by the formula of MpmMaskLabels. Checks only a
+/// part of the rows of large images.
 double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels);
 
 struct Proof {
     std::string means;  ///< how the reference was computed
     List<int> batches;
     double worst = 0;        ///< largest difference, relative to the largest value of the output
-    List<std::string> flat;  ///< outputs with one value everywhere: weak evidence
+    List<std::string> flat;  ///< outputs with the same value everywhere, which prove little
     std::map<std::string, int64_t>
         nearTies;      ///< by selection: number of places at which two choices are equally good
     int unstable = 0;  ///< inputs that prove nothing, because their last digits change the export's results
@@ -85,7 +86,8 @@ struct Proof {
 /// The outputs of the original, by number, from which the converted model makes labels.
 struct LabelOutputs {
     int labels = -1;   ///< output that becomes labels (class ids); -1: none
-    int classes = -1;  ///< classes of queries whose masks become labels; -1: labels are an argmax of scores
+    int classes = -1;  ///< output with the classes of the queries, if `labels` is their masks; -1: labels are
+                       ///< the argmax of the scores in `labels`
 };
 
 /// An input for a trial run of a model.
@@ -100,9 +102,9 @@ using Trial = List<TrialInput>;
 /// runs the original, and check() runs the converted file. Nothing is merged. Inputs are random.
 class Prover {
 public:
-    /// With a `path`, OpenCV runs this file, in which the converter has written the original; otherwise the
-    /// original is evaluated node by node. `converted` is the graph of the file to check. With `byImage`, the
-    /// original takes a single image, so it computes the images of a batch one by one.
+    /// If `path` is given, OpenCV runs this file, which is the original as the converter writes it; else the
+    /// original is evaluated node by node. `converted` is the graph of the file to check. If `byImage`, the
+    /// original takes a single image, so the images of a batch are computed one by one.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 
@@ -113,8 +115,8 @@ public:
     /// Returns the original's outputs for the first input.
     const List<Tensor>& results() const { return m_expected.front(); }
 
-    /// Compares the converted file with the original. Throws Refusal if they differ. `plainly`: evaluates the
-    /// file node by node, because no engine for its form is available.
+    /// Compares the converted file with the original. Throws Refusal if they differ. If `plainly`, evaluates
+    /// the file node by node, because no engine for the layers form is available.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// Whether the node moves indices or computes with them.
+// Whether the node makes indices from indices, by moving or arithmetic.
 bool keepsIndices(const Node& node) {
     return node.isAny({"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Tile", "Cast", "Identity",
                        "Concat", "Slice", "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
@@ -25,8 +25,7 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
-// Returns the names of a value and of its sources with the same elements: a conversion keeps one of these
-// names.
+// Returns the names of a value and of the values that it copies, because a conversion keeps only one of them.
 List<std::string> namesOfElements(const Graph& graph, int value) {
     List<std::string> names{graph.values[value].name};
     for (const Node* node = graph.nodeOf(value);
@@ -44,7 +43,7 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whether the node is a Cast that makes an output of the graph: other nodes read the value before the Cast.
+// Whether the node is a Cast that makes an output of the graph. Other nodes read the value before it.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),

@@ -46,8 +46,7 @@ inline void addBatchOptions(CLI::App& verb, BatchSource::Options& data) {
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }
 
-/// Sets sizes: `size` and `crop` are the height and width of the model and of the crops, `scale` has the
-/// lowest and highest scale.
+/// Sets sizes. `size`: height and width of the model; `crop`: of crops; `scale`: lowest and highest scale.
 inline void setSizes(BatchSource::Options& data, const std::vector<int>& size, const std::vector<int>& crop,
                      const std::vector<double>& scale) {
     data.sceneSize = {size[1], size[0]};

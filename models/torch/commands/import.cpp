@@ -64,7 +64,7 @@ Imported importOf(const ImportArguments& a) {
     }
 }
 
-/// Returns names and colours for the ONNX file: from --classes-of, else from the data set of variant.yml.
+/// Returns the classes' names and colours, from --classes-of, else from the data set of variant.yml.
 pipeline::Classes classesFor(const ImportArguments& a, int count) {
     const std::string& dataset = a.classesOf.empty() ? a.options.variant.dataset : a.classesOf;
     if (const auto classes = pipeline::builtInClasses(dataset, count)) return *classes;

@@ -10,7 +10,7 @@
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/files/file_error.hpp"
 
-/// Prints a single line, although names from files and messages of libraries may contain line ends.
+/// Prints a single line: names from files and messages of libraries may contain line ends.
 static int fail(const std::string& message, int status) {
     std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
     return status;

@@ -34,9 +34,9 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-/// The writer of clips: consecutive frames of a fixed camera in one street after the other, with the objects
-/// in COCO's format (annotations) and MOTChallenge's (tracks). Objects that are mostly hidden or very small
-/// are marked as ignored: a detector may find or miss these.
+/// The writer of clips: consecutive frames of a fixed camera, one street after the other, with the objects in
+/// COCO's format (annotations) and in MOTChallenge's (tracks). Marks objects that are mostly hidden or very
+/// small as ignored: a detector may find or miss an ignored object.
 class ClipWriter {
 public:
     explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}
@@ -74,7 +74,7 @@ public:
 private:
     void add(int frame, const street::StreetObject& one) {
         const cv::Rect& b = one.box;
-        const int64_t id = m_firstId + one.id;  // the next street has other objects
+        const int64_t id = m_firstId + one.id;  // a new street continues the ids
         m_lastId = std::max(m_lastId, id);
         const bool ignored = one.visible < .3 || std::min(b.width, b.height) < 4;
         m_objects.push_back({{"id", m_objects.size() + 1},

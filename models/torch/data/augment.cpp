@@ -7,8 +7,7 @@
 namespace mpm::models {
 namespace {
 
-/// Returns a random offset of a span of length `inner` in a span of length `outer`; not positive if `inner`
-/// is longer.
+/// Returns a random offset of a span of length `inner` in a span of length `outer`, perhaps negative.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }
@@ -64,7 +63,7 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
     const cv::Size size(options.width, options.height);
     cv::Mat source = sample.image;
     const double scale = std::abs(crop(0, 0));
-    if (scale < 0.75) {  // sampling a much larger image bilinearly would alias
+    if (scale < 0.75) {  // bilinear sampling of a much larger image would alias
         source = cv::Mat();
         cv::GaussianBlur(sample.image, source, {}, 0.4 / scale);
     }

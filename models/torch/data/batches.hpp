@@ -21,7 +21,7 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;                      ///< size of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;             ///< limits of the scale, which is log-uniform
-    int modelHeight = 0;                                ///< height of an image at scale 1; 0: its own height
+    int modelHeight = 0;                                ///< height of an image at scale 1; 0: the image's own
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
     bool geometry = true;                               ///< flips and changes of the aspect
@@ -53,8 +53,7 @@ private:
     mutable std::vector<Entry> m_streets;
 };
 
-/// Returns the index of the sample for image `number` of a run: each pass takes every sample once, in a new
-/// order.
+/// Returns the index of the sample for image `number` of a run. Each pass over the samples has a new order.
 size_t shuffledIndex(int64_t number, size_t count, uint64_t seed);
 
 class BatchSource {
@@ -98,10 +97,10 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
 
 constexpr int64_t kNoPolicyLabel = 255;
 
-/// Converts labels [B, H, W], H and W multiples of 32, to [B, H/32, W/32]: 1 if all 32x32 pixels have the
-/// same label, else 0. "Ignored" counts as a label: a superpatch is 1 if all its pixels are ignored, and 0 if
-/// it mixes a class with ignored pixels. `ignoredBorder`: the data set does not label the border of images,
-/// so border superpatches that mix a single class with ignored pixels become kNoPolicyLabel.
+/// Converts labels [B, H, W] to labels of superpatches, [B, H/32, W/32]: 1 if all 32x32 pixels have the same
+/// label or all are ignored, else 0. H and W must be multiples of 32. If `ignoredBorder`, the data set does
+/// not label the border of images, so border superpatches that mix a single class with ignored pixels become
+/// kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

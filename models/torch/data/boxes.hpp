@@ -41,8 +41,8 @@ struct BoxBatch {
     std::vector<std::vector<BoxImage::Object>> objects;  ///< in pixels of `images`
 };
 
-/// Like BatchSource::at(), for images with boxes, which are first stretched to the size of the batch. An
-/// object counts as ignored if a crop shows less than 0.3 of its area, or less than 2 pixels of a side.
+/// Like BatchSource::at(), for images with boxes. Images are first stretched to the batch's size. An object
+/// counts as ignored if a crop shows less than 0.3 of its area, or less than 2 pixels of a side.
 BoxBatch boxBatch(const std::vector<BoxImage>& images, const BatchSource::Options& options, int64_t step);
 
 /// Returns the image, stretched to the model's size, and the objects in pixels of the stretched image.

@@ -8,14 +8,14 @@
 
 namespace mpm::models {
 
-/// Returns the classes of a preset: camvid or scene (the built-in street, with the same classes), folder
+/// Returns the classes of a preset: camvid or scene (the built-in street, with CamVid's classes), folder
 /// (ROOT/classes.json), boxes (see readBoxClasses), or a name of pipeline::builtInClasses().
 pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
-/// Returns a frame of the built-in street; each number of each seed gives a different street.
+/// Returns a frame of the built-in street. Each pair of number and seed gives a different street.
 pipeline::Sample sceneFrame(int number, cv::Size size, int seed = 1);
 
 /// Returns frames by day, each of a different street, with seeds that training never uses.

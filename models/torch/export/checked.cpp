@@ -62,8 +62,8 @@ void demandClose(double difference, const std::string& what) {
                 kTolerance, ": not written");
 }
 
-/// Returns the largest difference of outputs, without and with merging: LibTorch and the file must merge in
-/// the same way.
+/// Returns the largest difference between the outputs of LibTorch and of the file, without and with merging.
+/// Both must merge in the same way.
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;
@@ -82,8 +82,8 @@ double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const s
     return largest;
 }
 
-/// Returns the largest distance from LibTorch's lowest chosen score to the score of a superpatch that only
-/// LibTorch, or only the file, chose. Such choices may differ, because scores differ in rounding.
+/// Finds superpatches that only LibTorch or only the file chose, because scores differ in rounding. Returns
+/// the largest distance of such a superpatch's score from the lowest score that LibTorch chose.
 double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t shared, cv::Size grid) {
     const auto known = scores.flatten();
     if (shared == 0 || shared == known.numel()) return 0;
@@ -99,7 +99,6 @@ double choiceDifference(const torch::Tensor& scores, const cv::Mat& map, int64_t
     return largest;
 }
 
-/// Whether the maps of LibTorch and of the file are equal, image by image.
 bool equalMaps(const torch::Tensor& maps, const Report& report) {
     const auto rows = maps.to(torch::kInt32).contiguous();
     for (int64_t b = 0; b < rows.size(0); ++b) {
@@ -109,8 +108,8 @@ bool equalMaps(const torch::Tensor& maps, const Report& report) {
     return true;
 }
 
-/// Compares the choice by the file's policy, then outputs and maps with LibTorch's scores in the file.
-/// Returns the largest difference.
+/// Compares the superpatches that the file's policy chooses with LibTorch's; then, with LibTorch's scores in
+/// the file, outputs and maps. Returns the largest difference.
 double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
                          const std::string& name, int64_t batch) {
     torch::NoGradGuard noGrad;

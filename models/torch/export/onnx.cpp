@@ -165,7 +165,6 @@ int Exporter::unitRows(int x) {
     return m_graph.node("Mul", {rows, scalar(1.0 / std::sqrt(static_cast<double>(m_vit.dim)))});
 }
 
-/// Reshapes masks to [1, classes, gridHeight, gridWidth].
 int Exporter::toGrid(int rows) {
     const Ints dims{1, m_model->options().classes, m_vit.gridHeight(), m_vit.gridWidth()};
     return m_graph.node("Reshape", {transpose(rows, {0, 2, 1}), m_graph.ints(dims)});
@@ -207,8 +206,8 @@ void Exporter::decodeBoxes(int tokens) {
     const auto part = [&](Name name, const torch::Tensor& weight, const torch::Tensor& bias) {
         return product(hidden, weight.t(), bias, name, {});
     };
-    // These products include the conversion from patches to shares of the image, and the places of the
-    // patches.
+    // The weights of these products include the conversion from patches to shares of the image, and the
+    // places of the patches.
     const auto places = patchCentres(m_vit.gridHeight(), m_vit.gridWidth()).unsqueeze(0);
     const auto centres = part("decoder.centres", value("decoder.centres.weight") / grid.unsqueeze(1),
                               (value("decoder.centres.bias") + places) / grid);

@@ -39,18 +39,17 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
 
-/// Like exportFused(), but the file has the policy and merges nothing by default: the patches of
-/// `sharing->shared` superpatches share tokens. Compares outputs and maps with 0, `shared` and all
-/// superpatches.
+/// Like exportFused(), but the file has the policy and merges nothing by default. Instead, the four patches
+/// of a superpatch share a token, in `sharing->shared` superpatches. Compares outputs and maps for 0,
+/// `shared` and all superpatches.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
-/// Adds policy and sharing to a Segmenter in the fused form: `MpmShare` chooses between the tokens of the
-/// patches and of the half-size image; encoder and decoder take the map of `MpmShare`. `rows` and `columns`
-/// are those of the grid of patches.
+/// Adds policy and sharing to a Segmenter in the fused form. `MpmShare` takes, for each superpatch, the
+/// tokens of its patches or the token of the half-size image; encoder and decoder take the map of `MpmShare`.
+/// `rows` and `columns`: size of the grid of patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 
-/// Converts a tensor of f32 or i64.
 Tensor tensorOf(const torch::Tensor& tensor);
 
 struct ExportedWeights {
@@ -59,8 +58,7 @@ struct ExportedWeights {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Reads the weights of a fused export, without those of a policy. Throws FileError if the file is not such
-/// an export.
+/// Reads the weights of a fused export, without a policy's. Throws FileError for any other file.
 ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

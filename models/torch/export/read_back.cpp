@@ -71,9 +71,9 @@ private:
     NamedTensors m_tensors;
 };
 
-/// Reads special tokens, positions and patch filters. Each row of the table is the sum of a position and a
-/// special token, or of a position and the bias. The whole sum becomes the special token, or the position of
-/// the patch; the other term becomes zero.
+/// Reads special tokens, positions and patch filters. Each row of MpmEmbed's table is the sum of a position
+/// and either a special token or the bias. The sum becomes the special token, or the position of the patch;
+/// the other term becomes zero.
 void OwnOnnx::embedding() {
     const auto table = constantOf(m_embed->input(1)), weight = constantOf(m_embed->input(2));
     const int64_t special = m_encoder->getInt("special_tokens", 1);
@@ -145,7 +145,7 @@ std::string normalisationOf(const mpm::ModelInfo& info) {
     throw FileError("has a mean and deviation that are neither those of vit nor of deit");
 }
 
-// Removes the options of 'mpm convert' from the message of a limit.
+// Removes the options of 'mpm convert' from a message about a limit.
 std::string withoutOptions(std::string message) {
     message.resize(std::min(message.size(), message.find("; raise --max-")));
     for (const std::string option : {"--max-memory ", "--max-seconds "})

@@ -79,7 +79,7 @@ int SharingWriter::policy(int image) {
     return convolution(x, net->head->weight, net->head->bias, net->head, "policy.head");
 }
 
-/// Embeds the half-size image with the same patch filters, and adds the mean of four positions to each token.
+/// Embeds the half-size image with the same patch filters, and adds to each token the mean of four positions.
 int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
     const Tensor& table = m_graph.constant(embed.input(1));
     const int weight = embed.input(2);
@@ -135,7 +135,7 @@ void SharingWriter::run() {
         backbone.outputs.push_back(m_graph.addValue("encoder.map"));
         Node& second = m_graph.nodes[decoder];
         follow(second, second.inputs[0], m_graph.nodes[encoder].outputs.back());
-        // The rows behind those of the patches are the class embeddings.
+        // The rows after the patches are the class embeddings.
         const int64_t rows = m_graph.constant(m_graph.nodes.at(queries).input(1)).dim(0);
         second.attributes["trailing_tokens"] =
             Attribute::of(rows - checkedProduct<int64_t>(m_rows, m_columns));

@@ -38,7 +38,7 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// Lists the values below an object. An object may have only one path, because paths would never end if
+/// Lists the values below an object. Throws if an object has two paths, because paths would never end if
 /// objects referred to each other.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
@@ -73,8 +73,8 @@ FileTensor integerTensor(std::int64_t number) {
     return tensor;
 }
 
-/// Reads AdamW's state. LibTorch names the state of a weight by its former address, and lists the addresses
-/// by group.
+/// Reads AdamW's state. LibTorch names the state of a weight by the weight's former address, and lists the
+/// addresses by group.
 void ArchiveReader::adam(CheckpointFile& file) {
     int index = 0;
     const auto groupPath = [](int group) {
@@ -150,7 +150,7 @@ const char* nameOfElement(Element element) {
 }  // namespace
 
 CheckpointFile parseCheckpoint(std::string_view bytes) {
-    // Compares four bytes, because two could be the length of a safetensors header.
+    // Compares four bytes, because two could also be the length of a safetensors header.
     CheckpointFile file = bytes.substr(0, 4) == "PK\x03\x04" ? ArchiveReader(bytes).read() : readParts(bytes);
     Progress& progress = file.progress;
     if (!std::isfinite(progress.best)) progress.best = -1;  // NaN if no validation image has a label

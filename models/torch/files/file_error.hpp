@@ -21,7 +21,7 @@ public:
         : cv::Exception(cv::Error::StsParseError, message, "", __FILE__, __LINE__) {}
 };
 
-/// A name from a file, short and safe to print.
+/// Returns a name from a file, short and safe to print.
 inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }

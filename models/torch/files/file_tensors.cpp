@@ -59,7 +59,7 @@ float fromBrain(std::uint16_t brain) {
     return value;
 }
 
-/// A double outside the range of floats becomes an infinity; a cast would be undefined.
+/// Converts a double; outside the range of floats, to an infinity, because a cast would be undefined.
 float fromDouble(double value) {
     constexpr double kLargest = std::numeric_limits<float>::max();
     if (value > kLargest) return std::numeric_limits<float>::infinity();

@@ -17,11 +17,11 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
 
-/// The names of an element in files; null if a format, or its reader, does not support the element.
+/// The names of an element type in files; null if the format, or our reader of it, does not support the type.
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };
-/// Returns the element with this name in a format; nothing if there is none.
+/// Returns the element type with this name in a format; nothing if there is none.
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
 /// A checked tensor: every element that shape and stride reach is in `bytes`, and the product of all nonzero
@@ -49,7 +49,7 @@ std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::strin
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// Returns the number in these bytes: at most eight, lowest first.
+/// Returns the number in at most eight bytes, lowest byte first.
 std::uint64_t littleEndian(std::string_view bytes);
 
 /// A limit of the memory of a file's tensors. Without a limit, a small file of packed zeros, or of many views
@@ -65,7 +65,7 @@ private:
 };
 
 /// The bytes must outlive the returned tensors.
-FileTensors torchZipTensors(std::string_view bytes);     ///< of torch.save: the dictionary with most tensors
+FileTensors torchZipTensors(std::string_view bytes);     ///< of torch.save, the dictionary with most tensors
 FileTensors safetensorsTensors(std::string_view bytes);  ///< in Hugging Face's format
 FileTensors npzTensors(std::string_view bytes);          ///< of numpy.savez
 

@@ -166,8 +166,7 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// Sets the members of an object to the entries of its state if that is a dictionary; ignores any other
-/// state.
+/// If the state of an object is a dictionary, makes its entries the object's members; else ignores the state.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");

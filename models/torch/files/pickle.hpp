@@ -31,7 +31,7 @@ struct Pickled {
     std::vector<int64_t> shape, stride;
 };
 
-/// All values of a pickle in a flat list, because they may refer to each other in circles.
+/// All values of a pickle in a flat list, because values may refer to each other in circles.
 struct Pickle {
     std::deque<Pickled> values;
     Pickled* root = nullptr;

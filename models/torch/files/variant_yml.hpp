@@ -1,4 +1,4 @@
-// The file that Segmenter writes next to a checkpoint: sizes that do not follow from the tensors.
+// The reader of variant.yml, Segmenter's file next to a checkpoint: sizes that the tensors do not show.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace mpm::models {
 struct Variant {
     int64_t height = 0, width = 0, patch = 0, dim = 0, depth = 0, heads = 0, classes = 0;
     std::string normalisation;  ///< vit or deit
-    std::string dataset;        ///< for training, such as "ade20k"
+    std::string dataset;        ///< of the training, such as "ade20k"
 };
 
 /// Throws FileError if the text is not a variant.yml, is longer than 64 KiB, or has a size below 1 or above

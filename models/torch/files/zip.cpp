@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint64_t kMaxMembers = 200000;
 constexpr std::uint64_t kInExtra = 0xFFFFFFFF;  // the number is in the extra field (archives beyond 4 GiB)
 
-/// Whether the archive has `size` bytes at `at`.
 bool holds(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
     return at <= bytes.size() && size <= bytes.size() - at;
 }

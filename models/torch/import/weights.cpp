@@ -13,8 +13,8 @@ bool startsWith(const std::string& text, const std::string& head) {
     return text.compare(0, head.size(), head) == 0;
 }
 
-/// Changes all names to Segmenter's form: a bare backbone gets the prefix "encoder."; "module." of parallel
-/// training is removed.
+/// Changes all names to Segmenter's: adds the prefix "encoder." to a bare backbone, and removes the prefix
+/// "module." of parallel training.
 NamedTensors segmenterNames(const NamedTensors& tensors) {
     if (tensors.count("embedding/kernel")) return segmenterNames(fromJax(tensors));
     NamedTensors named;
@@ -67,8 +67,7 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
     return {side, tokens / side};
 }
 
-/// Checks the sizes before a model is made, because a model of wrong sizes could take far more memory than
-/// the file has bytes.
+/// Checks sizes first, because a model of wrong sizes could take far more memory than the file.
 void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
     const auto& vit = model.vit;
     const auto depth = vit.depth + (hasDecoder && model.decoder == "mask" ? model.decoderDepth : 0);

@@ -30,7 +30,7 @@ struct Imported {
     ImportReport report;
 };
 
-/// Imports tensors with the names of any of these frameworks. The sizes of the model follow from the tensors;
+/// Imports tensors with the names of any supported framework. The sizes of the model follow from the tensors;
 /// positions are resized to the model's grid. Throws if the backbone is incomplete or a tensor has the wrong
 /// shape.
 Imported importWeights(const NamedTensors& tensors, const ImportOptions& options);

@@ -5,7 +5,7 @@
 
 namespace mpm::models {
 
-/// Sets the type of matrix products on this thread during its lifetime. On CPUs with AVX512-BF16, bf16
+/// The type of matrix products on this thread as long as the object exists. On CPUs with AVX512-BF16, bf16
 /// products through oneDNN take a quarter of the time of f32 products.
 class ComputeType {
 public:

@@ -15,7 +15,7 @@ NamedTensors toTorch(const FileTensors& tensors) {
 }
 
 NamedTensors tensorsOf(const std::string& bytes, const std::string& path) {
-    // Four bytes identify a zip: as the length of a safetensors header they would be far too large.
+    // Four bytes identify a zip file: as the length of a safetensors header, they would be far too large.
     if (bytes.compare(0, 4, "PK\x03\x04") != 0) {
         demand(bytes.compare(0, 4, "\x80\x02\x8a\x0a") != 0,
                "of PyTorch before 1.6; save it again with a newer one");

@@ -1,4 +1,4 @@
-// The tensors of files of weights, which files/ reads without LibTorch, as tensors of LibTorch.
+// Tensors of weight files as tensors of LibTorch. The code in files/ reads the files without LibTorch.
 #pragma once
 
 #include <map>

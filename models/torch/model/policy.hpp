@@ -1,5 +1,5 @@
 // The policy of token sharing (CTS): a small network that predicts from the image, for each superpatch of 2x2
-// patches, whether it shows a single class. It consists of inverted residuals (MBConv) without
+// patches, whether the superpatch shows a single class. It consists of inverted residuals (MBConv) without
 // squeeze-excite.
 #pragma once
 
@@ -72,17 +72,17 @@ private:
 };
 TORCH_MODULE(PolicyNet);
 
-/// Save and load weights and running statistics. loadPolicy() returns a network in evaluation mode, or throws
+/// Saves weights and running statistics. loadPolicy() returns a network in evaluation mode, or throws
 /// FileError.
 void savePolicy(const std::string& path, const PolicyNet& policy);
 PolicyNet loadPolicy(const std::string& path);
 
 struct Sharing {
     PolicyNet policy{nullptr};
-    int64_t shared = 0;  ///< superpatches that share a token each, in an image of the model's size
+    int64_t shared = 0;  ///< number of superpatches whose patches share a token, at the model's size
 
-    /// Returns how many of the `superpatches` of another grid share: the same fraction as of the model's
-    /// `ofModel` superpatches.
+    /// Returns the equivalent of `shared` in an image of `superpatches` superpatches: the same fraction as of
+    /// the model's `ofModel` superpatches.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 
@@ -96,11 +96,11 @@ struct SharedTokens {
 /// index wins ties. Passes no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
-/// `chosen`: int64 [B, S], the superpatches whose patches share a token. The grid of patches must have even
-/// sides. The number of tokens K is N - 3 S.
+/// Numbers the tokens. `chosen`: int64 [B, S], the superpatches whose patches share a token. The grid of
+/// patches must have even sides. The number of tokens K is N - 3 S.
 SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_t gridWidth);
 
-/// Returns the mean of each superpatch, [B, N/4, D], of rows [B, N, D] of a grid of patches.
+/// Returns the mean row of each superpatch, [B, N/4, D]; `rows` is [B, N, D], for a grid of patches.
 torch::Tensor superpatchMeans(const torch::Tensor& rows, int64_t gridHeight, int64_t gridWidth);
 
 }  // namespace mpm::models

@@ -1,5 +1,5 @@
-// Reducers of tokens, written from their definitions in plain tensor operations. Training uses them, and they
-// are the reference for faster implementations.
+// Reducers of tokens, written from their definitions in plain tensor operations. Training uses these
+// reducers; they are also the reference for faster implementations.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct ReducerSettings {
     std::string method = "mpm";     ///< mpm, tome, algm or none
     std::vector<int64_t> schedule;  ///< mpm: merges before these blocks (from 0, rising); {}: none
     int64_t edges = 13;             ///< tome: tokens removed in each block
-    double threshold = 0.88;        ///< algm: mean similarity from which a window merges whole
+    double threshold = 0.88;        ///< algm: least mean similarity of a window that merges
 
     /// Whether any block reduces tokens. Throws for an unknown method.
     bool reduces() const;
@@ -22,10 +22,9 @@ struct ReducerSettings {
     bool actsInside(int64_t block, int64_t depth) const;
 };
 
-/// Merges of an image.
 struct MergeTrace {
     torch::Tensor map;            ///< int64 [N], final cluster of each image token
-    std::vector<int64_t> tokens;  ///< image tokens entering each block
+    std::vector<int64_t> tokens;  ///< number of image tokens in each block
 };
 
 /// Returns the cluster of each row of tokens [N, D], as int64 [N]: mutual nearest neighbours by cosine form a
@@ -37,13 +36,12 @@ torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 /// rows that did not merge, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// Returns the merge map of ALGM's second step: as in ToMe, but every pair merges whose similarity is at
-/// least the mean plus `deviations` times the standard deviation. ALGM's `deviations` is 1 / block number
-/// (from 1).
+/// Returns the merge map of ALGM's second step. Pairs are as in ToMe, but every pair with a similarity of at
+/// least the mean plus `deviations` standard deviations merges. ALGM uses 1 / block number (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
-/// Returns the merge map of ALGM's first step: 2x2 windows of the grid whose mean pairwise cosine is at least
-/// `threshold` merge whole. The most similar window is the first cluster.
+/// Returns the merge map of ALGM's first step: each 2x2 window of the grid merges if the mean pairwise cosine
+/// is at least `threshold`. The most similar window is the first cluster.
 torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth, double threshold);
 
 /// Returns the mean of the rows [N, D] of each cluster, [M, D], weighted by `sizes` [N] if given.
@@ -51,7 +49,6 @@ torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t
 torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map,
                            const torch::Tensor& sizes = {});
 
-/// Returns the sum of `sizes` [N] over each cluster.
 torch::Tensor clusterSizes(const torch::Tensor& sizes, const torch::Tensor& map);
 
 /// Returns rows of length 1; a row of zeros remains zero.

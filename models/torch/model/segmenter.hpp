@@ -234,8 +234,8 @@ public:
     /// Returns the boxes of a detector. Outside of training, the scores are those of peaks().
     Boxes boxes(const torch::Tensor& images);
 
-    /// From now on, the four patches of a superpatch share a token if the policy's score of the superpatch is
-    /// among the highest; nullptr: no patches share. The policy is not a part of the model's parameters.
+    /// Sets sharing: the four patches of a superpatch share a token if the policy's score of the superpatch
+    /// is among the highest; nullptr: no patches share. The policy is not a part of the model's parameters.
     void setSharing(std::shared_ptr<Sharing> sharing);
     /// Returns the token of each patch, int64 [B, N], in the last forward outside of training; undefined
     /// without sharing.
@@ -257,8 +257,8 @@ TORCH_MODULE(Segmenter);
 /// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// Subtracts from each score, [B, rows * columns, classes], kPeak times its distance to the largest score of
-/// the 3x3 patches around it. Only the best of neighbours that find the same object keeps its score.
+/// Subtracts from each score, [B, rows * columns, classes], kPeak times the distance to the largest score in
+/// the 3x3 patches around the patch. If neighbours find the same object, only the best keeps its score.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
 constexpr double kPeak = 10;
 
@@ -269,13 +269,13 @@ torch::Tensor patchCentres(int64_t rows, int64_t columns);
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
 /// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
-/// attention: the product of query and key is near the identity (tokens attend to similar and near tokens),
-/// that of value and projection near its negative. The latter helps small data sets most ("Mimetic
-/// initialization", Trockman and Kolter 2023).
+/// attention. The product of query and key is near the identity, so that tokens attend to similar and near
+/// tokens; that of value and projection is near the negative identity, which helps small data sets most
+/// ("Mimetic initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
-/// Sets patch filters to the principal components of the images' patches, partly whitened. Unlike random
-/// filters, these keep the important components from the start. Images must be CV_8UC3 BGR.
+/// Sets patch filters to the principal components of the images' patches, partly whitened. Such filters keep
+/// the important components from the start. Images must be CV_8UC3 BGR.
 void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

@@ -118,11 +118,10 @@ bool TokenTaps::wants(int64_t block) const {
     return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-/// The state of an image between two blocks.
 struct VisionTransformerImpl::Reduced {
     torch::Tensor x;      ///< [1, special + M, D]
     torch::Tensor sizes;  ///< [M], number of the image's tokens in each row
-    torch::Tensor map;    ///< from the image's tokens to these rows
+    torch::Tensor map;    ///< row of each token of the image
     int64_t number, special, gridHeight, gridWidth;
 
     torch::Tensor image() const { return x[0].narrow(0, special, x.size(1) - special); }

@@ -46,7 +46,6 @@ torch::Tensor focal(const torch::Tensor& logits, const torch::Tensor& truth) {
     return -torch::where(truth == 1, hit, miss);
 }
 
-/// The objects of an image as tensors.
 struct Truth {
     torch::Tensor boxes;   ///< [objects, 4] as shares of the image
     torch::Tensor labels;  ///< int64 [objects]
@@ -69,7 +68,7 @@ struct Truth {
     int64_t count() const { return labels.size(0); }
 };
 
-/// [objects, patches]: whether the centre of a patch is in the box, or at most half a patch outside.
+/// Returns as [objects, patches] whether a patch's centre is in the box, or at most half a patch outside.
 torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
     const auto centres = (patchCentres(size.height, size.width) / grid).unsqueeze(0);
@@ -77,7 +76,7 @@ torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     return ((centres > box.slice(2, 0, 2) - .5 / grid) & (centres < box.slice(2, 2) + .5 / grid)).all(2);
 }
 
-/// [objects, patches]: 1 at the patch with the object's centre, less at patches around it, 0 far away.
+/// Returns as [objects, patches] 1 at the patch with the object's centre, less around it, 0 far away.
 torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     const auto size = torch::tensor({double(grid.width), double(grid.height)}, torch::kFloat32);
     const auto home =
@@ -88,7 +87,7 @@ torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     return heat.masked_fill(heat < kLeastHeat, 0);
 }
 
-/// Returns how much each patch learns from each object's box: it learns only the box of its hottest object.
+/// Returns each patch's weight in learning each object's box. A patch learns only its hottest object's box.
 torch::Tensor sharesOf(const torch::Tensor& heat) {
     const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
     const auto won = heat * hottest;

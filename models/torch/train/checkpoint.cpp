@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 30;
 
-/// Tensors to write, and their memory.
 class Parts {
 public:
     void add(const std::string& name, const torch::Tensor& tensor) {
@@ -60,8 +59,7 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Checks the sizes before a model is made, because a model of wrong sizes could take far more memory than
-/// the file has bytes.
+/// Checks sizes first, because a model of wrong sizes could take far more memory than the file.
 void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
@@ -76,7 +74,7 @@ void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& fil
     demand(held >= blocks + around, "the checkpoint holds fewer weights than its sizes need");
 }
 
-/// Returns a text that is equal for weights that may be averaged. Only training uses stochastic depth.
+/// Returns a text that is equal for models whose weights may be averaged: stochastic depth may differ.
 std::string kindOf(SegmenterOptions options) {
     options.vit.dropPath = 0;
     return options.toJson();

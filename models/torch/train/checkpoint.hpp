@@ -19,7 +19,7 @@ Progress loadCheckpoint(const std::string& path, Segmenter& model, Segmenter& me
 
 /// Loads the running mean of a checkpoint, or the weights of a file of saveModel().
 Segmenter loadModel(const std::string& path);
-/// Loads the mean of the weights of several such files of the same variant, size and normalisation.
+/// Loads the mean of the weights of several files, which must have the same variant, size and normalisation.
 Segmenter loadMean(const std::vector<std::string>& paths);
 void saveModel(const std::string& path, Segmenter& model);
 

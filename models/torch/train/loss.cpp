@@ -8,7 +8,7 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// Returns the IoU that each further error costs. isClass [P], by falling error: 1 for pixels of the class.
+/// Returns the IoU that each further wrong pixel costs. isClass [P], by falling error: 1 for the class.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);

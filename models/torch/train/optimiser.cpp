@@ -55,7 +55,7 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix) {
     const bool tall = matrix.size(0) > matrix.size(1);
     auto x = (tall ? matrix.t() : matrix).contiguous();
     x = (x / (x.norm() + 1e-12)).to(ComputeType::current());
-    for (int i = 0; i < 5; ++i) {  // this quintic raises small singular values fastest and stays bounded
+    for (int i = 0; i < 5; ++i) {  // this polynomial raises small singular values fastest, and is bounded
         const auto square = torch::mm(x, x.t());
         const auto polynomial = square * -4.7750 + torch::mm(square, square) * 2.0315;
         x = x * 3.4445 + torch::mm(polynomial, x);
@@ -103,7 +103,7 @@ namespace {
 using AdamState = torch::optim::AdamWParamState;
 using AdamStates = std::remove_reference_t<decltype(std::declval<torch::optim::AdamW&>().state())>;
 
-/// The key of a weight's state is an address: as text in LibTorch 1.13, a pointer in 2.x.
+/// Returns the key of a weight's state: its address, as text in LibTorch 1.13, as a pointer in 2.x.
 template <class Key = AdamStates::key_type>
 Key keyOf(const torch::Tensor& weight) {
     if constexpr (std::is_same_v<Key, std::string>) {

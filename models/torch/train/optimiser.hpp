@@ -41,7 +41,7 @@ public:
 private:
     struct Matrix {
         torch::Tensor weight, momentum;
-        int64_t pieces;  ///< matrices stacked in a parameter: query, key and value
+        int64_t pieces;  ///< number of matrices in a parameter: query, key and value
     };
     void stepMatrices(double share);
     std::vector<torch::Tensor> adamWeights() const;
@@ -57,12 +57,11 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// Returns the limit of steps of a run. If `wanted` is absent, it is `usual`, or kNoLimit if the run ends
-/// after `minutes`.
+/// Returns the limit of steps: `wanted`, or else kNoLimit if `minutes` limit the run, or else `usual`.
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
-/// Returns the share of the highest rate: rises linearly over `warmUp` steps, then falls like half a cosine
-/// to a hundredth, while `way`, the completed share of the run, goes from 0 to 1.
+/// Returns the rate as a share of the highest rate. The share rises linearly over `warmUp` steps, then falls
+/// like half a cosine to a hundredth, while `way`, the completed share of the run, goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
 /// Updates the exponential mean of weights and running statistics; in the first steps the mean follows

@@ -34,8 +34,8 @@ struct PolicyTrainOptions {
 /// How well a policy finds superpatches of a single class.
 struct PolicyScore {
     double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
-    double precision = 0;  ///< share of the `shared` highest scores that have a single class
-    double recall = 0;     ///< number found / min(shared, number of superpatches of a single class)
+    double precision = 0;  ///< share of the `shared` best superpatches that have a single class
+    double recall = 0;     ///< number of these / min(shared, number of superpatches of a single class)
 };
 
 /// Scores a policy. Stretches each image and its labels to height x width; limits `shared` to the image's

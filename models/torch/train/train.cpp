@@ -221,7 +221,6 @@ double Trainer::runParts(int64_t number) {
     return loss / m_options.parts;
 }
 
-/// Returns the completed share of the run, 0 to 1.
 double Trainer::way() const {
     if (m_plan.limited()) return m_plan.way(m_progress.seconds);
     const auto rising = std::min(m_options.warmUp, m_progress.step);

@@ -25,14 +25,13 @@ struct CurveRow {
 
 class Curve {
 public:
-    /// Reads existing rows up to and including `lastStep`; later rows are of steps after the checkpoint,
-    /// which are lost.
+    /// Reads existing rows up to and including `lastStep`. Drops later rows, because these steps are lost.
     Curve(const std::string& csvPath, int64_t lastStep);
 
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Draws the loss and the measure on the validation split over the images seen, side by side.
+    /// Draws two plots over the number of images seen: loss, and measure on the validation split.
     void draw(const std::string& pngPath, const std::string& measure) const;
 
 private:
@@ -54,10 +53,9 @@ public:
         m_measured = true;
         m_validation = seconds;
     }
-    /// Returns the share of the time for steps that has passed; can exceed 1. At least half of the run is for
-    /// steps.
+    /// Returns the passed share, perhaps above 1, of the time for steps, which is at least half of the run.
     double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
-    /// Seconds until the end of the run.
+    /// Returns the seconds until the end of the run.
     double left(double passed) const { return std::max(0.0, m_seconds - passed); }
 
 private:
@@ -65,7 +63,7 @@ private:
     bool m_measured = false;
 };
 
-/// "1:02:03"; 0:00:00 for a negative time.
+/// Returns a text such as "1:02:03"; 0:00:00 for a negative time.
 inline std::string clockText(double seconds) {
     const long whole = seconds > 0 ? static_cast<long>(std::min(seconds, 1e9)) : 0;
     char text[32];
@@ -78,18 +76,18 @@ struct TrainOptions {
     BatchSource::Options data;
     std::string out;  ///< folder of checkpoint, curve and best weights
     static constexpr int64_t kUsualSteps = 3000;
-    std::optional<int64_t> steps;  ///< at most; absent: kUsualSteps, or no limit if there are minutes
+    std::optional<int64_t> steps;  ///< at most; absent: kUsualSteps, or no limit if `minutes` is given
     int64_t warmUp = 200;
     double minutes = 0;       ///< limit of the run; the rate then follows time instead of steps; 0: none
     std::string from;         ///< weights to start from; empty: none
-    std::string teacher;      ///< weights of any variant, whose classes are learned too; empty: none
+    std::string teacher;      ///< a model of any variant, whose scores are learned too; empty: none
     double teacherShare = 1;  ///< weight of the teacher's loss; the labels have weight 1
-    std::vector<int64_t> neighbourBlocks;  ///< tokens here learn to be nearest to tokens of the same classes
+    std::vector<int64_t> neighbourBlocks;  ///< tokens of these learn to be nearest to those of the same class
     double neighbourShare = 0.3;           ///< weight of this loss; the labels have weight 1
     std::string policy;                    ///< file of the policy for token sharing; empty: none
-    int64_t shared = 0;  ///< superpatches that share a token each, at the model's size; in validation too
+    int64_t shared = 0;  ///< number of sharing superpatches at the model's size, also in validation
     OptimiserOptions optimiser;
-    ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all of them
+    ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all tokens
     double meanDecay = 0.998;  ///< of the running mean of the weights
     double classPower = 0.5;   ///< 0: all classes have the same weight
     double classLimit = 6.0;
