@@ -67,7 +67,8 @@ public:
 
     Encoder handle() const { return Encoder(m_control); }
 
-    /// Returns the milliseconds of each segment, from tokens in raster order to tokens in raster order.
+    /// Returns the milliseconds of each segment. A segment gets and returns all tokens in raster order, so
+    /// its time includes merging by the given maps and restoring.
     std::vector<double> forward(const cv::Mat& tokens, const cv::Mat& injected) {
         SessionInput input;
         input.tokens = tokens.clone();

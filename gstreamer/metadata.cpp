@@ -20,7 +20,8 @@ void setArray(GstStructure* to, const char* name, GType type, const std::vector<
     g_value_unset(&entry);
 }
 
-/// Adds two arrays instead of a field for each class, because not every text can name a field.
+/// Adds class names and shares as two arrays, not as a field for each class, because some class names are not
+/// valid field names.
 void setShares(GstStructure* to, const FrameFigures& figures) {
     std::vector<const char*> names;
     std::vector<double> shares;

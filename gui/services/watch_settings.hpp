@@ -64,7 +64,8 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether no other source has this name or its topic. `open`: further sources to compare with.
+    /// Returns false if another known source, or one in `open`, has this name as title (ignoring case) or
+    /// shown address, or the same topicWord(). An empty name is free.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
     /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;

@@ -25,7 +25,8 @@ public:
     void followObjects(bool on);
     /// Must be called after another source came to the front, or a source was opened or closed.
     void sourcesChanged();
-    /// Stops the drawing of sources that are neither visible nor recorded.
+    /// Selects the sources to draw: the source in front and those that are recorded; all sources if the view
+    /// needs them or an alert rule records.
     void updateDrawn();
 
 signals:

@@ -288,8 +288,8 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // Runs the export for the proof. If the export is a converted model, OpenCV runs a copy of it, written
-    // next to the output as the converter understood the model.
+    // Runs the input model for the proof. If it is a converted model (fused form), the converter writes the
+    // graph that it has read to a temporary file in the output's folder, and OpenCV runs this file.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);

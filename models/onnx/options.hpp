@@ -16,8 +16,8 @@ enum class Form {
     Layers  ///< the original blocks, with MpmMerge and MpmRestore; for engines with dynamic shapes
 };
 
-/// Whether decoders compute all tokens or merged tokens. Merged tokens are possible for decoders that read
-/// the encoder's tokens row by row.
+/// Whether decoders compute all tokens or merged tokens. Merged tokens are possible for decoders in whose
+/// input each image token depends on a single image token of the encoder.
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {

@@ -290,8 +290,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// Averages over all image tokens that a row represents, not stage by stage, because an input map has no
-// stages.
+// A row's key bias is the mean over all image tokens that the row represents, not a mean of means stage by
+// stage: a map given as an input of the encoder does not show its stages.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };

@@ -38,7 +38,8 @@ public:
     Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
         : m_weights(weights), m_layout(layout), m_outputs(shape.x.outputs()) {}
 
-    /// Gathers `count` pixels of the band, from pixel `first`, in panels of `cells` rows.
+    /// Gathers the inputs of `count` output pixels of the band, from pixel `first`, in panels that are
+    /// `cells` cells deep.
     void gather(const ConvBand& band, int cells, int first, int count) {
         const Precision precision = m_weights.precision();
         const int depth = cells * valuesOf(precision),

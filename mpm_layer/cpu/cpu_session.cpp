@@ -278,7 +278,8 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     const int size = m_weights->headSize;
     const float* data = nullptr;
     if (metric == Metric::LastKeys && m_heads) {
-        // Without tokens, this may be the end of m_lastKeys.
+        // data() + offset, not &[offset]: for a window without tokens the address may be one past the end of
+        // m_lastKeys.
         data =
             m_lastKeys.data() + static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size;
     } else {

@@ -28,7 +28,8 @@ private:
                  cv::Mat& out) const;
     /// Projects for an encoder with reuse that reads `out`: multiplies only patches whose bits changed.
     void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
-    /// Packs the weights of the next products. Returns false if they are already packed.
+    /// Packs `weight` for the products of this forward. Returns false if the weights are constant and already
+    /// packed in this precision.
     bool pack(const cv::Mat& weight, bool constant);
     void lay(const cv::Mat& patches, cv::Mat& out) const;
 

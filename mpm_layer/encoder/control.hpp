@@ -76,7 +76,8 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Sets the model file's options of reuse, which apply to options that a text does not name.
+    /// Sets the model file's reuse options: the defaults of options that the text of `MPM_REUSE` or
+    /// `mpm_set_reuse` does not name.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }

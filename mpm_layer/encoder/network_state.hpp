@@ -43,7 +43,8 @@ struct NetworkLayer {
 
 class NetworkState {
 public:
-    /// @param marked whether beginReading() and endReading() enclose the layers of a network
+    /// @param marked whether the layers are created between beginReading() and endReading(), and so belong to
+    /// one network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
     /// Returns the state for a layer that the calling thread creates now: between beginReading() and

@@ -11,7 +11,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// For each of `size` stretched pixels, the two nearest of `from` pixels, and the weight of `high`.
+/// Linear interpolation from a line of `from` pixels to `size` pixels: for each result, the two source pixels
+/// `low` and `high`, and the weight of `high`.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;

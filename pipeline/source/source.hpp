@@ -93,9 +93,10 @@ struct SpreadReading {
     std::function<bool()> stopped;
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
-/// If the source can seek and has more than 4 * `count` frames, passes `count` images from all parts of the
-/// source to `take`, then up to `count` more until `take` returns false. Otherwise passes all images. Ends
-/// after `seconds` or if `stopped` returns true. Returns whether the time ran out.
+/// If the source can seek and has more than 4 * `count` frames, passes `count` images spread over the source
+/// to `take`. If `take` returns true for the last of them, passes up to `count` more, from places in between,
+/// until `take` returns false. Otherwise passes all images and ignores what `take` returns. Ends after
+/// `seconds` or if `stopped` returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 

@@ -111,7 +111,8 @@ public:
 
     void add(const cv::Mat& image);
     bool full() const { return m_kept.size() >= m_most; }
-    /// Returns the images in an order whose first images, however many, are also spread evenly.
+    /// Returns the images in such an order that for any n, the first n are spread about evenly over all
+    /// images.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }
     int blank() const { return m_blank; }

@@ -70,9 +70,10 @@ private:
         return m_result.stopped || m_work.seconds() + m_longest > m_limit;
     }
 
-    /// Runs the candidates on an image, and all tokens before, between and after them, so that neither a slow
-    /// run nor a machine that slows down affects the choice. Returns false if the time is over first; the
-    /// results are then used only for the first image.
+    /// Runs the candidates on an image; also runs the model with all tokens before, between and after them,
+    /// so that neither a slow run nor a machine that slows down affects the choice. Returns false if the time
+    /// or the watcher ends the tuning during this image; the image's results are then discarded, unless it is
+    /// the first image.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;

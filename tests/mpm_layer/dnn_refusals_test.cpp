@@ -65,7 +65,6 @@ TEST_F(DnnTest, BrokenVariablesAreNamed) {
     refused("MPM_BATCH_INDEPENDENT", "maybe", "mpm: MPM_BATCH_INDEPENDENT: batch independence 'maybe'");
 }
 
-// A setting that a stronger setting overrides is not read, in any order.
 TEST_F(DnnTest, PrecisionsAreOneList) {
     for (const PrecisionInfo& info : precisions()) {
         EXPECT_EQ(mpm_set_precision(info.name.c_str()), 0) << info.name;
@@ -84,6 +83,7 @@ TEST_F(DnnTest, PrecisionsAreOneList) {
     EXPECT_NE(std::string(mpm_last_error()).find(precisionNames()), std::string::npos);
 }
 
+// If the handle or the C interface sets a value, in any order, the variable is not even checked for errors.
 TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})

@@ -123,7 +123,7 @@ private:
         return torch::cat({x.slice(0, 0, special), torchMean(x.slice(0, special), map, clusters)});
     }
 
-    // The mean over all image tokens that a row represents, not stage by stage.
+    // The mean over all image tokens that a row represents, not a mean of means stage by stage.
     Tensor meanBias(const Tensor& bias, const Tensor& composed, int clusters) const {
         const int special = m_config.specialTokens;
         const Tensor counts =

@@ -43,9 +43,9 @@ struct ResizedRope {
 };
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
-/// `from`. Keeps rows of angle 0 in front of and behind the image rows. Throws Refusal if no known formula
-/// gives `rope` (to about 1e-5, or the rounding of f16), or if several do, but differ for `to`. If they
-/// differ only in the scale of patch centres, returns a note instead.
+/// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
+/// formula gives `rope` (to about 1e-5, or the rounding of f16), or if several do, but differ for `to`. If
+/// they differ only in the scale of patch centres, returns a note instead.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
 /// `rows`: the position embeddings [patches, width] of the grid `from`. If a Resize of the export gave

@@ -110,7 +110,8 @@ private:
 
     // Broadcasts the input by adding zeros of the output's shape.
     void expand();
-    // Returns a zero for each image (a pixel times 0), along `axis` of a value with `rank` axes.
+    // Returns zeros with the batch size along `axis` and 1 along the other `rank` - 1 axes. They are a pixel
+    // of each image times 0, so their number follows a dynamic batch.
     int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();

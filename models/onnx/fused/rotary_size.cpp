@@ -26,8 +26,9 @@ struct AxisPositions {
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// A known formula. An angle is the position along an axis times a frequency of the pair of components. The
-// first frequency of an axis is fixed; successive frequencies have a constant ratio.
+// A known formula. The angle of a pair of components (RotaryPair) is the token's position along the pair's
+// axis times the pair's frequency. The formula fixes the frequency of the first pair of each axis; each next
+// frequency has the same ratio to the one before.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size (Perception Encoder, Llama)
@@ -310,7 +311,8 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-// Returns the image rows for the grid `to`; nothing if no known formula gives `rope`.
+// Returns the tables' rows of image tokens, computed for the grid `to`; nothing if no known formula gives
+// `rope`.
 std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;

@@ -1,5 +1,5 @@
-// The memory and time budget of a conversion. Each thread has a current job. The job is not an argument,
-// because tensors are created deep inside the passes.
+// A job: the memory and time budget of a conversion. A thread has at most one current job, which is not an
+// argument because tensors are created deep inside the passes.
 #pragma once
 
 #include <cstdint>

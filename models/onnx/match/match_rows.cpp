@@ -178,7 +178,9 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     throw Mismatch{describe(value) + " is not a linear layer's result"};
 }
 
-// Describes how the value follows from the trace, which must have a single source.
+// Returns rows, factor and constant: the source's row for each row of the value, and how each column is
+// scaled and shifted. Throws Mismatch unless the trace has a single source, keeps each element in its column
+// and treats all tokens alike.
 RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     const int64_t width = shapeOf(value).back();
     Branch branch;

@@ -93,9 +93,10 @@ struct JoinedLinear {
     Dense dense;
 };
 
-/// Replaces several linear layers of the same input by a single layer, if their results are only joined by
-/// columns, added, or scaled and shifted by constants (for example experts that constants switch on or off).
-/// The layer computes `value`, or a value from which `value` follows.
+/// Finds one linear layer that is equal to several layers of the same input, if their results are only joined
+/// by columns, added, or scaled and shifted by constants (for example experts that constants switch on or
+/// off). `JoinedLinear::value` is the layer's result: `value` itself, or a value from which affine nodes
+/// compute `value`.
 std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

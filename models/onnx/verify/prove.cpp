@@ -37,7 +37,8 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns two numbers for each image, its width and height in either order. All numbers differ.
+// Returns two numbers for each image, all different. A graph may read them as width and height or as height
+// and width.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)

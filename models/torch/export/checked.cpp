@@ -62,8 +62,9 @@ void demandClose(double difference, const std::string& what) {
                 kTolerance, ": not written");
 }
 
-/// Returns the largest difference between the outputs of LibTorch and of the file, without and with merging.
-/// Both must merge in the same way.
+/// Returns the largest difference between the outputs of LibTorch and of the file. Sets the same schedule in
+/// LibTorch's model and in the file's network: first none, then `blocks`. Throws if a difference exceeds
+/// kTolerance.
 double fusedDifference(Segmenter& model, const std::vector<int>& blocks, const std::string& draft,
                        const std::string& name) {
     torch::NoGradGuard noGrad;

@@ -187,8 +187,8 @@ int Exporter::decodeMask(int tokens) {
     const auto image = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
     auto products = m_graph.node("MatMul", {image, transpose(classes, {0, 2, 1})});
-    // OpenCV 4.6 fuses arithmetic into a product of two variables and then drops the arithmetic; a Reshape
-    // prevents that.
+    // OpenCV 4.6 fuses arithmetic that follows a MatMul of two variables into the MatMul, which then does not
+    // compute it; a Reshape in between prevents that.
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");

@@ -68,7 +68,8 @@ struct Truth {
     int64_t count() const { return labels.size(0); }
 };
 
-/// Returns as [objects, patches] whether a patch's centre is in the box, or at most half a patch outside.
+/// Returns a mask [objects, patches]: whether the patch's centre is in the object's box, or less than half a
+/// patch outside.
 torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     const auto grid = torch::tensor({double(size.width), double(size.height)}, torch::kFloat32);
     const auto centres = (patchCentres(size.height, size.width) / grid).unsqueeze(0);
@@ -76,7 +77,7 @@ torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     return ((centres > box.slice(2, 0, 2) - .5 / grid) & (centres < box.slice(2, 2) + .5 / grid)).all(2);
 }
 
-/// Returns as [objects, patches] 1 at the patch with the object's centre, less around it, 0 far away.
+/// Returns a map [objects, patches]: 1 at the patch with the object's centre, less around it, 0 far away.
 torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     const auto size = torch::tensor({double(grid.width), double(grid.height)}, torch::kFloat32);
     const auto home =

@@ -35,7 +35,9 @@ struct PolicyTrainOptions {
 struct PolicyScore {
     double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
     double precision = 0;  ///< share of the `shared` best superpatches that have a single class
-    double recall = 0;     ///< number of these / min(shared, number of superpatches of a single class)
+    /// the superpatches counted by `precision`, as a share of the most that could be found: min(`shared`,
+    /// superpatches of a single class), summed over images
+    double recall = 0;
 };
 
 /// Scores a policy. Stretches each image and its labels to height x width; limits `shared` to the image's

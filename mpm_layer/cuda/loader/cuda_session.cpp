@@ -153,7 +153,8 @@ bool CudaSession::readsKeys(const StageRequest& request) const {
              "or device cpu");
 }
 
-// Downloads rows and runs a reducer that has no GPU kernels on the CPU. The caller must upload the maps.
+// Downloads the rows and runs the reducer, which has no GPU kernels, on the CPU. The caller must upload the
+// maps.
 std::vector<MergeMap> CudaSession::decideOnCpu(const StageRequest& request) {
     const int dim = m_weights->dim(), headSize = m_weights->headSize();
     const bool readsKeys = this->readsKeys(request);

@@ -66,8 +66,8 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
 /// Sums of R rows and V vectors of columns: both vectors of a panel, or only the first.
 template <int R, int V = 2>
 struct Block {
-    // Explicit, because GCC compiles the implicit constructor without this instruction set and then cannot
-    // inline functions of vectors.
+    // Written out, because GCC compiles an implicit constructor without this instruction set and then cannot
+    // inline functions that use vectors.
     HWY_INLINE Block() {}
 
     Float sum[R][V];

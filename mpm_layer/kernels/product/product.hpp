@@ -19,8 +19,8 @@ inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// Returns the distance between rows in temporary memory. It exceeds the width by a cache line: rows at a
-/// distance of a power of two would be in the same few sets of a cache.
+/// Returns the distance between rows in temporary memory. It exceeds the width by at least a cache line: rows
+/// at a distance of a power of two would be in the same few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }

@@ -28,9 +28,8 @@ struct DeformableHead {
     size_t outStride = 0;
 };
 
-/// `samples`: the number for all queries together. The caller must make x, y, columns, rows, pitch and start
-/// readable for deformableRoom(samples) elements, and give deformableHead() deformableScratch(samples) floats
-/// of memory.
+/// `samples`: samples per query times queries. x, y, columns, rows, pitch and start must be readable for
+/// deformableRoom(samples) elements; `scratch` of deformableHead() needs deformableScratch(samples) floats.
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 

@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// Raises `rest` if a value that is not among the two highest exceeds it.
+    /// Raises `rest` to a value whose column is not kept, if that value is higher.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {

@@ -7,7 +7,8 @@
 
 namespace mpm::kernels {
 
-/// The two highest values of each row so far, their columns, and `rest`, an upper bound of all other values.
+/// The highest value of each row so far, a second value, their columns, and `rest`, an upper bound of all
+/// other values, which may exceed the second value.
 class Leads {
 public:
     struct Row {
@@ -28,7 +29,7 @@ private:
     Buffer m_data;
 
 public:
-    // Memory for two more vectors follows the last row, because vectors may begin at any row.
+    // Each array has room for two vectors after its last element, because a vector may begin at any element.
     float *value, *second, *rest;
     int *index, *secondIndex;
 };

@@ -9,7 +9,7 @@
 // - cell: 32 bits of a rest: an element in f32, or two elements in 16 bits ("words")
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
-// - lead: a column with one of the two highest U of a row so far (leads.hpp)
+// - lead: the column with the highest U of a row so far, or a second column that is kept (leads.hpp)
 // - bar: a lower bound of the cosine of a row and its lead: a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
@@ -187,8 +187,9 @@ int decideBetween(const ExactRows& rows, int row, int one, int other);
 /// Returns the product of two rows in f64; its bits do not depend on the processor.
 double exactDot(const float* a, const float* b, int width);
 
-/// Returns the cosine of two unit rows in f64: at most 1, exactly 1 for equal rows, and 0 if a row is zero.
-/// The caller must pass the lengths in f64.
+/// Returns the cosine, in f64, of two rows that were normalised in f32. Rounding makes their lengths differ
+/// from 1, so the caller passes the lengths in f64. The result is at most 1; exactly 1 for equal rows; 0 if a
+/// length is 0.
 double cosineOf(const float* a, const float* b, int width, double lengthOfA, double lengthOfB);
 
 }  // namespace mpm::kernels
