@@ -163,7 +163,8 @@ void CpuSession::finishHeads(int index, int first, int count, float* qkv, size_t
         float* k = q + inner;
         normHeads(block, q);
         if (m_keepsKeys)
-            meanOverHeads(k, m_weights->heads, size, &m_lastKeys[static_cast<size_t>(first + r) * size]);
+            kernels::meanOverHeads(k, m_weights->heads, size,
+                                   &m_lastKeys[static_cast<size_t>(first + r) * size]);
         int angle = m_batch.position(first + r);
         if (!block.rotary.present() || angle < 0) continue;
         if (m_rotatesByWindow[index]) angle = m_batch.division().place(angle);

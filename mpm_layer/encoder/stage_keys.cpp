@@ -18,25 +18,6 @@ const float* dataOf(const std::vector<float>& values) {
 
 }  // namespace
 
-void meanOverHeads(const float* from, int heads, int size, float* to) {
-    constexpr int kTogether = 16;  // elements, so that the compiler uses vectors
-    for (int first = 0; first < size; first += kTogether) {
-        double sums[kTogether] = {};
-        const auto add = [&](int count) {
-            for (int h = 0; h < heads; ++h)
-                for (int k = 0; k < count; ++k)
-                    sums[k] += from[h * size + first + k];
-        };
-        const int count = std::min(kTogether, size - first);
-        if (count == kTogether)
-            add(kTogether);
-        else
-            add(count);
-        for (int k = 0; k < count; ++k)
-            to[first + k] = static_cast<float>(sums[k] / heads);
-    }
-}
-
 StageKeys::StageKeys(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                      int block)
     : m_rule(config.norm), m_keyRule(config.innerNorm), m_size(shape.headSize) {
@@ -58,10 +39,10 @@ StageKeys::StageKeys(const EncoderConfig& config, const NamedWeights& weights, c
     }
     cv::Mat mean(dim, m_size, CV_32F);  // the mean key is a product with the mean of the heads' key weights
     for (int d = 0; d < dim; ++d)
-        meanOverHeads(qkv.ptr<float>(d) + inner, shape.heads, m_size, mean.ptr<float>(d));
+        kernels::meanOverHeads(qkv.ptr<float>(d) + inner, shape.heads, m_size, mean.ptr<float>(d));
     m_weight = kernels::PackedWeights(mean.ptr<float>(), mean.step1(), dim, m_size);
     m_bias.resize(bias.empty() ? 0 : m_size);
-    if (!bias.empty()) meanOverHeads(bias.data() + inner, shape.heads, m_size, m_bias.data());
+    if (!bias.empty()) kernels::meanOverHeads(bias.data() + inner, shape.heads, m_size, m_bias.data());
 }
 
 void StageKeys::compute(const RowsView& rows, float* out) const {
@@ -98,7 +79,7 @@ void StageKeys::computeChunk(const RowsView& rows, int first, int count, float* 
         for (int h = 0; m_hasKeyNorm && h < m_heads; ++h)
             kernels::normaliseRow(key + h * m_size, m_size, dataOf(m_keyNormWeight), dataOf(m_keyNormBias),
                                   m_keyRule, key + h * m_size);
-        meanOverHeads(key, m_heads, m_size, out + static_cast<size_t>(r) * m_size);
+        kernels::meanOverHeads(key, m_heads, m_size, out + static_cast<size_t>(r) * m_size);
     }
 }
 

@@ -11,9 +11,6 @@
 
 namespace mpm {
 
-/// Computes the mean of `heads` vectors of `size` values, which are next to each other in `from`.
-void meanOverHeads(const float* from, int heads, int size, float* to);
-
 class StageKeys {
 public:
     /// @param block the number in the names of the weights

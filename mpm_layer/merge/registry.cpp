@@ -62,7 +62,8 @@ std::vector<ReducerInfo> reducers() {
 std::vector<int> usualBlocks(const std::string& method, int blocks) {
     if (method == "none") return {};
     const std::shared_ptr<const Reducer> reducer = makeReducer(method);
-    const ReducerEntry& entry = entryOf(MethodText(method).name);
+    const MethodText text(method);
+    const ReducerEntry& entry = entryOf(text.name);
     return entry.usualBlocks != nullptr ? entry.usualBlocks(blocks) : reducer->ownSchedule(blocks);
 }
 

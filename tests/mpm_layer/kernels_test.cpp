@@ -243,6 +243,24 @@ TEST(Rows, LayerNormAndUnitRow) {
     }
 }
 
+TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
+    for (int size : kSizes) {
+        for (int heads : {1, 2, 3, 6}) {
+            const cv::Mat from = randomMatrix(1, heads * size + 1, static_cast<unsigned>(size));
+            const float* first = from.ptr<float>() + 1;  // misaligned
+            std::vector<float> mean(size + 1, 5.0f);     // with an element that must stay as it is
+            meanOverHeads(first, heads, size, mean.data());
+            for (int k = 0; k < size; ++k) {
+                double sum = 0;
+                for (int h = 0; h < heads; ++h)
+                    sum += first[h * size + k];
+                ASSERT_EQ(mean[k], static_cast<float>(sum / heads)) << size << " " << heads << " " << k;
+            }
+            ASSERT_EQ(mean[size], 5.0f);
+        }
+    }
+}
+
 TEST(Nearest, PanelsHoldRowsAsColumns) {
     const int columns = panelColumns();
     for (int width : {1, 3, 4, 7, 32, 34}) {

@@ -248,6 +248,25 @@ void MaskedSoftmax(const float* scores, const float* mask, int count, float* to)
     }
 }
 
+void MeanOverHeads(const float* from, int heads, int size, float* to) {
+    constexpr int kTogether = 16;  // elements: the compiler uses vectors of the instruction set
+    for (int first = 0; first < size; first += kTogether) {
+        double sums[kTogether] = {};
+        const auto add = [&](int count) {
+            for (int h = 0; h < heads; ++h)
+                for (int k = 0; k < count; ++k)
+                    sums[k] += from[h * size + first + k];
+        };
+        const int count = std::min(kTogether, size - first);
+        if (count == kTogether)
+            add(kTogether);
+        else
+            add(count);
+        for (int k = 0; k < count; ++k)
+            to[first + k] = static_cast<float>(sums[k] / heads);
+    }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -262,10 +281,15 @@ HWY_EXPORT(AddScaledRow);
 HWY_EXPORT(UnitRow);
 HWY_EXPORT(NormaliseColumns);
 HWY_EXPORT(MaskedSoftmax);
+HWY_EXPORT(MeanOverHeads);
 
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out) {
     HWY_DYNAMIC_DISPATCH(NormaliseRow)(in, width, weight, bias, rule, out);
+}
+
+void meanOverHeads(const float* from, int heads, int size, float* to) {
+    HWY_DYNAMIC_DISPATCH(MeanOverHeads)(from, heads, size, to);
 }
 
 float dotRows(const float* a, const float* b, int width) {

@@ -23,6 +23,10 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
+/// Computes the mean of `heads` vectors of `size` values, which are next to each other in `from`. Sums are in
+/// f64.
+void meanOverHeads(const float* from, int heads, int size, float* to);
+
 float dotRows(const float* a, const float* b, int width);
 void addScaledRow(float factor, const float* from, int width, float* to);
 
