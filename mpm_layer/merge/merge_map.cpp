@@ -9,21 +9,14 @@
 namespace mpm {
 namespace {
 
-double lengthOf(const float* row, int width) {
-    double sum = 0;
-    for (int k = 0; k < width; ++k)
-        sum += static_cast<double>(row[k]) * row[k];
-    return std::sqrt(sum);
-}
-
 // Scales a weighted mean to the geometric mean of its length and the members' mean length.
 void scaleMean(const RowsView& rows, const int* members, const std::vector<float>& weights, float* mean) {
     double lengths = 0, total = 0;
     for (size_t m = 0; m < weights.size(); ++m) {
-        lengths += weights[m] * lengthOf(rows.row(members[m]), rows.width);
+        lengths += weights[m] * kernels::rowLength(rows.row(members[m]), rows.width);
         total += weights[m];
     }
-    const double length = lengthOf(mean, rows.width);
+    const double length = kernels::rowLength(mean, rows.width);
     if (length == 0) return;
     const double scale = std::sqrt(lengths / total / length);
     for (int k = 0; k < rows.width; ++k)

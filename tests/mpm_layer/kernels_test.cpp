@@ -261,6 +261,30 @@ TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
     }
 }
 
+TEST(Rows, WeightedMeansAndLengths) {
+    for (int width : kSizes) {
+        const cv::Mat rows = randomMatrix(4, width, static_cast<unsigned>(width));
+        const float weights[] = {1.0f, 3.0f, 0.3f};
+        const int indices[] = {2, 0, 3};
+        for (int count : {1, 2, 3}) {
+            std::vector<float> mean(width + 1, 5.0f);
+            weightedMeanRow(rows.ptr<float>(), rows.step1(), indices, weights, count, width, mean.data());
+            double total = 0, squares = 0;
+            for (int m = 0; m < count; ++m)
+                total += weights[m];
+            for (int k = 0; k < width; ++k) {
+                double sum = 0;
+                for (int m = 0; m < count; ++m)
+                    sum += static_cast<double>(weights[m]) * rows.at<float>(indices[m], k);
+                ASSERT_EQ(mean[k], static_cast<float>(sum / total)) << width << " " << count << " " << k;
+                squares += static_cast<double>(mean[k]) * mean[k];
+            }
+            ASSERT_EQ(mean[width], 5.0f);
+            ASSERT_NEAR(rowLength(mean.data(), width), std::sqrt(squares), 1e-12 * std::sqrt(squares));
+        }
+    }
+}
+
 TEST(Nearest, PanelsHoldRowsAsColumns) {
     const int columns = panelColumns();
     for (int width : {1, 3, 4, 7, 32, 34}) {

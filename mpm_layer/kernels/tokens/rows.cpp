@@ -248,25 +248,6 @@ void MaskedSoftmax(const float* scores, const float* mask, int count, float* to)
     }
 }
 
-void MeanOverHeads(const float* from, int heads, int size, float* to) {
-    constexpr int kTogether = 16;  // elements: the compiler uses vectors of the instruction set
-    for (int first = 0; first < size; first += kTogether) {
-        double sums[kTogether] = {};
-        const auto add = [&](int count) {
-            for (int h = 0; h < heads; ++h)
-                for (int k = 0; k < count; ++k)
-                    sums[k] += from[h * size + first + k];
-        };
-        const int count = std::min(kTogether, size - first);
-        if (count == kTogether)
-            add(kTogether);
-        else
-            add(count);
-        for (int k = 0; k < count; ++k)
-            to[first + k] = static_cast<float>(sums[k] / heads);
-    }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -281,15 +262,10 @@ HWY_EXPORT(AddScaledRow);
 HWY_EXPORT(UnitRow);
 HWY_EXPORT(NormaliseColumns);
 HWY_EXPORT(MaskedSoftmax);
-HWY_EXPORT(MeanOverHeads);
 
 void normaliseRow(const float* in, int width, const float* weight, const float* bias, const NormRule& rule,
                   float* out) {
     HWY_DYNAMIC_DISPATCH(NormaliseRow)(in, width, weight, bias, rule, out);
-}
-
-void meanOverHeads(const float* from, int heads, int size, float* to) {
-    HWY_DYNAMIC_DISPATCH(MeanOverHeads)(from, heads, size, to);
 }
 
 float dotRows(const float* a, const float* b, int width) {
@@ -306,39 +282,6 @@ float squaredDistance(const float* a, const float* b, int width) {
 
 bool unitRow(const float* in, int width, float* out) {
     return HWY_DYNAMIC_DISPATCH(UnitRow)(in, width, out);
-}
-
-void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out) {
-    if (count == 1) {
-        std::copy_n(rows + indices[0] * stride, width, out);
-        return;
-    }
-    if (count == 2) {
-        const float* a = rows + indices[0] * stride;
-        const float* b = rows + indices[1] * stride;
-        for (int k = 0; k < width; ++k)
-            out[k] = static_cast<float>((static_cast<double>(a[k]) + b[k]) * 0.5);
-        return;
-    }
-    for (int k = 0; k < width; ++k) {
-        double sum = rows[indices[0] * stride + k];  // not from 0: keeps negative zeros
-        for (int m = 1; m < count; ++m)
-            sum += rows[indices[m] * stride + k];
-        out[k] = static_cast<float>(sum / count);
-    }
-}
-
-void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
-                     int width, float* out) {
-    double total = 0;
-    for (int m = 0; m < count; ++m)
-        total += weights[m];
-    for (int k = 0; k < width; ++k) {
-        double sum = static_cast<double>(weights[0]) * rows[indices[0] * stride + k];
-        for (int m = 1; m < count; ++m)
-            sum += static_cast<double>(weights[m]) * rows[indices[m] * stride + k];
-        out[k] = static_cast<float>(sum / total);
-    }
 }
 
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size) {

@@ -27,6 +27,9 @@ void weightedMeanRow(const float* rows, size_t stride, const int* indices, const
 /// f64.
 void meanOverHeads(const float* from, int heads, int size, float* to);
 
+/// Returns the length of a row, computed in f64.
+double rowLength(const float* row, int width);
+
 float dotRows(const float* a, const float* b, int width);
 void addScaledRow(float factor, const float* from, int width, float* to);
 

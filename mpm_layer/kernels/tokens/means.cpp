@@ -1,0 +1,116 @@
+// Means of rows in f64.
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "mpm_layer/kernels/tokens/rows.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mpm_layer/kernels/tokens/means.cpp"
+#include <hwy/foreach_target.h>
+// Must follow foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace mpm::kernels {
+namespace HWY_NAMESPACE {
+
+constexpr int kTogether = 16;
+
+// Calls body(first, count) for each part of a row. Parts have kTogether elements, except the last: with a
+// known count, the compiler uses vectors of the instruction set. All instruction sets give the same bits,
+// because products of two floats are exact in f64.
+template <class Body>
+HWY_INLINE void forEachPart(int width, const Body& body) {
+    int first = 0;
+    for (; first + kTogether <= width; first += kTogether)
+        body(first, std::integral_constant<int, kTogether>());
+    if (first < width) body(first, width - first);
+}
+
+void MeanOverHeads(const float* from, int heads, int size, float* to) {
+    forEachPart(size, [&](int first, auto count) HWY_ATTR {
+        double sums[kTogether] = {};
+        for (int h = 0; h < heads; ++h)
+            for (int k = 0; k < count; ++k)
+                sums[k] += from[h * size + first + k];
+        for (int k = 0; k < count; ++k)
+            to[first + k] = static_cast<float>(sums[k] / heads);
+    });
+}
+
+void WeightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int members,
+                     int width, float* out) {
+    double total = 0;
+    for (int m = 0; m < members; ++m)
+        total += weights[m];
+    forEachPart(width, [&](int first, auto count) HWY_ATTR {
+        double sums[kTogether] = {};
+        for (int k = 0; k < count; ++k)
+            sums[k] = static_cast<double>(weights[0]) * rows[indices[0] * stride + first + k];
+        for (int m = 1; m < members; ++m)
+            for (int k = 0; k < count; ++k)
+                sums[k] += static_cast<double>(weights[m]) * rows[indices[m] * stride + first + k];
+        for (int k = 0; k < count; ++k)
+            out[first + k] = static_cast<float>(sums[k] / total);
+    });
+}
+
+double RowLength(const float* row, int width) {
+    double sums[kTogether] = {};
+    forEachPart(width, [&](int first, auto count) HWY_ATTR {
+        for (int k = 0; k < count; ++k)
+            sums[k] += static_cast<double>(row[first + k]) * row[first + k];
+    });
+    double sum = 0;
+    for (double part : sums)
+        sum += part;
+    return std::sqrt(sum);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mpm::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mpm::kernels {
+
+HWY_EXPORT(MeanOverHeads);
+HWY_EXPORT(WeightedMeanRow);
+HWY_EXPORT(RowLength);
+
+void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out) {
+    if (count == 1) {
+        std::copy_n(rows + indices[0] * stride, width, out);
+        return;
+    }
+    if (count == 2) {
+        const float* a = rows + indices[0] * stride;
+        const float* b = rows + indices[1] * stride;
+        for (int k = 0; k < width; ++k)
+            out[k] = static_cast<float>((static_cast<double>(a[k]) + b[k]) * 0.5);
+        return;
+    }
+    for (int k = 0; k < width; ++k) {
+        double sum = rows[indices[0] * stride + k];  // not from 0: keeps negative zeros
+        for (int m = 1; m < count; ++m)
+            sum += rows[indices[m] * stride + k];
+        out[k] = static_cast<float>(sum / count);
+    }
+}
+
+void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
+                     int width, float* out) {
+    HWY_DYNAMIC_DISPATCH(WeightedMeanRow)(rows, stride, indices, weights, count, width, out);
+}
+
+double rowLength(const float* row, int width) {
+    return HWY_DYNAMIC_DISPATCH(RowLength)(row, width);
+}
+
+void meanOverHeads(const float* from, int heads, int size, float* to) {
+    HWY_DYNAMIC_DISPATCH(MeanOverHeads)(from, heads, size, to);
+}
+
+}  // namespace mpm::kernels
+#endif
