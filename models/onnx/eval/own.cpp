@@ -146,7 +146,7 @@ void merge(Call& c) {
     const Shape& shape = c.input(0).shape();
     const int64_t special = c.node.getInt("special_tokens", 1);
     if (shape.size() != 3 || special < 0 || special > shape[1]) throw Refusal("its tokens do not fit");
-    // Makes each token a cluster of its own, because conversions are verified without merging.
+    // Each token is a separate cluster, because conversions are verified without merging.
     const Tensor tokens = c.input(0);
     const int64_t count = shape[1] - special;
     Tensor& map = c.make(1, Type::Int, {tokens.dim(0), count});
