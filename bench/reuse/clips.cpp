@@ -73,7 +73,7 @@ Clip video(const std::string& path, int frames) {
     cv::VideoCapture capture(path);
     std::vector<street::StreetFrame> shots;
     for (cv::Mat image; static_cast<int>(shots.size()) < frames && capture.read(image);)
-        shots.push_back({image.clone(), {}, 0});
+        shots.push_back({image.clone(), {}, 0, {}});
     return stored(std::move(shots));
 }
 
