@@ -119,8 +119,15 @@ void Recorder::saveObjects() {
         saved = std::exchange(m_objects, {});
     }
     if (saved.empty()) return;
-    for (const auto& [source, objects] : saved)
-        if (objects) m_store->setObjects(m_store->source(source.toStdString()), *objects);
+    try {
+        for (; !saved.empty(); saved.erase(saved.begin()))
+            if (const auto& objects = saved.begin()->second)
+                m_store->setObjects(m_store->source(saved.begin()->first.toStdString()), *objects);
+    } catch (...) {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        m_objects.merge(saved);  // for the next attempt; keeps newer objects
+        throw;
+    }
     m_nextObjects = time + kObjectsEvery;
 }
 

@@ -1,4 +1,5 @@
 // The workers without a window: frames, settings and measurements go the whole way through a real network.
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ private slots:
     void pausedSourceIsAnalysedAgainWhenSettingsChange();
     void storeThatCannotBeWrittenIsReported();
     void whatFindsNoRoomIsCounted();
+    void aLockedStoreLosesNoObjects();
     void closesAtAnyMoment();
 
 private:
@@ -327,6 +329,34 @@ void EngineTest::whatFindsNoRoomIsCounted() {
     recorder.start();
     recorder.finish();
     QCOMPARE(recorder.lost(), 20'010);
+}
+
+void EngineTest::aLockedStoreLosesNoObjects() {
+    const QString path = store();
+    Recorder recorder(path);
+    QSignalSpy failing(&recorder, &Recorder::failing);
+    recorder.start();
+    recorder.setSource(QStringLiteral("yard"));
+    std::atomic<std::int64_t> found{-1};
+    const auto ask = [&] {  // the objects are stored before the answer
+        recorder.ask([&](const mpm::pipeline::Store& kept, std::int64_t source) {
+            found = kept.objects(source).nextId;
+        });
+    };
+    ask();
+    QTRY_COMPARE_WITH_TIMEOUT(found.load(), std::int64_t(1), test::patience(20'000));
+    found = -1;
+    sqlite3* other = nullptr;
+    QCOMPARE(sqlite3_open(path.toUtf8().constData(), &other), SQLITE_OK);
+    QCOMPARE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+    recorder.setObjects(
+        std::make_shared<const mpm::pipeline::KnownObjects>(mpm::pipeline::KnownObjects{7, {}}));
+    ask();
+    QTRY_VERIFY_WITH_TIMEOUT(failing.count() == 1, test::patience(20'000));
+    sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
+    sqlite3_close(other);
+    QTRY_VERIFY_WITH_TIMEOUT(found != -1, test::patience(20'000));
+    QCOMPARE(found.load(), std::int64_t(7));
 }
 
 void EngineTest::closesAtAnyMoment() {
