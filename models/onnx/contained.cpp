@@ -72,9 +72,9 @@ Contained resultOf(const ChildEnd& child) {
 Contained resultOfSignal(int number, const std::string& output) {
     using End = Contained::End;
     Contained result = resultOf({ChildEnd::How::Exited, 1, output});
-    if (number == SIGXCPU) result.end = End::OutOfTime;
-    if (number == SIGXFSZ) result.end = End::TooLarge;
     result.message = "the converter crashed (signal " + std::to_string(number) + ")";
+    if (number == SIGXCPU) result.end = End::OutOfTime, result.message = "the conversion took too long";
+    if (number == SIGXFSZ) result.end = End::TooLarge, result.message = "the converted file is too large";
     return result;
 }
 
