@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
+#include <memory>
 
 #include <mpm/layers.hpp>
 
@@ -154,7 +154,7 @@ public:
         lookBack();
         lookAhead();
         findJoins();
-        m_selection.emplace(nodes, m_latest);
+        m_selection = std::make_unique<const Selection>(nodes, m_latest);
     }
 
     std::string of(size_t i) const {
@@ -203,7 +203,7 @@ private:
     const FlowNodes& m_nodes;
     std::vector<int> m_segment, m_latest;  ///< numbered from 1; 0: none
     std::vector<bool> m_other, m_leads, m_firstOnly, m_joins;
-    std::optional<Selection> m_selection;
+    std::unique_ptr<const Selection> m_selection;
     bool m_single;
 };
 
