@@ -79,7 +79,7 @@ void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model
 }
 
 SegmenterOptions optionsFor(const NamedTensors& tensors, const ImportOptions& options, Grid& grid) {
-    const auto& patches = need(tensors, "encoder.patch_embed.proj.weight", 4);
+    const torch::Tensor patches = need(tensors, "encoder.patch_embed.proj.weight", 4);
     SegmenterOptions model;
     auto& vit = model.vit;
     vit.dim = patches.size(0);
