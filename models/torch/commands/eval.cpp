@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -47,13 +48,21 @@ void runEval(const EvalArguments& a) {
         CV_Error(cv::Error::StsUnmatchedSizes, "the data has " + std::to_string(classes.count()) +
                                                    " classes, the model " +
                                                    std::to_string(model->options().classes));
-    auto samples =
-        a.dataset == "scene" ? sceneFrames(a.frames, {640, 480}) : readAll(a.root, a.split, classes);
-    if (a.night) {
-        for (auto& sample : samples)
-            sample.image = street::night(sample.image, {}, seedOf(sample.name));
-    }
-    printScores(evaluate(model, samples, classes.ignored), classes);
+    const bool scene = a.dataset == "scene";
+    const auto stored = scene ? std::vector<pipeline::Sample>() : readAll(a.root, a.split, classes);
+    const size_t count = scene ? a.frames : stored.size();
+    using Clock = std::chrono::steady_clock;
+    auto next = Clock::now() + std::chrono::seconds(10);
+    const auto sampleAt = [&](size_t i) {
+        if (Clock::now() >= next) {
+            std::fprintf(stderr, "%zu of %zu images\n", i, count);
+            next = Clock::now() + std::chrono::minutes(1);
+        }
+        pipeline::Sample sample = scene ? sceneFrame(static_cast<int>(i), {640, 480}) : stored[i];
+        if (a.night) sample.image = street::night(sample.image, {}, seedOf(sample.name));
+        return sample;
+    };
+    printScores(evaluate(model, count, sampleAt, classes.ignored), classes);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // mpm-models: trains, measures, imports and exports segmentation models.
 #include <cstdio>
 #include <exception>
+#include <iostream>
 
 #include <c10/util/Exception.h>
 #include <CLI/CLI.hpp>
@@ -12,6 +13,8 @@
 
 /// Prints a single line: names from files and messages of libraries may contain line ends.
 static int fail(const std::string& message, int status) {
+    std::cout.flush();  // both streams may go to the same file
+    std::fflush(stdout);
     std::fprintf(stderr, "mpm-models: %s\n", mpm::printable(message, 1000).c_str());
     return status;
 }

@@ -48,11 +48,4 @@ pipeline::Sample sceneFrame(int number, cv::Size size, int seed) {
     return {frame.image, frame.labels, name};
 }
 
-std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size) {
-    std::vector<pipeline::Sample> samples;
-    for (int i = 0; i < count; ++i)
-        samples.push_back(sceneFrame(i, size));
-    return samples;
-}
-
 }  // namespace mpm::models

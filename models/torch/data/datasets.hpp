@@ -15,10 +15,8 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
-/// Returns a frame of the built-in street. Each pair of number and seed gives a different street.
+/// Returns a frame of the built-in street by day. Each pair of number and seed gives a different street, with
+/// a seed that training never uses.
 pipeline::Sample sceneFrame(int number, cv::Size size, int seed = 1);
-
-/// Returns frames by day, each of a different street, with seeds that training never uses.
-std::vector<pipeline::Sample> sceneFrames(int count, cv::Size size);
 
 }  // namespace mpm::models

@@ -29,16 +29,18 @@ static void addTokens(std::vector<double>& sum, const VisionTransformer& encoder
     }
 }
 
-Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& samples, int ignored) {
+Evaluation evaluate(Segmenter& model, size_t count, const std::function<pipeline::Sample(size_t)>& sampleAt,
+                    int ignored) {
     const bool wasTraining = model->is_training();
     model->eval();
     Evaluation result{pipeline::Confusion(static_cast<int>(model->options().classes), ignored), {}};
-    for (const auto& sample : samples) {
+    for (size_t i = 0; i < count; ++i) {
+        const pipeline::Sample sample = sampleAt(i);
         result.confusion.add(sample.labels, predict(model, sample.image));
         addTokens(result.tokens, model->encoder);
     }
     for (double& value : result.tokens)
-        value /= static_cast<double>(samples.size());
+        value /= static_cast<double>(count);
     model->train(wasTraining);
     return result;
 }

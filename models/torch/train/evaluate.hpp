@@ -21,7 +21,9 @@ struct Evaluation {
         tokens;  ///< image tokens entering each block, mean over images; empty without merging
 };
 
-Evaluation evaluate(Segmenter& model, const std::vector<pipeline::Sample>& samples, int ignored);
+/// `sampleAt(i)` returns sample i of `count`.
+Evaluation evaluate(Segmenter& model, size_t count, const std::function<pipeline::Sample(size_t)>& sampleAt,
+                    int ignored);
 
 /// Returns the Lovasz-softmax loss (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, as a mean over
 /// the classes that occur. Cross entropy neglects classes with few pixels; here each class has the same

@@ -254,7 +254,10 @@ double Trainer::secondsPerStep() const {
 
 void Trainer::validate(CurveRow& row) {
     const Stopwatch watch;
-    row.miou = m_source ? evaluate(m_mean, m_data.validation, m_data.ignored).confusion.miou()
+    row.miou = m_source ? evaluate(
+                              m_mean, m_data.validation.size(),
+                              [this](size_t i) { return m_data.validation[i]; }, m_data.ignored)
+                              .confusion.miou()
                         : averagePrecision(m_mean, m_data.validationBoxes);
     m_plan.validated(watch.seconds());
     if (!(row.miou > m_progress.best)) return;  // also false for NaN, if there is no label
