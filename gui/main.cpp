@@ -43,9 +43,9 @@ void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
 }
 
 /// Writes the screenshot after `options.after` seconds, as soon as image and overlay show the same frame, but
-/// at most three seconds later.
+/// at most 20 seconds later.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
-    constexpr int kLatest = 3'000;  // milliseconds
+    constexpr int kLatest = 20'000;  // milliseconds
     const int after = static_cast<int>(options.after * 1000);
     struct State {
         std::int64_t frame = -1;
