@@ -1,5 +1,4 @@
-"""own_vit.py MODEL WEIGHTS IMAGES OUT.onnx: converts a classifier that you fine-tuned with timm, chooses how it merges on your
-images, and compares it with PyTorch.
+"""own_vit.py MODEL WEIGHTS IMAGES OUT.onnx: converts, tunes and checks a classifier that you fine-tuned with timm.
 
     own_vit.py vit_small_patch16_224 finetuned.pth 'images/*.jpg' mine.onnx --classes 37
 
