@@ -50,7 +50,7 @@ void runEval(const EvalArguments& a) {
                                                    std::to_string(model->options().classes));
     const bool scene = a.dataset == "scene";
     const auto stored = scene ? std::vector<pipeline::Sample>() : readAll(a.root, a.split, classes);
-    const size_t count = scene ? a.frames : stored.size();
+    const size_t count = scene ? static_cast<size_t>(a.frames) : stored.size();
     using Clock = std::chrono::steady_clock;
     auto next = Clock::now() + std::chrono::seconds(10);
     const auto sampleAt = [&](size_t i) {
@@ -75,7 +75,9 @@ void addEval(CLI::App& app) {
     verb->add_option("--dataset", a->dataset, "camvid, folder, or scene: the built-in street")
         ->capture_default_str();
     verb->add_option("--split", a->split)->capture_default_str();
-    verb->add_option("--frames", a->frames, "frames of the built-in street")->capture_default_str();
+    verb->add_option("--frames", a->frames, "frames of the built-in street")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
     addReducerOptions(*verb, a->reducer, "--blocks");
     auto* policy = verb->add_option("--policy", a->policy, "policy by which superpatches share a token")
                        ->check(CLI::ExistingFile);
