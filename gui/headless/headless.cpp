@@ -57,6 +57,7 @@ void Headless::connectEngine(Engine& engine) {
     engine.setRequest(m_session.state().request);
     connect(&engine, &Engine::sourceReported, this,
             [this, &engine](const SourceReport& report) { onReport(engine, report); });
+    connect(&engine, &Engine::measured, this, [this, &engine] { m_measured.insert(&engine); });
     connect(&engine, &Engine::imageSkipped, this, [](const pipeline::SourceProblem& problem) {
         log(tr("skipped: %1").arg(QString::fromStdString(problem.message())));
     });
@@ -72,12 +73,15 @@ void Headless::connectEngine(Engine& engine) {
     connect(&engine.recorder(), &Recorder::recovered, this, [] { log(tr("measurements are kept again")); });
 }
 
-/// Writes all waiting measurements and events, and reports how many are lost.
+/// Writes all waiting measurements and events. Reports how many are lost, and sources without any
+/// measurement.
 int Headless::finish(int status) {
     std::int64_t lost = 0;
     for (const auto& engine : m_session.sources().engines()) {
         engine->recorder().finish();
         lost += engine->recorder().lost();
+        if (status == 0 && m_measured.count(engine.get()) == 0)
+            log(tr("%1: no frame was measured").arg(engine->title()));
     }
     if (lost == 0) return status;
     log(tr("%1 measurements and events were never written").arg(lost));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "gui/session/session.hpp"
@@ -35,6 +36,7 @@ private:
     void onModel(const ModelFactsPtr& facts);
 
     std::map<const Engine*, pipeline::SourceState> m_logged;  // by source: the last state in the log
+    std::set<const Engine*> m_measured;
     Session m_session;
 };
 

@@ -23,6 +23,7 @@ private slots:
     void initTestCase();
     void measuresUntilItIsToldToEnd();
     void usesTheProfileOfTheWindow();
+    void sourceWithoutMeasurementIsNamed();
     void badInputLeavesWith3();
     void unreadableImagesAreNamedOnce();
     void damagedWatchFileIsNoReasonToShowWhatIsMasked();
@@ -92,7 +93,10 @@ void HeadlessTest::measuresUntilItIsToldToEnd() {
         QVERIFY2(comes(process, said, ": live"), said.constData());
         QVERIFY(hasReadings(data((name + ".sqlite").constData()), source, 2));
         ::kill(static_cast<pid_t>(process.processId()), signal);
-        QCOMPARE(test::finish(process).status, 0);
+        const Outcome outcome = test::finish(process);
+        QCOMPARE(outcome.status, 0);
+        QVERIFY2(!(QString::fromUtf8(said) + outcome.err).contains(QStringLiteral("no frame was measured")),
+                 qPrintable(outcome.err));
         mpm::pipeline::Store store(data((name + ".sqlite").constData()).toStdString());
         QVERIFY(store.count(store.source(source.toStdString())) >= 2);
     }
@@ -162,6 +166,17 @@ void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
     QVERIFY(rows.size() >= 3);
     QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule,
     QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // and the rule of the settings
+}
+
+// A camera that does not answer is tried again, so only the end of the time shows that nothing was measured.
+void HeadlessTest::sourceWithoutMeasurementIsNamed() {
+    const Outcome outcome = test::run(
+        QStringLiteral(MPM_MONITOR),
+        {QStringLiteral("--headless"), QStringLiteral("--source"), QStringLiteral("rtsp://127.0.0.1:1/none"),
+         QStringLiteral("--profile"), QStringLiteral("silent"), QStringLiteral("--after=1")});
+    QCOMPARE(outcome.status, 0);
+    QVERIFY2(outcome.err.contains(QStringLiteral("127.0.0.1:1/none: no frame was measured")),
+             qPrintable(outcome.err));
 }
 
 void HeadlessTest::badInputLeavesWith3() {
