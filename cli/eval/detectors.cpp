@@ -134,6 +134,7 @@ int evalDetector(const EvalOptions& options) {
     if (rows.empty() || rows[0]["images"] == 0)
         throw Error(kBadInput, (options.join.empty() ? "--root " + options.request.root : "--join") +
                                    ": none of the images can be used");
+    printShard(options.request.shard);
     std::cout << table(rows) << '\n' << categoryTable(rows);
     Json report = eval.head;
     report.erase("mpm_detection_counts");

@@ -101,6 +101,7 @@ void readRoot(EvalOptions& options) {
 }
 
 void write(const EvalOptions& options, const pipeline::EvalSummary& summary) {
+    printShard(options.request.shard);
     std::cout << resultTable(summary) << '\n' << classTable(summary) << '\n' << regionTable(summary);
     for (const std::string& table : {pairTable(summary), tuningTable(summary), reuseSummary(summary)})
         if (!table.empty()) std::cout << '\n' << table;

@@ -1,5 +1,7 @@
 #include "cli/eval/options.hpp"
 
+#include <iostream>
+
 #include "cli/common/error.hpp"
 #include "cli/common/network.hpp"
 #include "cli/common/terminal.hpp"
@@ -98,6 +100,10 @@ void checkUsage(const EvalOptions& options) {
     if (request.paired && request.nights.empty())
         throw Error(kWrongUse, "--paired: compares day with night; add --night");
     checkCompared(options);
+}
+
+void printShard(const std::optional<pipeline::Shard>& shard) {
+    if (shard) std::cout << "Shard " << shard->index << " of " << shard->count << ":\n\n";
 }
 
 int reportEmptyShard() {

@@ -35,6 +35,9 @@ bool scoresFiles(const EvalOptions& options);
 /// Checks the options as far as possible without reading a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
+/// Prints which part of the data set the tables below show. Does nothing for a whole data set.
+void printShard(const std::optional<pipeline::Shard>& shard);
+
 /// Warns that the shard is empty, because there are more shards than groups of images. Returns the exit
 /// status.
 int reportEmptyShard();

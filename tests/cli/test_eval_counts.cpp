@@ -59,6 +59,8 @@ TEST(EvalCounts, AShardMayHaveNoImages) {
         const Outcome outcome = set.eval({"--shard", shard + "/3", "--counts", set.path(shard + ".counts")});
         EXPECT_EQ(outcome.status, 0) << outcome.err;
         EXPECT_EQ(outcome.says("this part has no images"), shard == "3") << outcome.err;
+        const size_t first = outcome.out.find("Shard " + shard + " of 3:\n");
+        EXPECT_EQ(first, shard == "3" ? std::string::npos : 0) << outcome.out;
         join.push_back(set.path(shard + ".counts"));
     }
     EXPECT_EQ(mpmProgram(join).status, 0);
