@@ -44,6 +44,18 @@ public:
     bool run() {
         if (m_options.detector) return detector();
         if (m_options.hour > 0) return hour();
+        if (m_options.only != "none") bars();
+        if (!m_options.plot.empty()) plot();
+        if (!m_options.day.empty()) day();
+        return m_lines.missed() == 0;
+    }
+
+private:
+    bool wanted(const std::string& name) const {
+        return m_options.only.empty() || name.find(m_options.only) != std::string::npos;
+    }
+
+    void bars() {
         m_lines.head();
         for (const std::string& precision : m_options.precisions)
             if (wanted("memory")) measureMemory(precision);  // before any thread
@@ -59,14 +71,6 @@ public:
             if (wanted("new")) measureNew(precision);
             if (wanted("peer") && !m_options.peer.empty()) measurePeer(precision);
         }
-        if (!m_options.plot.empty()) plot();
-        if (!m_options.day.empty()) day();
-        return m_lines.missed() == 0;
-    }
-
-private:
-    bool wanted(const std::string& name) const {
-        return m_options.only.empty() || name.find(m_options.only) != std::string::npos;
     }
 
     Contest contest(const std::string& precision, const std::string& methods) const {
@@ -278,7 +282,7 @@ int main(int argc, char** argv) {
     app.add_option("--clips", options.clips, "streets of each kind")->check(CLI::Range(1, 1000));
     app.add_option("--frames", options.frames, "of each clip")->check(CLI::Range(2, 100000));
     app.add_option("--precision", options.precisions, "f32, bf16, i8")->delimiter(',');
-    app.add_option("--only", options.only, "clips with this text in their name");
+    app.add_option("--only", options.only, "clips with this text in their name (none: no table)");
     app.add_option("--video", options.video, "a fixed camera's video, as vtest.avi of opencv-doc");
     app.add_option("--plot", options.plot, "draw loss against time as SVG");
     app.add_option("--day", options.day, "draw the share of computed tokens by hour of a day as SVG");
