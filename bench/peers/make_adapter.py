@@ -167,5 +167,6 @@ if __name__ == "__main__":
     made = build(side)
     import torch
     with torch.no_grad():
-        torch.onnx.export(made, torch.randn(1, 3, side, side), sys.argv[1], opset_version=17, input_names=["image"],
+        torch.onnx.export(made, torch.randn(1, 3, side, side), sys.argv[1],
+                          opset_version=18 if torch.__version__ >= "2" else 17, input_names=["image"],
                           output_names=["classes", "masks"], do_constant_folding=True)

@@ -55,4 +55,5 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     with torch.no_grad():
         torch.onnx.export(Outputs(decoders.Injected(exports.blocks(), special=1)).eval(), torch.randn(1, 3, size, size),
-                          sys.argv[1], opset_version=17, input_names=["image"], do_constant_folding=True)
+                          sys.argv[1], opset_version=18 if torch.__version__ >= "2" else 17, input_names=["image"],
+                          do_constant_folding=True)

@@ -189,8 +189,9 @@ def main():
         model, outputs = made(name)
         size = getattr(model, "size", SIZE)
         with torch.no_grad():
-            torch.onnx.export(model.eval(), torch.randn(1, 3, size, size), os.path.join(out, name + ".onnx"), opset_version=17,
-                              input_names=["input"], output_names=outputs)
+            torch.onnx.export(model.eval(), torch.randn(1, 3, size, size), os.path.join(out, name + ".onnx"),
+                              opset_version=18 if torch.__version__ >= "2" else 17, input_names=["input"],
+                              output_names=outputs)
         print(name)
 
 
