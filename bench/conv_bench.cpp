@@ -117,6 +117,9 @@ void compare(const Shape& s, int rounds) {
     std::vector<std::unique_ptr<mpm::cpu::ConvWeights>> packed;
     for (const Precision precision : precisions)
         packed.push_back(std::make_unique<mpm::cpu::ConvWeights>(weight.ptr<float>(), shape, precision));
+    packed.push_back(std::make_unique<mpm::cpu::ConvWeights>(weight.ptr<float>(), shape, Precision::F32,
+                                                             mpm::cpu::Source::Kept));
+    times.resize(packed.size() + 1);
     cv::Mat y = net.forward().clone();
     for (int round = 0; round <= rounds; ++round) {
         const double theirs = timeOf([&] { net.setInput(x), net.forward(); });
@@ -142,7 +145,9 @@ void compare(const Shape& s, int rounds) {
 int main(int argc, char** argv) {
     mpm::registerLayers();
     const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
-    std::printf("channels, outs, kernel, size, groups; OpenCV, ours in f32, bf16 (if there is), i8\n");
+    std::printf(
+        "channels, outs, kernel, size, groups; OpenCV, ours in f32, bf16 (if there is), i8, then f32 by "
+        "transforms (where they suit)\n");
     for (int k = 2; k < argc; ++k) {
         std::vector<int> numbers;
         std::istringstream text(argv[k]);

@@ -5,6 +5,7 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/cpu/conv_band.hpp"
+#include "mpm_layer/cpu/winograd.hpp"
 
 namespace mpm::cpu {
 namespace {
@@ -16,10 +17,6 @@ constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // a multiple of row groups and of tiles
-
-int roundUp(int value, int to) {
-    return divideUp(value, to) * to;  // fits: sizes leave room
-}
 
 bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;
@@ -268,18 +265,32 @@ bool losesTooMuch(const float* weights, int outs, int depth) {
     return !(kernels::lossOfI8(columns.ptr<float>(), outs, depth, outs) <= kLargestI8Loss);
 }
 
-ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision precision) {
+ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision precision, Source source)
+    : m_precision(precision) {
     if (sumsByRow(shape) || (precision == Precision::I8 && losesTooMuch(weights, shape.outs, shape.depth())))
-        precision = Precision::F32;
-    const int values = valuesOf(precision), taps = shape.taps(), channels = shape.channelsEach();
+        m_precision = Precision::F32;
+    if (source == Source::Kept) m_source = weights;
+    if (m_source && suitsWinograd(shape, m_precision))
+        m_winograd = std::make_shared<const WinogradWeights>(weights, shape);
+    else
+        pack(weights, shape);
+}
+
+bool ConvWeights::fit(const ConvShape& shape) const {
+    return (m_source && suitsWinograd(shape, m_precision)) == (m_winograd != nullptr);
+}
+
+void ConvWeights::pack(const float* weights, const ConvShape& shape) {
+    const int values = valuesOf(m_precision), taps = shape.taps(), channels = shape.channelsEach();
     m_planes = (channels + values - 1) / values;
     m_blockPlanes = blockPlanesOf(shape, m_planes);
     m_cells = checkedProduct<int>(m_planes, taps);
-    if (precision != Precision::F32 && kernels::multipliesInTiles()) m_cells = roundUp(m_cells, kCellsOfTile);
+    if (m_precision != Precision::F32 && kernels::multipliesInTiles())
+        m_cells = roundUp(m_cells, kCellsOfTile);
     // Products read whole groups and tiles of rows, from the first row of each group of channels, so rows are
     // added at the end.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
-    m_rows.emplace(m_memory, precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
+    m_rows.emplace(m_memory, m_precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
                    kernels::Finer::Right);
     for (int row = 0; row < shape.outs; ++row) {
         const float* const from = weights + static_cast<size_t>(row) * shape.depth();
@@ -297,7 +308,20 @@ ConvWeights::ConvWeights(const float* weights, const ConvShape& shape, Precision
 void convolve(const float* images, bool rectified, const ConvShape& shape, const ConvWeights& weights,
               const ConvEnd& end, float* output) {
     if (shape.images == 0) return;
-    Convolution(shape, weights, end, output).run(images, rectified);
+    if (!weights.winograd()) return Convolution(shape, weights, end, output).run(images, rectified);
+    const std::vector<int> leftOut =
+        convolveByWinograd(images, rectified, shape, *weights.winograd(), end, output);
+    if (leftOut.empty()) return;
+    const ConvWeights plain(weights.source(), shape, Precision::F32);
+    ConvShape single = shape;
+    single.images = 1;
+    const size_t in = static_cast<size_t>(shape.channels) * shape.y.size * shape.x.size,
+                 out = static_cast<size_t>(shape.outs) * shape.pixels();
+    for (const int image : leftOut) {
+        ConvEnd own = end;
+        if (end.residual) own.residual += image * out;
+        Convolution(single, plain, own, output + image * out).run(images + image * in, rectified);
+    }
 }
 
 }  // namespace mpm::cpu

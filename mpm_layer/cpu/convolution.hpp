@@ -1,6 +1,7 @@
 // A convolution as products of its weights with tiles of pixels, which are gathered just before the product.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,10 @@ namespace mpm::cpu {
 
 inline int divideUp(int value, int by) {
     return value / by + (value % by != 0);
+}
+
+inline int roundUp(int value, int to) {
+    return divideUp(value, to) * to;  // fits: sizes leave room
 }
 
 /// The convolution along an axis of the image. An output depends on at most reach() consecutive pixels.
@@ -37,14 +42,26 @@ void checkShape(const ConvShape& shape);
 /// Whether weights[outs][depth] lose too much if they are quantised by output channel.
 bool losesTooMuch(const float* weights, int outs, int depth);
 
-/// Weights in the order of the cells that they multiply.
+class WinogradWeights;
+
+/// Whether the caller keeps the weights of ConvWeights as long as the object is used.
+enum class Source { Temporary, Kept };
+
+/// Weights in the order of the cells that they multiply; or, if they are kept and suitsWinograd(), their
+/// transforms in f32.
 class ConvWeights {
 public:
     /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much, or if
     /// a group has few outputs.
-    ConvWeights(const float* weights, const ConvShape& shape, Precision precision);
+    ConvWeights(const float* weights, const ConvShape& shape, Precision precision,
+                Source source = Source::Temporary);
 
-    Precision precision() const { return m_rows->precision(); }
+    Precision precision() const { return m_precision; }
+    /// Whether new weights of the same values would be packed in the same way for this shape.
+    bool fit(const ConvShape& shape) const;
+    const WinogradWeights* winograd() const { return m_winograd.get(); }
+    const float* source() const { return m_source; }  ///< the weights, if they are kept
+    /// The members below are for weights without transforms.
     const LeftRows& rows() const { return *m_rows; }
     int planes() const { return m_planes; }  ///< planes of cells, for the channels of a group
     int cells() const { return m_cells; }    ///< cells along the depth, including zeros that complete tiles
@@ -53,9 +70,14 @@ public:
     int blockPlanes() const { return m_blockPlanes; }
 
 private:
+    void pack(const float* weights, const ConvShape& shape);
+
+    Precision m_precision;
+    std::shared_ptr<const WinogradWeights> m_winograd;
+    const float* m_source = nullptr;
     kernels::Buffer m_memory;
     std::optional<LeftRows> m_rows;
-    int m_planes, m_cells, m_blockPlanes;
+    int m_planes = 0, m_cells = 0, m_blockPlanes = 0;
 };
 
 /// The operations after the sums: bias, residual and activation. A null pointer has no effect.

@@ -176,10 +176,11 @@ int64 ConvLayer::operations(const std::vector<Sizes>& operands, const Sizes& out
 
 const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
     const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
-    if (!constant || !isSame(m_packed, weight) || m_precision != precision) {
+    if (!constant || !isSame(m_packed, weight) || m_precision != precision || !m_weights->fit(shape)) {
         m_packed.release();  // if packing fails, nothing is packed
-        m_weights.emplace(weight.ptr<float>(), shape, precision);
-        network()->noteF32(m_followsEncoder && m_weights->rows().precision() == Precision::F32);
+        m_weights.emplace(weight.ptr<float>(), shape, precision,
+                          constant ? cpu::Source::Kept : cpu::Source::Temporary);
+        network()->noteF32(m_followsEncoder && m_weights->precision() == Precision::F32);
         m_precision = precision;
         m_packed = weight;
     }

@@ -1,0 +1,276 @@
+#include "mpm_layer/cpu/winograd.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "base/loops.hpp"
+#include "mpm_layer/kernels/product/winograd.hpp"
+
+namespace mpm::cpu {
+namespace {
+
+using kernels::kWinogradInput;
+using kernels::kWinogradProducts;
+using kernels::kWinogradTile;
+
+constexpr int kTiles = 64;           // of a task; a multiple of the columns of a panel
+constexpr int kBlockChannels = 512;  // whose factors of a task fit the level-3 cache
+constexpr int kSumRows = 96;         // of weights, whose sums fit the level-2 cache
+constexpr int kLeastRows = 48;       // of a task
+constexpr int kLanes = 16;           // of the widest vector
+// A sum of products, and all values on the way, are at most this many times as large as the same sum of
+// absolute values without transforms.
+constexpr float kGrowth = 4096;
+
+int tilesOf(const ConvAxis& axis) {
+    return divideUp(axis.outputs(), kWinogradTile);
+}
+
+// Tiles of a row that lie beside each other. `column`: of the first tile, in the right operand.
+struct Run {
+    int row, first, count, column;
+};
+
+class Winograd {
+public:
+    Winograd(const float* images, bool rectified, const ConvShape& shape, const WinogradWeights& weights,
+             const ConvEnd& end, float* output)
+        : m_images(images),
+          m_rectified(rectified),
+          m_shape(shape),
+          m_weights(weights),
+          m_end(end),
+          m_output(output),
+          m_tilesX(tilesOf(shape.x)),
+          m_tiles(m_tilesX * tilesOf(shape.y)),  // fits: fewer than pixels
+          m_blocks(divideUp(shape.channels, kBlockChannels)),
+          m_blockChannels(divideUp(shape.channels, m_blocks)),
+          m_bad(shape.images) {}
+
+    std::vector<int> run() {
+        // Few tiles are divided into smaller tasks, then by output channels.
+        const int most = 4 * cv::getNumThreads();
+        const int step =
+            checkedProduct<int>(m_shape.images, divideUp(m_tiles, kTiles)) < most ? kTiles / 2 : kTiles;
+        const int groups = divideUp(m_tiles, step), tasks = checkedProduct<int>(m_shape.images, groups);
+        const int parts = std::clamp(most / 2 / std::max(1, tasks), 1, divideUp(m_shape.outs, kLeastRows));
+        const int each = groups * parts;
+        parallelRanges(checkedProduct<int>(m_shape.images, each), [&](const cv::Range& range) {
+            Task task(*this);
+            for (int k = range.start; k < range.end; ++k)
+                task.run(k / each, k % each / parts * step, step, k % parts, parts);
+        });
+        std::vector<int> bad;
+        for (int image = 0; image < m_shape.images; ++image)
+            if (m_bad[image]) bad.push_back(image);
+        return bad;
+    }
+
+private:
+    // The work on some tiles of an image and, if there are few tiles, on a part of the output channels.
+    class Task {
+    public:
+        explicit Task(const Winograd& all)
+            : m_all(all),
+              m_shape(all.m_shape),
+              m_sumRows(all.m_blocks > 1 ? m_shape.outs : std::min(kSumRows, m_shape.outs)),
+              m_sumStride(static_cast<size_t>(m_sumRows) * kTiles + kLanes),
+              m_factors(kWinogradProducts),
+              m_line(kWinogradProducts * kLineStride),
+              m_sums(kWinogradProducts * m_sumStride + kLanes) {
+            std::fill_n(m_line.data(), kWinogradProducts * kLineStride, 0.f);
+        }
+
+        void run(int image, int first, int tiles, int part, int parts) {
+            m_image = image;
+            setRuns(first, std::min(tiles, m_all.m_tiles - first));
+            const int share = roundUp(divideUp(m_shape.outs, parts), kernels::rowGroup());
+            const int begin = std::min(share * part, m_shape.outs),
+                      end = std::min(begin + share, m_shape.outs);
+            for (int channel = 0; channel < m_shape.channels; channel += m_all.m_blockChannels) {
+                const int channels = std::min(m_all.m_blockChannels, m_shape.channels - channel);
+                if (!setFactors(channel, channels)) {
+                    m_all.m_bad[image] = true;
+                    return;
+                }
+                for (int row = begin; row < end; row += m_sumRows) {
+                    const int rows = std::min(m_sumRows, end - row);
+                    multiply(row, rows, channel);
+                    for (int k = 0; k < rows && channel + channels == m_shape.channels; ++k)
+                        finish(row + k, m_sums.data() + static_cast<size_t>(k) * kTiles);
+                }
+            }
+        }
+
+    private:
+        static constexpr size_t kLineStride = kTiles + kLanes;
+
+        void setRuns(int first, int count) {
+            m_runs.clear();
+            m_columns = count;
+            for (int column = 0; column < count;) {
+                const int x = (first + column) % m_all.m_tilesX;
+                const int here = std::min(count - column, m_all.m_tilesX - x);
+                m_runs.push_back({(first + column) / m_all.m_tilesX, x, here, column});
+                column += here;
+            }
+        }
+
+        // Returns false if a pixel is not finite or too large.
+        bool setFactors(int channel, int channels) {
+            for (kernels::PackedWeights& factors : m_factors)
+                factors.reshape(channels, m_columns);
+            const int width = kernels::panelColumns();
+            for (int c = 0; c < channels; ++c) {
+                for (const Run& run : m_runs)
+                    if (!transform(channel + c, run)) return false;
+                for (int k = 0; k < kWinogradProducts; ++k) {
+                    const float* const line = m_line.data() + k * kLineStride;
+                    for (int p = 0; p * width < m_columns; ++p)
+                        std::copy_n(line + static_cast<size_t>(p) * width, width,
+                                    m_factors[k].panel(p) + static_cast<size_t>(c) * width);
+                }
+            }
+            return true;
+        }
+
+        bool transform(int channel, const Run& run) {
+            const ConvAxis &y = m_shape.y, &x = m_shape.x;
+            const int width =
+                kWinogradTile * (roundUp(run.count, kLanes) + kLanes + 1);  // as the kernel reads
+            const size_t stride = static_cast<size_t>(width) + kLanes;
+            float* to = m_rows.reserve(kWinogradInput * stride);
+            const int left = run.first * kWinogradTile - x.before;
+            const int begin = std::clamp(-left, 0, width), end = std::clamp(x.size - left, begin, width);
+            const float* const plane =
+                m_all.m_images +
+                (static_cast<size_t>(m_image) * m_shape.channels + channel) * y.size * x.size;
+            for (int k = 0; k < kWinogradInput; ++k, to += stride) {
+                const int line = run.row * kWinogradTile - y.before + k;
+                if (line < 0 || line >= y.size) {
+                    std::fill_n(to, width, 0.f);
+                    continue;
+                }
+                const float* const from = plane + static_cast<size_t>(line) * x.size + left + begin;
+                // NaN, too, is not at most the limit.
+                if (!(kernels::largestMagnitude(from, end - begin) <= m_all.m_weights.largestPixel()))
+                    return false;
+                std::fill_n(to, begin, 0.f);
+                if (m_all.m_rectified)
+                    kernels::activate(kernels::Activation::Relu, from, end - begin, to + begin);
+                else
+                    std::copy_n(from, end - begin, to + begin);
+                std::fill_n(to + end, width - end, 0.f);
+            }
+            kernels::winogradInput(m_rows.data(), stride, run.count, m_line.data() + run.column, kLineStride);
+            return true;
+        }
+
+        void multiply(int row, int rows, int channel) {
+            const LeftRows& weights = m_all.m_weights.rows();
+            kernels::Epilogue epilogue;
+            epilogue.add = channel > 0;
+            for (int k = 0; k < kWinogradProducts; ++k) {
+                const size_t at = static_cast<size_t>(k) * m_shape.outs + row;
+                for (int r = 0; r < rows; r += kSumRows)
+                    kernels::product(weights.floats() + (at + r) * weights.stride() + channel,
+                                     weights.stride(), std::min(kSumRows, rows - r), m_factors[k], epilogue,
+                                     m_sums.data() + k * m_sumStride + static_cast<size_t>(r) * kTiles,
+                                     kTiles);
+            }
+        }
+
+        void finish(int out, const float* sums) {
+            const ConvEnd& end = m_all.m_end;
+            const int height = m_shape.y.outputs(), width = m_shape.x.outputs();
+            for (const Run& run : m_runs) {
+                const size_t stride =
+                    static_cast<size_t>(kWinogradTile) * roundUp(run.count, kLanes) + kLanes;
+                float* from = m_rows.reserve(kWinogradTile * stride);
+                kernels::winogradOutput(sums + run.column, m_sumStride, run.count,
+                                        end.bias ? end.bias[out] : 0, from, stride);
+                const int y = run.row * kWinogradTile, x = run.first * kWinogradTile;
+                const int columns = std::min(run.count * kWinogradTile, width - x);
+                size_t at = ((static_cast<size_t>(m_image) * m_shape.outs + out) * height + y) * width + x;
+                for (int k = 0; k < kWinogradTile && y + k < height; ++k, from += stride, at += width) {
+                    float* const to = m_all.m_output + at;
+                    if (end.residual && !end.residualLast) add(end.residual + at, columns, from);
+                    kernels::activate(end.activation, from, columns, to);
+                    if (end.residual && end.residualLast) add(end.residual + at, columns, to);
+                }
+            }
+        }
+
+        static void add(const float* from, int count, float* to) {
+            for (int k = 0; k < count; ++k)
+                to[k] += from[k];
+        }
+
+        const Winograd& m_all;
+        const ConvShape& m_shape;
+        const int m_sumRows;
+        const size_t m_sumStride;  ///< not a multiple of a large power of two, because of the caches
+        int m_image = 0, m_columns = 0;
+        std::vector<Run> m_runs;
+        std::vector<kernels::PackedWeights> m_factors;
+        kernels::Buffer m_rows, m_line, m_sums;
+    };
+
+    const float* const m_images;
+    const bool m_rectified;
+    const ConvShape& m_shape;
+    const WinogradWeights& m_weights;
+    const ConvEnd& m_end;
+    float* const m_output;
+    const int m_tilesX, m_tiles, m_blocks, m_blockChannels;
+    mutable std::vector<std::atomic<bool>> m_bad;  ///< images that are left out
+};
+
+}  // namespace
+
+bool suitsWinograd(const ConvShape& shape, Precision precision) {
+    // Products of fewer channels or tiles do not save the time of the transforms. In bf16, they save less.
+    constexpr int kLeastChannels = 16, kLeastTiles = 64, kLeastTilesBf16 = 256;
+    constexpr std::int64_t kLeastWeights = 32 * 32, kLeastWeightsBf16 = 128 * 128;
+    const bool half = precision == Precision::BF16;
+    if (precision == Precision::I8 || (half && kernels::multipliesInTiles())) return false;
+    for (const ConvAxis* axis : {&shape.y, &shape.x})
+        if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) return false;
+    return shape.groups == 1 && std::min(shape.channels, shape.outs) >= kLeastChannels &&
+           std::int64_t{shape.channels} * shape.outs >= (half ? kLeastWeightsBf16 : kLeastWeights) &&
+           tilesOf(shape.y) * tilesOf(shape.x) >= (half ? kLeastTilesBf16 : kLeastTiles);
+}
+
+WinogradWeights::WinogradWeights(const float* weights, const ConvShape& shape) {
+    const int outs = shape.outs, channels = shape.channels;
+    m_rows.emplace(m_memory, Precision::F32, checkedProduct<int>(kWinogradProducts, outs), channels);
+    parallelFor(outs, [&](int out) {
+        for (int c = 0; c < channels; ++c) {
+            float kernel[9], factors[kWinogradProducts];
+            std::copy_n(weights + (static_cast<size_t>(out) * channels + c) * 9, 9, kernel);
+            kernels::winogradKernel(kernel, factors);
+            for (int k = 0; k < kWinogradProducts; ++k)
+                m_rows->floats()[(static_cast<size_t>(k) * outs + out) * m_rows->stride() + c] = factors[k];
+        }
+    });
+    float largest = 0;
+    for (int out = 0; out < outs && !std::isnan(largest); ++out) {
+        const float here =
+            kernels::largestMagnitude(weights + static_cast<size_t>(out) * shape.depth(), shape.depth());
+        if (!(here <= largest)) largest = here;
+    }
+    if (std::isfinite(largest))
+        m_largestPixel = std::numeric_limits<float>::max() / kGrowth /
+                         (static_cast<float>(shape.depth()) * std::max(1.f, largest));
+}
+
+std::vector<int> convolveByWinograd(const float* images, bool rectified, const ConvShape& shape,
+                                    const WinogradWeights& weights, const ConvEnd& end, float* output) {
+    return Winograd(images, rectified, shape, weights, end, output).run();
+}
+
+}  // namespace mpm::cpu

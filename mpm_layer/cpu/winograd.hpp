@@ -1,0 +1,35 @@
+// 3x3 convolutions in f32 with a quarter of the products, by Winograd's transforms
+// (mpm_layer/kernels/product/winograd.hpp).
+#pragma once
+
+#include <vector>
+
+#include "mpm_layer/cpu/convolution.hpp"
+
+namespace mpm::cpu {
+
+/// Whether a convolution is faster by Winograd's transforms than by products in this precision.
+bool suitsWinograd(const ConvShape& shape, Precision precision);
+
+class WinogradWeights {
+public:
+    WinogradWeights(const float* weights, const ConvShape& shape);
+
+    const LeftRows& rows() const {
+        return *m_rows;
+    }  ///< row k * outs + out has factor k of an output channel
+    /// The largest absolute value of pixels whose transforms cannot overflow; 0 if a weight is not finite.
+    float largestPixel() const { return m_largestPixel; }
+
+private:
+    kernels::Buffer m_memory;
+    std::optional<LeftRows> m_rows;
+    float m_largestPixel = 0;
+};
+
+/// Like convolve(), but leaves out images with values that are not finite or too large. Returns their
+/// numbers.
+std::vector<int> convolveByWinograd(const float* images, bool rectified, const ConvShape& shape,
+                                    const WinogradWeights& weights, const ConvEnd& end, float* output);
+
+}  // namespace mpm::cpu
