@@ -164,7 +164,8 @@ def beside_peers(models):
             tokens, precision = label.split(", ")
             rivals = [(engine,) for engine in ("onnxruntime", "openvino", same)] + [("onnxruntime", same)]
             row(name, precision, tokens, *(spread(min(run["peers"][engine] for engine in rival) / run["ours"][way] for run in runs)
-                                           for rival in rivals), BARS.get(name, {}).get(precision, (0, 0))[way % 2] or "")
+                                           if runs[0]["peers"].keys() >= set(rival) else "" for rival in rivals),
+                BARS.get(name, {}).get(precision, (0, 0))[way % 2] or "")
     print("\n" + ", ".join(results["versions"].values()))
 
 

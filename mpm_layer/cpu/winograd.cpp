@@ -140,34 +140,44 @@ private:
 
         bool transform(int channel, const Run& run) {
             const ConvAxis &y = m_shape.y, &x = m_shape.x;
-            const int width =
-                kWinogradTile * (roundUp(run.count, kLanes) + kLanes + 1);  // as the kernel reads
-            const size_t stride = static_cast<size_t>(width) + kLanes;
-            float* to = m_rows.reserve(kWinogradInput * stride);
             const int left = run.first * kWinogradTile - x.before;
-            const int begin = std::clamp(-left, 0, width), end = std::clamp(x.size - left, begin, width);
-            const float* const plane =
-                m_all.m_images +
-                (static_cast<size_t>(m_image) * m_shape.channels + channel) * y.size * x.size;
+            const int width = kWinogradTile * (run.count - 1) + kWinogradInput;
+            const size_t stride = static_cast<size_t>(width) + kLanes,
+                         pixels = static_cast<size_t>(y.size) * x.size;
+            const float* const image = m_all.m_images + m_image * m_shape.channels * pixels;
+            const float* const end = image + m_shape.channels * pixels;
+            float* to = m_rows.reserve(kWinogradInput * stride + kernels::winogradScratch(run.count));
+            float* const scratch = to + kWinogradInput * stride;
+            const float* rows[kWinogradInput];
             for (int k = 0; k < kWinogradInput; ++k, to += stride) {
                 const int line = run.row * kWinogradTile - y.before + k;
-                if (line < 0 || line >= y.size) {
-                    std::fill_n(to, width, 0.f);
-                    continue;
-                }
-                const float* const from = plane + static_cast<size_t>(line) * x.size + left + begin;
-                // NaN, too, is not at most the limit.
-                if (!(kernels::largestMagnitude(from, end - begin) <= m_all.m_weights.largestPixel()))
-                    return false;
-                std::fill_n(to, begin, 0.f);
-                if (m_all.m_rectified)
-                    kernels::activate(kernels::Activation::Relu, from, end - begin, to + begin);
+                const bool inside = line >= 0 && line < y.size;
+                const float* const from =
+                    image + channel * pixels + static_cast<size_t>(std::clamp(line, 0, y.size - 1)) * x.size;
+                const bool whole = left >= 0 && left + width <= x.size;
+                rows[k] = to;
+                if (inside) prefetch(from + pixels + std::max(left, 0), width);  // of the next channel
+                if (inside && whole && !m_all.m_rectified && end - from >= left + width + kLanes)
+                    rows[k] = from + left;
                 else
-                    std::copy_n(from, end - begin, to + begin);
-                std::fill_n(to + end, width - end, 0.f);
+                    copyRow(inside ? from : nullptr, left, width, to);
             }
-            kernels::winogradInput(m_rows.data(), stride, run.count, m_line.data() + run.column, kLineStride);
-            return true;
+            return kernels::winogradInput(rows, run.count, m_all.m_weights.largestPixel(), scratch,
+                                          m_line.data() + run.column, kLineStride);
+        }
+
+        // Copies `width` pixels of a line from pixel `left`, with zeros outside of the line.
+        void copyRow(const float* line, int left, int width, float* to) const {
+            const int begin = line ? std::clamp(-left, 0, width) : width,
+                      end = line ? std::clamp(m_shape.x.size - left, begin, width) : width;
+            std::fill_n(to, begin, 0.f);
+            std::fill_n(to + end, width - end, 0.f);
+            if (begin == end) return;
+            const float* const from = line + left + begin;
+            if (m_all.m_rectified)
+                kernels::activate(kernels::Activation::Relu, from, end - begin, to + begin);
+            else
+                std::copy_n(from, end - begin, to + begin);
         }
 
         void multiply(int row, int rows, int channel) {
@@ -198,11 +208,17 @@ private:
                 size_t at = ((static_cast<size_t>(m_image) * m_shape.outs + out) * height + y) * width + x;
                 for (int k = 0; k < kWinogradTile && y + k < height; ++k, from += stride, at += width) {
                     float* const to = m_all.m_output + at;
+                    prefetch(to + static_cast<size_t>(height) * width, columns);  // of the next channel
                     if (end.residual && !end.residualLast) add(end.residual + at, columns, from);
                     kernels::activate(end.activation, from, columns, to);
                     if (end.residual && end.residualLast) add(end.residual + at, columns, to);
                 }
             }
+        }
+
+        static void prefetch(const float* from, int count) {
+            for (int k = 0; k < count; k += kLanes)
+                __builtin_prefetch(from + k);
         }
 
         static void add(const float* from, int count, float* to) {
@@ -233,21 +249,24 @@ private:
 }  // namespace
 
 bool suitsWinograd(const ConvShape& shape, Precision precision) {
-    // Products of fewer channels or tiles do not save the time of the transforms. In bf16, they save less.
+    // With fewer channels or tiles, the products that are saved take less time than the transforms. In bf16,
+    // products take less time.
     constexpr int kLeastChannels = 16, kLeastTiles = 64, kLeastTilesBf16 = 256;
-    constexpr std::int64_t kLeastWeights = 32 * 32, kLeastWeightsBf16 = 128 * 128;
+    constexpr std::int64_t kLeastWeights = 32 * 32;
     const bool half = precision == Precision::BF16;
     if (precision == Precision::I8 || (half && kernels::multipliesInTiles())) return false;
     for (const ConvAxis* axis : {&shape.y, &shape.x})
         if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) return false;
     return shape.groups == 1 && std::min(shape.channels, shape.outs) >= kLeastChannels &&
-           std::int64_t{shape.channels} * shape.outs >= (half ? kLeastWeightsBf16 : kLeastWeights) &&
+           std::int64_t{shape.channels} * shape.outs >= kLeastWeights &&
            tilesOf(shape.y) * tilesOf(shape.x) >= (half ? kLeastTilesBf16 : kLeastTiles);
 }
 
 WinogradWeights::WinogradWeights(const float* weights, const ConvShape& shape) {
     const int outs = shape.outs, channels = shape.channels;
-    m_rows.emplace(m_memory, Precision::F32, checkedProduct<int>(kWinogradProducts, outs), channels);
+    // A product reads whole groups of rows, from the first row of each factor.
+    const int rows = checkedSum<int>(checkedProduct<int>(kWinogradProducts, outs), kernels::rowGroup());
+    m_rows.emplace(m_memory, Precision::F32, rows, channels);
     parallelFor(outs, [&](int out) {
         for (int c = 0; c < channels; ++c) {
             float kernel[9], factors[kWinogradProducts];

@@ -44,31 +44,40 @@ HWY_INLINE void toOutputs(const Float (&x)[6], Float (&y)[4]) {
     y[3] = hn::Add(x[5], hn::MulAdd(two, farOdd, hn::Mul(half, nearOdd)));
 }
 
-void WinogradInput(float* rows, size_t rowStride, int tiles, float* factors, size_t stride) {
+bool WinogradInput(const float* const (&rows)[6], int tiles, float limit, float* scratch, float* factors,
+                   size_t stride) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     const int width = kWinogradTile * (tiles - 1) + kWinogradInput;  // fits: a row of the image
-    Float x[6], y[6], unused;
+    const size_t rowStride = winogradScratch(tiles) / kWinogradInput;
+    const Float most = hn::Set(d, limit);
+    auto within = hn::FirstN(d, lanes);
+    Float x[6], y[6];
     for (int k = 0; k < width; k += lanes) {
+        auto here = within;
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i)
-            x[i] = hn::LoadU(d, rows + i * rowStride + k);
+        for (int i = 0; i < 6; ++i) {
+            x[i] = hn::LoadU(d, rows[i] + k);
+            here = hn::And(here, hn::Le(hn::Abs(x[i]), most));
+        }
+        within = width - k < lanes ? hn::And(within, hn::Or(here, hn::Not(hn::FirstN(d, width - k)))) : here;
         toFactors(x, y);
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i)
-            hn::StoreU(y[i], d, rows + i * rowStride + k);
+            hn::StoreU(y[i], d, scratch + i * rowStride + k);
     }
-    for (int i = 0; i < 6; ++i, rows += rowStride) {
+    for (int i = 0; i < 6; ++i, scratch += rowStride) {
         for (int t = 0; t < tiles; t += lanes) {
-            Float other;
-            hn::LoadInterleaved4(d, rows + kWinogradTile * t, x[0], x[1], x[2], x[3]);
-            hn::LoadInterleaved4(d, rows + kWinogradTile * (t + 1), x[4], x[5], other, unused);
+            Float third, fourth;  // of the next tile, which do not belong to this tile
+            hn::LoadInterleaved4(d, scratch + kWinogradTile * t, x[0], x[1], x[2], x[3]);
+            hn::LoadInterleaved4(d, scratch + kWinogradTile * (t + 1), x[4], x[5], third, fourth);
             toFactors(x, y);
 #pragma GCC unroll 6
             for (int j = 0; j < 6; ++j)
                 hn::StoreU(y[j], d, factors + (6 * i + j) * stride + t);
         }
     }
+    return hn::AllTrue(d, within);
 }
 
 void WinogradOutput(const float* sums, size_t stride, int tiles, float bias, float* rows, size_t rowStride) {
@@ -124,8 +133,9 @@ void winogradKernel(const float (&kernel)[9], float (&factors)[kWinogradProducts
     }
 }
 
-void winogradInput(float* rows, size_t rowStride, int tiles, float* factors, size_t stride) {
-    HWY_DYNAMIC_DISPATCH(WinogradInput)(rows, rowStride, tiles, factors, stride);
+bool winogradInput(const float* const (&rows)[kWinogradInput], int tiles, float limit, float* scratch,
+                   float* factors, size_t stride) {
+    return HWY_DYNAMIC_DISPATCH(WinogradInput)(rows, tiles, limit, scratch, factors, stride);
 }
 
 void winogradOutput(const float* sums, size_t stride, int tiles, float bias, float* rows, size_t rowStride) {

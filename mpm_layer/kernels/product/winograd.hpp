@@ -12,10 +12,16 @@ constexpr int kWinogradTile = 4, kWinogradInput = 6, kWinogradProducts = 36;
 /// Computes the 36 factors of a 3x3 kernel.
 void winogradKernel(const float (&kernel)[9], float (&factors)[kWinogradProducts]);
 
-/// Computes the factors of tiles that lie beside each other in six rows of pixels. The rows are `rowStride`
-/// floats apart. They must be readable for four vectors after the last tile, and they are overwritten. Factor
-/// k of tile t is at factors[k * stride + t], and a whole vector is written from the last tile.
-void winogradInput(float* rows, size_t rowStride, int tiles, float* factors, size_t stride);
+/// Computes the factors of tiles that lie beside each other in six rows of pixels, of which a vector after
+/// the last pixel must be readable. Factor k of tile t is at factors[k * stride + t]; a whole vector is
+/// written from the last tile. `scratch` has winogradScratch(tiles) floats. Returns whether the absolute
+/// values of all pixels are at most `limit`; NaN is not.
+bool winogradInput(const float* const (&rows)[kWinogradInput], int tiles, float limit, float* scratch,
+                   float* factors, size_t stride);
+constexpr size_t winogradScratch(int tiles) {
+    constexpr size_t kLanes = 16;  // of the widest vector
+    return kWinogradInput * kWinogradTile * (static_cast<size_t>(tiles) + 2 * kLanes + 1);
+}
 
 /// Computes four rows of outputs, `rowStride` floats apart, from the sums of products. Sum k of tile t is at
 /// sums[k * stride + t]. Reads a whole vector from the last tile, and writes the outputs of all of its lanes.
