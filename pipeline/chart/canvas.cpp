@@ -55,8 +55,14 @@ std::string attribute(const char* name, const std::string& value) {
     return std::string(" ") + name + "=\"" + value + "\"";
 }
 
+std::string tenths(double value) {
+    const std::string text = fixedText(value, 1);
+    const size_t end = text.size() - 2;
+    return text.compare(end, 2, ".0") == 0 ? text.substr(0, end) : text;
+}
+
 std::string place(const char* x, const char* y, cv::Point2d at) {
-    return attribute(x, fixedText(at.x, 1)) + attribute(y, fixedText(at.y, 1));
+    return attribute(x, tenths(at.x)) + attribute(y, tenths(at.y));
 }
 
 }  // namespace
@@ -68,23 +74,24 @@ double textWidth(const std::string& text, double size) {
 SvgCanvas::SvgCanvas(cv::Size size)
     : m_text(cv::format(
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-          "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n"
+          "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" fill=\"none\" "
+          "stroke-linejoin=\"round\">\n"
           "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
           size.width, size.height, size.width, size.height)) {}
 
 void SvgCanvas::line(const std::vector<cv::Point2d>& points, const Ink& ink) {
-    m_text += "<polyline fill=\"none\"" + attribute("stroke", colourText(ink.colour)) +
-              attribute("stroke-linejoin", "round") + attribute("stroke-width", numberText(ink.width)) +
-              (ink.dashed ? attribute("stroke-dasharray", "5 4") : "") + " points=\"";
+    std::string places;
     for (const cv::Point2d& point : points)
-        m_text += fixedText(point.x, 1) + "," + fixedText(point.y, 1) + " ";
-    m_text += "\"/>\n";
+        places += (places.empty() ? "" : " ") + tenths(point.x) + "," + tenths(point.y);
+    m_text += "<polyline" + attribute("stroke", colourText(ink.colour)) +
+              (ink.width == 1 ? "" : attribute("stroke-width", numberText(ink.width))) +
+              (ink.dashed ? attribute("stroke-dasharray", "5 4") : "") + attribute("points", places) + "/>\n";
 }
 
 void SvgCanvas::box(const cv::Rect2d& area, const Ink& ink) {
-    m_text += "<rect" + place("x", "y", area.tl()) + attribute("width", fixedText(area.width, 1)) +
-              attribute("height", fixedText(area.height, 1)) + attribute("fill", colourText(ink.colour)) +
-              attribute("fill-opacity", numberText(ink.opacity)) + "/>\n";
+    m_text += "<rect" + place("x", "y", area.tl()) + attribute("width", tenths(area.width)) +
+              attribute("height", tenths(area.height)) + attribute("fill", colourText(ink.colour)) +
+              (ink.opacity == 1 ? "" : attribute("fill-opacity", numberText(ink.opacity))) + "/>\n";
 }
 
 void SvgCanvas::disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) {
@@ -102,7 +109,7 @@ void SvgCanvas::text(const std::string& text, cv::Point2d at, double size, const
     const char* anchors[] = {"start", "middle", "end"};
     m_text += "<text" + place("x", "y", at) + attribute("font-size", numberText(size)) +
               attribute("fill", colourText(ink.colour)) +
-              attribute("text-anchor", anchors[static_cast<int>(anchor)]) +
+              (anchor == Anchor::Start ? "" : attribute("text-anchor", anchors[static_cast<int>(anchor)])) +
               (bold ? attribute("font-weight", "bold") : "") + ">" + escaped(text) + "</text>\n";
 }
 
