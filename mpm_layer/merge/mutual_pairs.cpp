@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mpm_layer/kernels/tokens/screen.hpp"
 #include "mpm_layer/merge/nearest.hpp"
 #include "mpm_layer/merge/registry.hpp"
 
@@ -20,11 +21,8 @@ struct PairRule {
 
 // In f64, the cosine of a row and a multiple of this row is exactly 1, so all such pairs are equally similar.
 double cosine(const float* a, const float* b, int width) {
-    double ab = 0, aa = 0, bb = 0;
-    for (int k = 0; k < width; ++k) {
-        const double x = a[k], y = b[k];
-        ab += x * y, aa += x * x, bb += y * y;
-    }
+    const double ab = kernels::exactDot(a, b, width);
+    const double aa = kernels::exactDot(a, a, width), bb = kernels::exactDot(b, b, width);
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 

@@ -254,7 +254,8 @@ TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
                 double sum = 0;
                 for (int h = 0; h < heads; ++h)
                     sum += first[h * size + k];
-                ASSERT_EQ(mean[k], static_cast<float>(sum / heads)) << size << " " << heads << " " << k;
+                ASSERT_EQ(mean[k], static_cast<float>(sum * (1.0 / heads)))
+                    << size << " " << heads << " " << k;
             }
             ASSERT_EQ(mean[size], 5.0f);
         }

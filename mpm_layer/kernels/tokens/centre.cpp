@@ -35,6 +35,26 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
+/// Writes the sums of the lanes of four vectors.
+HWY_INLINE void sumsOf(Float v0, Float v1, Float v2, Float v3, float (&sums)[kDirections]) {
+#if HWY_TARGET == HWY_SCALAR
+    sums[0] = sumOf(v0), sums[1] = sumOf(v1), sums[2] = sumOf(v2), sums[3] = sumOf(v3);
+#else
+    const FloatTag d;
+    const hn::FixedTag<float, kDirections> d4;
+    // In each 128 bits of `all`, lane i has a part of the sum of vector i.
+    const Float even = hn::Add(hn::InterleaveLower(d, v0, v2), hn::InterleaveUpper(d, v0, v2));
+    const Float odd = hn::Add(hn::InterleaveLower(d, v1, v3), hn::InterleaveUpper(d, v1, v3));
+    const Float all = hn::Add(hn::InterleaveLower(d, even, odd), hn::InterleaveUpper(d, even, odd));
+    HWY_ALIGN float parts[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(all, d, parts);
+    auto sum = hn::Load(d4, parts);
+    for (size_t i = kDirections; i < hn::Lanes(d); i += kDirections)
+        sum = hn::Add(sum, hn::Load(d4, parts + i));
+    hn::StoreU(sum, d4, sums);
+#endif
+}
+
 // The number of rows that are centred together, step by step, so that the square roots of several rows
 // overlap.
 constexpr int kTogether = 16;
@@ -62,7 +82,7 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
         s2 = hn::MulAdd(v, hn::Load(d, to + 2 * next + i), s2);
         s3 = hn::MulAdd(v, hn::Load(d, to + 3 * next + i), s3);
     }
-    along[0] = sumOf(s0), along[1] = sumOf(s1), along[2] = sumOf(s2), along[3] = sumOf(s3);
+    sumsOf(s0, s1, s2, s3, along);
     return sumOf(squares);
 }
 
@@ -97,8 +117,11 @@ HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenB
     rest.far = sumOf(far);
     rest.near = sumOf(near);
     rest.peak = hn::GetLane(hn::MaxOfLanes(d, peak));
-    const float t0 = sumOf(s0), t1 = sumOf(s1), t2 = sumOf(s2), t3 = sumOf(s3);
-    rest.tilt = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3;
+    float tilts[kDirections];
+    sumsOf(s0, s1, s2, s3, tilts);
+    rest.tilt = 0;
+    for (const float tilt : tilts)
+        rest.tilt += tilt * tilt;
 }
 
 HWY_INLINE PlacedRow placedRow(const float* in, const ScreenBasis& basis, int width, float* room) {

@@ -29,13 +29,14 @@ HWY_INLINE void forEachPart(int width, const Body& body) {
 }
 
 void MeanOverHeads(const float* from, int heads, int size, float* to) {
+    const double share = 1.0 / heads;
     forEachPart(size, [&](int first, auto count) HWY_ATTR {
         double sums[kTogether] = {};
         for (int h = 0; h < heads; ++h)
             for (int k = 0; k < count; ++k)
                 sums[k] += from[h * size + first + k];
         for (int k = 0; k < count; ++k)
-            to[first + k] = static_cast<float>(sums[k] / heads);
+            to[first + k] = static_cast<float>(sums[k] * share);
     });
 }
 
