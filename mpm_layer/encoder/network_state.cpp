@@ -40,6 +40,12 @@ void NetworkState::endReading() {
     t_reading.reset();
 }
 
+void NetworkState::note(NetworkLayer& layer) {
+    const auto before = [](const NetworkLayer* a, const NetworkLayer* b) { return a->number < b->number; };
+    const auto at = std::lower_bound(m_notable.begin(), m_notable.end(), &layer, before);
+    if (at == m_notable.end() || *at != &layer) m_notable.insert(at, &layer);
+}
+
 bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
     const bool known = engineOf(a) || engineOf(b);  // the new engine allocates each layer separately
     return known ? engineOf(a) == engineOf(b) : a.allocation == b.allocation;
@@ -67,15 +73,13 @@ void NetworkState::allocate(NetworkLayer& layer) {
 NetworkLayer* NetworkState::leaderOf(const NetworkLayer& layer) {
     const std::shared_ptr<EncoderControl> control = layer.control.lock();
     NetworkLayer* found = nullptr;
-    bool before = true;
-    for (NetworkLayer& other : m_layers) {
-        if (&other == &layer) before = false;
-        if (!other.leads) continue;
+    for (NetworkLayer* const other : m_notable) {
+        if (!other->leads) continue;
         if (layer.merges) {
-            if (other.control.lock() == control) return &other;
-        } else if (together(layer, other)) {
-            if (found || !before || !certain(layer)) return nullptr;
-            found = &other;
+            if (other->control.lock() == control) return other;
+        } else if (together(layer, *other)) {
+            if (found || other->number > layer.number || !certain(layer)) return nullptr;
+            found = other;
         }
     }
     return found;
@@ -87,11 +91,14 @@ NetworkPlace::NetworkPlace(const std::string& layer, const void* const* engine)
     m_network->m_layers.emplace_back();
     m_layer = std::prev(m_network->m_layers.end());
     m_layer->name = layer;
+    m_layer->number = m_network->m_created++;
     m_layer->engine = engine;
 }
 
 NetworkPlace::~NetworkPlace() {
     const Lock lock(m_network->m_guard);
+    std::vector<NetworkLayer*>& notable = m_network->m_notable;
+    notable.erase(std::remove(notable.begin(), notable.end(), &*m_layer), notable.end());
     m_network->m_layers.erase(m_layer);
 }
 
@@ -109,7 +116,14 @@ std::shared_ptr<EncoderControl> NetworkPlace::join(const EncoderConfig& config) 
     m_layer->control = control;
     m_layer->merges = config.merges;
     m_layer->leads = config.merges && !config.continues();
+    m_network->note(*m_layer);
     return control;
+}
+
+void NetworkPlace::select() {
+    const Lock lock(m_network->m_guard);
+    m_layer->selects = true;
+    m_network->note(*m_layer);
 }
 
 void NetworkPlace::allocate() {
@@ -126,15 +140,19 @@ void NetworkPlace::run() {
 std::shared_ptr<EncoderControl> NetworkPlace::backboneBefore() const {
     const Lock lock(m_network->m_guard);
     std::shared_ptr<EncoderControl> found;
-    for (auto other = m_network->m_layers.begin(); other != m_layer; ++other)
-        if (other->merges && m_network->together(*other, *m_layer)) found = other->control.lock();
+    for (const NetworkLayer* const other : m_network->m_notable) {
+        const bool before = other->merges && other->number < m_layer->number;
+        if (before && m_network->together(*other, *m_layer)) found = other->control.lock();
+    }
     return found;
 }
 
 std::shared_ptr<EncoderControl> NetworkPlace::backboneBehind() const {
     const Lock lock(m_network->m_guard);
-    for (auto other = std::next(m_layer); other != m_network->m_layers.end(); ++other)
-        if (other->merges && m_network->together(*other, *m_layer)) return other->control.lock();
+    for (const NetworkLayer* const other : m_network->m_notable) {
+        const bool behind = other->merges && other->number > m_layer->number;
+        if (behind && m_network->together(*other, *m_layer)) return other->control.lock();
+    }
     return nullptr;
 }
 
@@ -152,12 +170,15 @@ Precision NetworkPlace::precisionOfHead() const {
                                                    : precision;
 }
 
+Precision NetworkPlace::precisionOfRows() const {
+    if (selects()) return Precision::F32;
+    const std::shared_ptr<EncoderControl> before = backboneBefore();
+    const Precision precision = precisionOf(before ? before : backboneBehind());
+    return precision == Precision::I8 ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto) : precision;
+}
+
 bool NetworkPlace::selects() const {
-    const Lock lock(m_network->m_guard);
-    const NetworkState::Layers& layers = m_network->m_layers;
-    return std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
-        return other.selects && m_network->together(other, *m_layer);
-    });
+    return anyNotable([](const NetworkLayer& other) { return other.selects; });
 }
 
 void NetworkPlace::noteF32(bool stays) const {
@@ -199,20 +220,20 @@ std::shared_ptr<const LeadFrame> NetworkPlace::follow(int blocks) {
 }
 
 template <class Visit>
-bool NetworkPlace::anyLeader(const Visit& visit) const {
+bool NetworkPlace::anyNotable(const Visit& visit) const {
     const Lock lock(m_network->m_guard);
-    const NetworkState::Layers& layers = m_network->m_layers;
-    return std::any_of(layers.begin(), layers.end(), [&](const NetworkLayer& other) {
-        return other.leads && m_network->together(other, *m_layer) && visit(other);
+    const std::vector<NetworkLayer*>& notable = m_network->m_notable;
+    return std::any_of(notable.begin(), notable.end(), [&](const NetworkLayer* other) {
+        return visit(*other) && m_network->together(*other, *m_layer);
     });
 }
 
 bool NetworkPlace::reuses() const {
-    return anyLeader([](const NetworkLayer& leader) { return leader.frame != nullptr; });
+    return anyNotable([](const NetworkLayer& other) { return other.leads && other.frame; });
 }
 
 bool NetworkPlace::watches(const void* tokens) const {
-    return anyLeader([&](const NetworkLayer& leader) { return leader.watched == tokens; });
+    return anyNotable([&](const NetworkLayer& other) { return other.leads && other.watched == tokens; });
 }
 
 }  // namespace mpm

@@ -30,6 +30,7 @@ struct LeadFrame {
 
 struct NetworkLayer {
     std::string name;                     ///< empty if unknown
+    unsigned number = 0;                  ///< in the order of creation
     const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
     unsigned allocation = 0;  ///< in other engines, number of the network's allocation, from 1; 0: none yet
     std::weak_ptr<EncoderControl> control;   ///< only of an encoder
@@ -58,6 +59,7 @@ private:
     friend class NetworkPlace;
     using Layers = std::list<NetworkLayer>;
 
+    void note(NetworkLayer& layer);  ///< adds the layer to m_notable
     bool together(const NetworkLayer& a, const NetworkLayer& b) const;
     bool certain(const NetworkLayer& layer) const;
     void allocate(NetworkLayer& layer);
@@ -68,6 +70,8 @@ private:
     const bool m_marked;
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
+    unsigned m_created = 0;
+    std::vector<NetworkLayer*> m_notable;  ///< encoders and layers that select, in the same order
     unsigned m_allocations = 0;
     std::map<std::thread::id, unsigned> m_open;  ///< for each thread: an allocation, until a layer runs
 };
@@ -105,11 +109,15 @@ public:
     /// selects positions: a token 1,000 times as large as its neighbours would leave them only a few steps of
     /// int8.
     Precision precisionOfHead() const;
+    /// Returns the precision of a linear layer whose rows are places of an image: bf16 if the backbone runs
+    /// in bf16, or in int8 on a processor with bf16, unless a layer of the network selects positions; else
+    /// f32.
+    Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.
     void noteF32(bool stays) const;
-    bool selects() const;                       ///< whether a layer of the network selects positions by score
-    void select() { m_layer->selects = true; }  ///< notes that this layer selects positions by score
+    bool selects() const;  ///< whether a layer of the network selects positions by score
+    void select();         ///< notes that this layer selects positions by score
 
     /// Begins a forward of an encoder that leads. `tokens`: the address of its tokens; null without reuse.
     void beginLead(const void* tokens);
@@ -127,7 +135,7 @@ public:
 
 private:
     template <class Visit>
-    bool anyLeader(const Visit& visit) const;
+    bool anyNotable(const Visit& visit) const;
 
     std::shared_ptr<NetworkState> m_network;
     NetworkState::Layers::iterator m_layer;
