@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
+
+#include "mpm_layer/cpu/chunks.hpp"
 
 namespace mpm::cpu {
 
@@ -42,25 +45,28 @@ void RightColumns::multiply(const LeftRows& left, int row, int rows, size_t word
     }
 }
 
-Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
-               Precision precision, std::optional<float> least)
-    : m_precision(precision), m_least(least) {
-    const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
-    const float* values = matrix.ptr<float>();
-    m_columns = matrix.size[1];
-    if (m_columns < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
+Linear::Linear(const float* weight, int depth, int columns, std::vector<float> bias, Precision precision,
+               std::optional<float> least)
+    : m_depth(depth), m_columns(columns), m_precision(precision), m_least(least), m_bias(std::move(bias)) {
     if (precision == Precision::BF16) {
-        m_weight.pairs = kernels::PackedWeightsBf16(values, m_columns, depth, m_columns);
+        m_weight.pairs = kernels::PackedWeightsBf16(weight, columns, depth, columns);
     } else if (precision == Precision::I8) {
-        m_weight.quads = kernels::PackedWeightsI8(values, m_columns, depth, m_columns, least);
+        m_weight.quads = kernels::PackedWeightsI8(weight, columns, depth, columns, least);
     } else {
-        m_weight.floats = kernels::PackedWeights(values, m_columns, depth, m_columns);
+        m_weight.floats = kernels::PackedWeights(weight, columns, depth, columns);
     }
-    m_bias = weights.vector(name + ".bias", m_columns);
     if (m_weight.quads.least().empty()) return;
-    m_bias.resize(m_columns, 0.0f);
+    m_bias.resize(columns, 0.0f);
     std::transform(m_bias.begin(), m_bias.end(), m_weight.quads.least().begin(), m_bias.begin(),
                    std::plus<>());
+}
+
+Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
+               Precision precision, std::optional<float> least) {
+    const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
+    const int all = matrix.size[1];
+    if (all < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
+    *this = Linear(matrix.ptr<float>(), depth, all, weights.vector(name + ".bias", all), precision, least);
 }
 
 kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
@@ -103,8 +109,32 @@ void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogu
     apply(packed, epilogue, output, outputStride);
 }
 
-int Linear::depth() const {
-    return m_precision == Precision::BF16 ? m_weight.pairs.depth() : m_weight.quads.depth();
+void multiplyRows(const float* rows, int all, const std::vector<int>* some, const Linear& layer,
+                  kernels::Activation activation, float* output) {
+    kernels::Epilogue epilogue;
+    epilogue.activation = activation;
+    const size_t depth = layer.depth(), columns = layer.columns();
+    const bool floats = layer.precision() == Precision::F32;
+    const bool scattered = some && static_cast<int>(some->size()) < all;
+    const auto rowAt = [&](int n) { return static_cast<size_t>(some ? (*some)[n] : n); };
+    forEachChunk(some ? static_cast<int>(some->size()) : all, chunkSize(layer.precision()),
+                 [&](int first, int count) {
+                     kernels::Buffer padded, results;
+                     const float* from = rows + first * depth;
+                     float* to = output + first * columns;
+                     if (scattered ||
+                         (floats && count % kernels::rowGroup() != 0)) {  // the product reads whole groups
+                         float* copy = padded.reserve(kernels::paddedSize(count, depth));
+                         std::fill_n(copy, kernels::paddedSize(count, depth), 0.f);
+                         for (int r = 0; r < count; ++r)
+                             std::copy_n(rows + rowAt(first + r) * depth, depth, copy + r * depth);
+                         from = copy;
+                     }
+                     if (scattered) to = results.reserve(count * columns);
+                     layer.apply(from, depth, count, epilogue, to, columns);
+                     for (int r = 0; scattered && r < count; ++r)
+                         std::copy_n(to + r * columns, columns, output + rowAt(first + r) * columns);
+                 });
 }
 
 }  // namespace mpm::cpu

@@ -77,12 +77,17 @@ constexpr double kLargestI8Loss = 0.025;
 class Linear {
 public:
     Linear() = default;
-    /// If `columns` is 0, the layer has all columns of the weight. `least`, if present: a lower bound of the
-    /// input values.
+    /// @param weight [depth][columns]
+    /// @param bias a value for each column, or empty
+    /// @param least if present, a lower bound of the input values
+    Linear(const float* weight, int depth, int columns, std::vector<float> bias, Precision precision,
+           std::optional<float> least = std::nullopt);
+    /// If `columns` is 0, the layer has all columns of the weight.
     Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision,
            std::optional<float> least = std::nullopt);
 
     bool present() const { return m_columns != 0; }
+    int depth() const { return m_depth; }
     int columns() const { return m_columns; }
     /// Returns the precision of the input rows: f32 if the layer would lose too much in int8.
     Precision precision() const { return m_precision; }
@@ -98,13 +103,17 @@ public:
 
 private:
     kernels::Epilogue withBias(kernels::Epilogue epilogue) const;
-    int depth() const;
 
-    int m_columns = 0;
+    int m_depth = 0, m_columns = 0;
     Precision m_precision = Precision::F32;
     std::optional<float> m_least;
     RightColumns m_weight;
     std::vector<float> m_bias;
 };
+
+/// Computes output[r] of the layer for rows[r], on all threads. Rows follow each other without padding.
+/// `some`: the rows to compute (null: all); the other rows of the output do not change.
+void multiplyRows(const float* rows, int count, const std::vector<int>* some, const Linear& layer,
+                  kernels::Activation activation, float* output);
 
 }  // namespace mpm::cpu

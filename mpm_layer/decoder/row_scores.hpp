@@ -1,16 +1,9 @@
-// Products of many rows with packed weights, and the choice of rows by scores, on OpenCV's threads.
+// The choice of rows by scores, on OpenCV's threads.
 #pragma once
 
 #include <vector>
 
-#include "mpm_layer/kernels/product/product.hpp"
-
 namespace mpm::decoder {
-
-/// Computes output[r] = epilogue(rows[r] * weights). Rows follow each other without padding. `some`: the rows
-/// to compute (null: all); the other rows of the output do not change.
-void multiplyRows(const float* rows, int count, const std::vector<int>* some,
-                  const kernels::PackedWeights& weights, const kernels::Epilogue& epilogue, float* output);
 
 /// Finds the maximum of each row of `columns` scores (at least 1). It is NaN only if all scores of the row
 /// are NaN.

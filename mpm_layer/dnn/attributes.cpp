@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/printable.hpp"
+#include "mpm_layer/encoder/config.hpp"
 
 namespace mpm::dnn {
 namespace {
@@ -86,6 +87,17 @@ NormRule normAttributes(const LayerParams& params, const std::string& prefix, co
         known += (known.empty() ? "" : " or ") + std::string(norm.attribute);
     }
     rejectAttribute(params, name.c_str(), known);
+}
+
+bool choiceAttribute(const LayerParams& params, const char* name, const char* usual, const char* other) {
+    const std::string value = textAttribute(params, name, usual);
+    if (value != usual && value != other) rejectAttribute(params, name, std::string(usual) + " or " + other);
+    return value == other;
+}
+
+kernels::Activation activationAttribute(const LayerParams& params) {
+    const std::string name = textAttribute(params, "activation", "none");
+    return name == "none" ? kernels::Activation::None : activationFrom(name);
 }
 
 std::string textAttribute(const LayerParams& params, const char* name, const std::string& fallback) {

@@ -8,6 +8,7 @@
 #include <opencv2/dnn.hpp>
 
 #include "base/norm_rule.hpp"
+#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
 
@@ -25,6 +26,11 @@ bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
 /// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
+/// Reads one of two texts; returns whether it is `other`. `usual` is the value of an absent attribute.
+bool choiceAttribute(const cv::dnn::LayerParams& params, const char* name, const char* usual,
+                     const char* other);
+/// Reads `activation`; None if the attribute is absent.
+kernels::Activation activationAttribute(const cv::dnn::LayerParams& params);
 std::string textAttribute(const cv::dnn::LayerParams& params, const char* name, const std::string& fallback);
 
 /// Throws "mpm: MpmResize's attribute NAME must be EXPECTED".

@@ -21,12 +21,6 @@ std::vector<int> listOf(const cv::dnn::LayerParams& params, const char* name, st
     return values;
 }
 
-bool choiceOf(const cv::dnn::LayerParams& params, const char* name, const char* usual, const char* other) {
-    const std::string value = textAttribute(params, name, usual);
-    if (value != usual && value != other) rejectAttribute(params, name, std::string(usual) + " or " + other);
-    return value == other;
-}
-
 cv::Size sizeOf(const cv::dnn::LayerParams& params, const char* name) {
     const std::vector<int> size = wholeAttributes(params, name, 1, kLongestSide);
     if (size.size() != 2) rejectAttribute(params, name, "two sizes, rows and columns");
@@ -90,13 +84,8 @@ private:
     cv::Mat& m_out;
 };
 
-kernels::Activation activationOf(const cv::dnn::LayerParams& params) {
-    const std::string name = textAttribute(params, "activation", "none");
-    return name == "none" ? kernels::Activation::None : activationFrom(name);
-}
-
 bool followsEncoder(const cv::dnn::LayerParams& params) {
-    return !choiceOf(params, "precision", "encoder", "f32");
+    return !choiceAttribute(params, "precision", "encoder", "f32");
 }
 
 std::string residualOf(const cv::dnn::LayerParams& params) {
@@ -111,9 +100,9 @@ ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
       m_padding(listOf(params, "padding", {0, 0, 0, 0}, "four numbers: top, left, bottom, right")),
       m_dilation(listOf(params, "dilation", {1, 1}, "two numbers, rows and columns")),
       m_groups(wholeAttribute(params, "groups", 1, 1, std::numeric_limits<int>::max())),
-      m_activation(activationOf(params)),
+      m_activation(activationAttribute(params)),
       m_residual(Residual::None),
-      m_rectified(choiceOf(params, "input_activation", "none", "relu")),
+      m_rectified(choiceAttribute(params, "input_activation", "none", "relu")),
       m_followsEncoder(followsEncoder(params)) {
     const std::string residual = residualOf(params);
     if (residual == "first") m_residual = Residual::First;
@@ -206,7 +195,7 @@ ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)
       m_window(sizeOf(params, "window")),
       m_kernel(params.has("kernel") ? sizeOf(params, "kernel") : m_window),
       m_padding(listOf(params, "padding", {0, 0}, "two numbers, rows and columns")),
-      m_activation(activationOf(params)),
+      m_activation(activationAttribute(params)),
       m_followsEncoder(followsEncoder(params)) {
     const cv::Size more = m_kernel - m_window;
     if (more.width < 0 || more.height < 0) rejectAttribute(params, "kernel", "at least the window");

@@ -5,7 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "mpm_layer/decoder/row_products.hpp"
+#include "mpm_layer/decoder/row_scores.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/common/limits.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"

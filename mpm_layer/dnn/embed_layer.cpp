@@ -202,9 +202,7 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;
     if (same && constant) return false;
-    NamedWeights weights;
-    weights.add("patch.weight", weight);
-    m_weights = cpu::Linear(weights, "patch", depth, dim, precision);
+    m_weights = cpu::Linear(weight.ptr<float>(), depth, dim, {}, precision);
     m_depth = depth;
     m_packed = weight;
     return true;

@@ -5,7 +5,6 @@
 #include "base/checked.hpp"
 #include "base/loops.hpp"
 #include "mpm_layer/cpu/column_products.hpp"
-#include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 
@@ -116,9 +115,9 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         if (columns > rows)
             return multiplyColumns(a.ptr<float>(), rows, b, pairs ? Precision::BF16 : Precision::F32,
                                    out[0].ptr<float>());
-        const kernels::PackedWeights right(b.ptr<float>(), columns, depth, columns);
-        decoder::multiplyRows(a.ptr<float>(), rows, nullptr, right, {}, out[0].ptr<float>());
-        return;
+        const cpu::Linear right(b.ptr<float>(), depth, columns, {}, Precision::F32);
+        return cpu::multiplyRows(a.ptr<float>(), rows, nullptr, right, kernels::Activation::None,
+                                 out[0].ptr<float>());
     }
     parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {
         kernels::Buffer left(padded);  // the product reads whole groups of rows

@@ -4,7 +4,6 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "mpm_layer/decoder/row_products.hpp"
 #include "mpm_layer/dnn/attributes.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
 
@@ -73,6 +72,11 @@ void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, cons
     });
 }
 
+LinearLayer::LinearLayer(const cv::dnn::LayerParams& params)
+    : SmallLayer(params, 2, 3),
+      m_activation(activationAttribute(params)),
+      m_followsEncoder(choiceAttribute(params, "precision", "f32", "encoder")) {}
+
 std::vector<Sizes> LinearLayer::outputSizes(const std::vector<Sizes>& operands) const {
     Sizes x = operands[0];
     const Sizes& weight = operands[1];
@@ -92,25 +96,30 @@ int64 LinearLayer::operations(const std::vector<Sizes>& operands, const Sizes& o
     return operands[0].empty() ? 0 : checkedProduct<int64>(2, lengthOf(output), operands[0].back());
 }
 
-void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
-    const cv::Mat x = operand(in, 0), weight = operand(in, 1);
-    const int depth = weight.size[0], columns = weight.size[1];
-    const bool packs = !isSame(m_packed, weight) || !isConstant(in, 1);
-    if (packs) m_weights = kernels::PackedWeights(weight.ptr<float>(), columns, depth, columns);
+void LinearLayer::pack(const std::vector<cv::Mat>& in, Precision precision) {
+    const cv::Mat weight = operand(in, 1), bias = operand(in, 2);
+    std::vector<float> values;
+    if (!bias.empty()) values.assign(bias.ptr<float>(), bias.ptr<float>() + weight.size[1]);
+    m_weights = cpu::Linear(weight.ptr<float>(), weight.size[0], weight.size[1], values, precision);
     m_packed = weight;
-    m_bias.clear();
-    if (const cv::Mat bias = operand(in, 2); !bias.empty())
-        m_bias.assign(bias.ptr<float>(), bias.ptr<float>() + columns);
-    const int rows = static_cast<int>(x.total() / depth);
-    kernels::Epilogue epilogue;
-    epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
-    const bool reuses = network()->reuses() && isConstant(in, 1) && isConstant(in, 2);
-    if (packs || !reuses) m_memory.clear();
+    m_bias = bias;
+    m_memory.clear();
+}
+
+void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
+    const cv::Mat x = operand(in, 0), weight = operand(in, 1), bias = operand(in, 2);
+    const int depth = weight.size[0], rows = static_cast<int>(x.total() / depth);
+    const Precision precision = m_followsEncoder ? network()->precisionOfRows() : Precision::F32;
+    const bool constant = isConstant(in, 1) && isConstant(in, 2);
+    const bool same = isSame(m_packed, weight) && (isSame(m_bias, bias) || (m_bias.empty() && bias.empty()));
+    if (!constant || !same || m_weights.precision() != precision) pack(in, precision);
+    const bool reuses = constant && network()->reuses();
+    if (!reuses) m_memory.clear();
     try {
-        const auto differ = reuses ? m_memory.update(x, depth, columns) : std::nullopt;
+        const auto differ = reuses ? m_memory.update(x, depth, m_weights.columns()) : std::nullopt;
         float* const results = differ ? m_memory.results() : out[0].ptr<float>();
-        decoder::multiplyRows(x.ptr<float>(), rows, differ ? &*differ : nullptr, m_weights, epilogue,
-                              results);
+        cpu::multiplyRows(x.ptr<float>(), rows, differ ? &*differ : nullptr, m_weights, m_activation,
+                          results);
         if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
     } catch (...) {
         m_memory.clear();  // the new rows in the memory have no results

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/norm_rule.hpp"
+#include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/dnn/small_layer.hpp"
 #include "mpm_layer/encoder/reuse/row_memory.hpp"
-#include "mpm_layer/kernels/product/product.hpp"
 
 namespace mpm::dnn {
 
@@ -26,7 +26,7 @@ private:
 
 class LinearLayer : public SmallLayer {
 public:
-    explicit LinearLayer(const cv::dnn::LayerParams& params) : SmallLayer(params, 2, 3) {}
+    explicit LinearLayer(const cv::dnn::LayerParams& params);
 
 protected:
     std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const override;
@@ -34,10 +34,13 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    kernels::PackedWeights m_weights;
-    cv::Mat m_packed;  ///< the matrix that m_weights was packed from
-    std::vector<float> m_bias;
-    RowMemory m_memory;  ///< used if an encoder of the network runs with reuse
+    void pack(const std::vector<cv::Mat>& in, Precision precision);
+
+    const kernels::Activation m_activation;
+    const bool m_followsEncoder;  ///< runs in bf16 if the encoder does
+    cpu::Linear m_weights;
+    cv::Mat m_packed, m_bias;  ///< the operands that m_weights was packed from
+    RowMemory m_memory;        ///< used if an encoder of the network runs with reuse
 };
 
 }  // namespace mpm::dnn

@@ -1,7 +1,9 @@
 // Products behind an encoder that runs in a lower precision.
 #include <cmath>
+#include <cstring>
 
 #include "dnn_fixture.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
 
 namespace mpm::test {
 namespace {
@@ -74,6 +76,69 @@ TEST_F(HeadPrecision, ATransposedConvolutionStaysInF32IfItsFileSaysSo) {
     const double away = cv::norm(found[3].reshape(1, 1), found[4].reshape(1, 1), cv::NORM_INF);
     EXPECT_GT(away, 1e-3);
     EXPECT_LT(away, 0.05 * cv::norm(found[4].reshape(1, 1), cv::NORM_INF));
+}
+
+class RowsBehindEncoder : public HeadPrecision {
+protected:
+    static constexpr int kOuts = 20;
+
+    RowsBehindEncoder() : m_weight(randomMatrix(m_options.dim(), kOuts, 7)) {}
+
+    OnnxModel model(int images, bool selects) const {
+        return behindEncoder(images, [&](OnnxModel& m) {
+            const int dim = m_options.dim();
+            m.constant("weight", m_weight).node("MpmLinear", {"z", "weight"}, {"kept"}, "mpm");
+            m.node("MpmLinear", {"z", "weight"}, {"rows"}, "mpm");
+            m.attribute("precision", std::string("encoder"));
+            m.output("z", {images, kTokens, dim}).output("rows", {images, kTokens, kOuts});
+            m.output("kept", {images, kTokens, kOuts});
+            if (!selects) return;
+            m.constant("ones", cv::Mat(dim, 1, CV_32F, cv::Scalar(1)));
+            m.node("MpmLinear", {"z", "ones"}, {"column"}, "mpm");
+            m.constant("flat", std::vector<long long>{images, kTokens});
+            m.node("Reshape", {"column", "flat"}, {"scores"});
+            m.node("MpmTopK", {"scores"}, {"best"}, "mpm").attribute("k", 3);
+            m.output("best", {images, 3});
+        });
+    }
+
+    /// Returns z, the rows, and the rows in f32.
+    std::vector<cv::Mat> rowsOf(const cv::Mat& tokens, Precision precision, bool selects) {
+        std::vector<cv::String> names = {"z", "rows", "kept"};
+        if (selects) names.push_back("best");
+        return run(model(tokens.size[0], selects), tokens, precision, names);
+    }
+
+    /// Returns the largest difference of the rows from those in f32, relative to the largest row.
+    double errorOf(Precision precision, bool selects = false) {
+        const std::vector<cv::Mat> found = rowsOf(makeBatch(m_options, 1, kTokens, 9), precision, selects);
+        return cv::norm(found[1].reshape(1, 1), found[2].reshape(1, 1), cv::NORM_INF) /
+               cv::norm(found[2].reshape(1, 1), cv::NORM_INF);
+    }
+
+    cv::Mat m_weight;
+};
+
+TEST_F(RowsBehindEncoder, AreInBf16IfTheirFileSaysSo) {
+    EXPECT_EQ(errorOf(Precision::F32), 0);
+    for (const Precision precision : {Precision::BF16, Precision::I8}) {
+        if (!kernels::hasBf16() && precision == Precision::BF16) continue;  // this processor lacks it
+        const double error = errorOf(precision);
+        EXPECT_EQ(error > 1e-5, kernels::hasBf16());
+        EXPECT_LT(error, 1e-2);
+        EXPECT_EQ(errorOf(precision, true), 0) << "a layer selects";
+    }
+}
+
+TEST_F(RowsBehindEncoder, DoNotDependOnTheBatch) {
+    const cv::Mat batch = makeBatch(m_options, 6, kTokens, 11);
+    const std::vector<cv::Mat> all = rowsOf(batch, Precision::I8, false);
+    const int sizes[] = {1, kTokens, m_options.dim()};
+    for (const int image : {0, 5}) {
+        const cv::Mat one(3, sizes, CV_32F, const_cast<float*>(batch.ptr<float>(image)));
+        const std::vector<cv::Mat> found = rowsOf(one, Precision::I8, false);
+        EXPECT_EQ(std::memcmp(found[1].data, all[1].ptr(image), found[1].total() * sizeof(float)), 0);
+    }
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ TEST(HostileDecoder, ConvolutionsFitTheirImages) {
         expectRefusal([&] { make("MpmConv", with("groups", DictValue(bad))); }, "attribute groups must be");
     for (const char* name : {"input_activation", "residual", "precision"})
         expectRefusal([&] { make("MpmConv", with(name, DictValue(cv::String("both")))); }, name);
+    for (const char* name : {"activation", "precision"}) {
+        LayerParams linear;
+        linear.set(name, DictValue(cv::String("both")));
+        expectRefusal([&] { make("MpmLinear", linear); }, name);
+    }
     LayerParams added = with("residual", DictValue(cv::String("first")));
     added.set("groups", DictValue(2));
     EXPECT_NO_THROW(shapes(added, {x, {2, 4, 7, 7}}, weight));

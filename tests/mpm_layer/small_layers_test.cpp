@@ -143,6 +143,9 @@ TEST(SmallLayers, LinearTakesAnyNumberOfRows) {
         const cv::Mat y = run("MpmLinear", {}, x, {w, b});
         const cv::Mat expected = x.reshape(1, rows) * w + cv::repeat(b, rows, 1);
         EXPECT_LT(difference(y, expected), 1e-4);
+        cv::dnn::LayerParams params;
+        params.set("activation", cv::String("relu"));
+        EXPECT_LT(difference(run("MpmLinear", params, x, {w, b}), cv::max(expected, 0)), 1e-4);
     }
 }
 

@@ -73,12 +73,16 @@ bool labelQueryScores(Graph& graph);
 void joinActivations(Graph& graph, const Shapes& shapes);
 
 /// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions,
-/// which then work on axis 1. Moves an activation into the transposed convolution in front of it.
+/// which then work on axis 1. Moves activations into the transposed convolutions in front of them and, if the
+/// graph needs domain version 3, into linear layers.
 void joinLayers(Graph& graph);
+
+/// Returns the activation that a layer in front of the node can compute instead; empty if there is none.
+std::string activationOf(const Node& node);
 
 /// In a lowered graph, moves norms, activations and sums into the MpmConv next to them. If the graph needs
 /// domain version 3, also moves norms and activations into the MpmConvTranspose in front of them. Sets
-/// convolutions that give scores, boxes or a selection to f32.
+/// convolutions and linear layers that give scores, boxes or a selection to f32.
 void joinConvolutions(Graph& graph);
 
 /// Writes the graph in operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "models/onnx/eval/evaluate.hpp"
 #include "models/onnx/ir/job.hpp"
@@ -127,18 +129,34 @@ private:
 
 class Layers {
 public:
-    explicit Layers(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+    explicit Layers(Graph& graph)
+        : m_graph(graph), m_rewriter(graph), m_takesLinear(domainVersion(graph) > 2) {}
 
     void join() {
+        shareReshapes();
         for (Node& node : m_graph.nodes) {
             if (node.domain != "mpm") continue;
             joinTransposes(node);
-            if (node.op == "MpmConvTranspose") joinActivation(node);
+            if (node.op == "MpmConvTranspose" || (m_takesLinear && node.op == "MpmLinear"))
+                joinActivation(node);
         }
         m_graph.prune();
     }
 
 private:
+    // Keeps one of several equal Reshapes, because OpenCV copies the value for each.
+    void shareReshapes() {
+        std::map<std::pair<int, List<int64_t>>, int> known;
+        for (Node& node : m_graph.nodes) {
+            if (!node.is("Reshape") || !m_graph.isConstant(node.inputs[1])) continue;
+            const auto key = std::make_pair(node.inputs[0], m_graph.constant(node.inputs[1]).toInts());
+            const int output = node.outputs[0], shared = known.emplace(key, output).first->second;
+            if (shared != output && !m_rewriter.isOutput(output)) m_rewriter.replace(output, shared);
+        }
+        m_graph.prune();
+        m_rewriter.refresh();
+    }
+
     // Returns the node that reads the output; null if several nodes do.
     Node* next(const Node& node) {
         const int user = m_rewriter.soleUser(node.outputs[0]);
@@ -179,23 +197,30 @@ private:
                                              rows.reshaped({rows.dim(0), rows.dim(1), 1, 1}));
     }
 
-    void joinActivation(Node& convolution) {
-        Node* behind = next(convolution);
-        if (!behind || behind->domain != "mpm" || behind->op != "MpmFunction") return;
-        const std::string function = behind->getString("function", "");
-        if (!isOneOf(function, {"gelu", "gelu_tanh", "silu"})) return;
-        convolution.set("activation", function);
-        m_rewriter.takeOver(convolution, *behind);
+    void joinActivation(Node& layer) {
+        Node* behind = next(layer);
+        const std::string function = behind ? activationOf(*behind) : "";
+        if (function.empty() || (function == "relu" && !m_takesLinear)) return;
+        layer.set("activation", function);
+        m_rewriter.takeOver(layer, *behind);
     }
 
     Graph& m_graph;
     Rewriter m_rewriter;
+    const bool m_takesLinear;
 };
 
 }  // namespace
 
 void joinActivations(Graph& graph, const Shapes& shapes) {
     Activations(graph, shapes).join();
+}
+
+std::string activationOf(const Node& node) {
+    if (node.is("Relu")) return "relu";
+    if (node.domain != "mpm" || node.op != "MpmFunction") return "";
+    const std::string function = node.getString("function", "");
+    return isOneOf(function, {"gelu", "gelu_tanh", "relu", "silu"}) ? function : "";
 }
 
 void joinLayers(Graph& graph) {

@@ -29,9 +29,8 @@ public:
             while (joinBehind(m_graph.nodes[n])) {
             }
         }
-        if (!any) return;
         keepPrecise();
-        m_graph.arrange();  // because a joined sum may add a value that a later node computes
+        if (any) m_graph.arrange();  // because a joined sum may add a value that a later node computes
     }
 
 private:
@@ -99,9 +98,8 @@ private:
 
     bool joinActivation(Node& convolution, Node& behind) {
         if (!mayActivate(convolution)) return false;
-        std::string function = behind.is("Relu") ? "relu" : "";
-        if (behind.domain == "mpm" && behind.op == "MpmFunction") function = behind.getString("function", "");
-        if (!isOneOf(function, {"gelu", "gelu_tanh", "relu", "silu"})) return false;
+        const std::string function = activationOf(behind);
+        if (function.empty()) return false;
         convolution.set("activation", function);
         m_rewriter.takeOver(convolution, behind);
         return true;
@@ -138,8 +136,8 @@ private:
         return true;
     }
 
-    // Sets a convolution to f32 if no layer with weights follows, because the results are then scores, boxes,
-    // a selection or masks of queries.
+    // Sets a convolution or a linear layer to f32 if no layer with weights follows, because the results are
+    // then scores, boxes, a selection or masks of queries.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)
@@ -153,6 +151,8 @@ private:
             if (isOwnConvolution(node)) {
                 node.set("precision", "f32");
                 if (!hasResidual(node, "none")) open.add(node.inputs[1]);
+            } else if (node.op == "MpmLinear") {
+                node.attributes.erase("precision");
             } else if (!hasWeights(node)) {
                 open.add(node.inputs);
             }

@@ -37,11 +37,23 @@ void Lowering::run() {
     // Writes these operators only if the model needs their domain version anyway.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     if (domainVersion(m_graph) > 2) rewrite(&Lowering::ownSoftmax);
+    if (domainVersion(m_graph) > 2 && !m_selects) followEncoder();
     for (Node& node : m_graph.nodes) {
         if (node.domain == "mpm.internal") node.domain.clear();
     }
     m_graph.arrange();
     checkComplete();
+}
+
+void Lowering::followEncoder() {
+    constexpr int64_t kFewestPlaces = 256;  // fewer rows may be queries, which stay in f32
+    const Shape& images = shapeOf(m_graph.inputs[0].value);
+    for (Node& node : m_graph.nodes) {
+        const bool known = static_cast<size_t>(node.outputs[0]) < m_shapes.at.values.size();
+        if (node.domain != "mpm" || node.op != "MpmLinear" || !known) continue;
+        const Shape& rows = shapeOf(node.outputs[0]);
+        if (elementCount(rows) / rows.back() >= kFewestPlaces * images[0]) node.set("precision", "encoder");
+    }
 }
 
 const std::map<std::string, Lowering::Method>& Lowering::methods() {

@@ -66,6 +66,8 @@ private:
     // In a lowered graph, replaces a Transpose by an MpmTranspose or a Reshape.
     void ownTranspose();
     void ownSoftmax();
+    // In a lowered graph, lets linear layers of many rows compute in the precision of the encoder.
+    void followEncoder();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);
     List<int64_t> listOf(size_t input, const char* attribute) const;

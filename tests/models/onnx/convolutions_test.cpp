@@ -194,4 +194,42 @@ TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
     }
 }
 
+// The last layer gives the result, so it stays in f32. Few rows may be queries.
+TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
+    constexpr int64_t kWide = 160, kInner = 24, kOuts = 8;
+    for (const bool many : {false, true}) {
+        SCOPED_TRACE(many);
+        const int64_t factor = many ? 4 : 1;
+        const int64_t places = SmallExport::kRows * SmallExport::kColumns * factor * factor;
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            int y = convolution(m, x, {kWide, SmallExport::kDim, 3, 3});
+            if (many) {
+                y = g.node("ConvTranspose", {y, g.constant(m.random({kWide, kWide, 4, 4}, 0.1f))});
+                g.with("strides", Attribute::of(List<int64_t>{4, 4}));
+            }
+            const auto rows = [&](int from) {
+                const int flat = g.node("Reshape", {from, g.constant(Tensor::vector({1, kWide, places}))});
+                return withInts(g, "Transpose", flat, "perm", {0, 2, 1});
+            };
+            const int first = g.node("Relu", {m.linear(rows(y), kWide, kInner)});
+            const int second = m.linear(rows(y), kWide, kInner);
+            return m.linear(g.node("Add", {first, second}), kInner, kOuts);
+        };
+        const List<Node> nodes = convert(head, {1, places, kOuts});
+        List<Node> linear;
+        std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(linear),
+                     [](const Node& n) { return n.op == "MpmLinear"; });
+        ASSERT_EQ(linear.size(), 3u);
+        EXPECT_EQ(count(nodes, "Relu"), 0);
+        EXPECT_EQ(linear[0].getString("activation", "none") == "relu",
+                  linear[1].getString("activation", "none") == "none");
+        for (int k = 0; k < 2; ++k)
+            EXPECT_EQ(linear[k].getString("precision", "f32"), many ? "encoder" : "f32");
+        EXPECT_FALSE(linear[2].has("precision"));
+        // The head's two equal ones are one; another turns tokens into a map.
+        EXPECT_EQ(count(nodes, "Reshape"), 2);
+    }
+}
+
 }  // namespace
