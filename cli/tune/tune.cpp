@@ -122,7 +122,7 @@ void warnIfCutOff(const pipeline::ModelTuning& tuning) {
     if (tuning.result.stopped) {
         warn("stopped; the result covers what was measured so far, and nothing is written");
     } else if (!tuning.result.complete) {
-        warn("the time ended before all images were measured; --minutes allows more");
+        warn("the time ended before all images were measured; mpm tune --minutes allows more");
     }
 }
 

@@ -14,7 +14,6 @@ docs/images/monitor-light.webp    monitor_light
 docs/images/monitor-dark.webp     monitor_dark
 docs/images/street.jpg            street
 docs/images/frame.svg             - drawn by hand
-docs/images/training-curve.webp    - a record of the training run
 docs/reference/plots/reuse.svg    - mpm_bench_reuse --plot
 docs/reference/plots/reuse-day.svg - mpm_bench_reuse --day
 END
