@@ -318,7 +318,13 @@ TEST_P(Outliers, RunNoLinearLayerBehindTheEncoderInInt8) {
         const int depth = w.rows, width = w.cols;
         const cv::Mat bias = linear[k].inputs.size() > 2 ? operand(2) : cv::Mat::zeros(1, width, CV_64F);
         const cv::Mat x = rowsOf(layers[k].first, depth), y = rowsOf(layers[k].second, width);
-        const cv::Mat product = x * w + cv::repeat(bias, x.rows, 1);
+        cv::Mat product = x * w + cv::repeat(bias, x.rows, 1);
+        const std::string activation = linear[k].getString("activation", "none");
+        for (double* v = product.ptr<double>(); v != product.ptr<double>() + product.total(); ++v) {
+            if (activation == "relu") *v = std::max(*v, 0.0);
+            if (activation == "gelu") *v *= 0.5 * (1 + std::erf(*v / std::sqrt(2.0)));
+        }
+        EXPECT_EQ(linear[k].getString("precision", "f32"), "f32");
         const cv::Mat bound = cv::abs(x) * cv::abs(w) + cv::repeat(cv::abs(bias), x.rows, 1);
         EXPECT_EQ(cv::countNonZero(cv::abs(product - y) > 1e-5 * bound + 1e-30), 0) << layers[k].second;
     }
