@@ -84,7 +84,7 @@ END
 $cxx -std=c++17 -g -O1 -fsanitize=address $flags -o parts.run parts.cpp $libraries
 [ $programs -eq 2 ] && [ $parts -eq 3 ] || { echo "guide_programs: $programs programs and $parts parts found" >&2 && exit 1; }
 
-cp "$here/docs/images/street.jpg" street.jpg
+mkdir -p docs/images && cp "$here/docs/images/street.jpg" docs/images && cp docs/images/street.jpg .
 # The schedule that the programs set.
 mpm="$build/cli/mpm" shipped="$build/share/mpm/street-vit-tiny.onnx"
 "$mpm" convert "$shipped" vit.mpm.onnx --blocks 2,5 >/dev/null
