@@ -63,7 +63,7 @@ const std::vector<Operator>& operators() {
           {"activation", Kind::Text}}},
         {"MpmLayerNorm", {{"epsilon", Kind::Real}, {"norm", Kind::Text}, {"axis", Kind::Whole}}},
         {"MpmMatMul", {{"reversed", Kind::Whole}}},
-        {"MpmLinear", {}},
+        {"MpmLinear", {{"activation", Kind::Text}, {"precision", Kind::Text}}},
         {"MpmArithmetic", {{"operation", Kind::Text}, {"reversed", Kind::Whole}}},
         {"MpmFunction", {{"function", Kind::Text}}},
         {"MpmMaskedSoftmax", {}},
@@ -85,8 +85,9 @@ const std::vector<Operator>& operators() {
 
 constexpr int kEdges[] = {-1,    0x7FFFFFFF, 0x7FFFFFF0, -0x7FFFFFFF - 1, 1 << 16, 1 << 29,
                           46341, 65535,      255,        1 << 24};
-constexpr const char* kWords[] = {"add", "sub", "mul",  "div", "pow",  "min",     "max",  "abs",
-                                  "cos", "erf", "gelu", "log", "relu", "sigmoid", "tanh", "softplus"};
+constexpr const char* kWords[] = {"add",  "sub",     "mul",  "div",      "pow",    "min",
+                                  "max",  "abs",     "cos",  "erf",      "gelu",   "log",
+                                  "relu", "sigmoid", "tanh", "softplus", "encoder"};
 
 int whole(Choices& c) {
     return c.once(4) ? c.of(kEdges) : c.below(12);

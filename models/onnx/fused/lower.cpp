@@ -52,7 +52,9 @@ void Lowering::followEncoder() {
         const bool known = static_cast<size_t>(node.outputs[0]) < m_shapes.at.values.size();
         if (node.domain != "mpm" || node.op != "MpmLinear" || !known) continue;
         const Shape& rows = shapeOf(node.outputs[0]);
-        if (elementCount(rows) / rows.back() >= kFewestPlaces * images[0]) node.set("precision", "encoder");
+        const int64_t width = rows.back();
+        const bool many = width > 0 && elementCount(rows) / width / kFewestPlaces >= images[0];
+        if (many) node.set("precision", "encoder");
     }
 }
 
