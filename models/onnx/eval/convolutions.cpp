@@ -84,8 +84,36 @@ void addBias(Call& c, Tensor& y) {
     if (c.input(2).size() != channels) throw Refusal("its bias does not fit");
     const float* from = c.in[2].f();
     float* to = y.writeF();
-    for (int64_t k = 0; k < y.size(); ++k)
-        to[k] += from[k / pixels % channels];
+    for (int64_t k = 0; pixels > 0 && k < y.size(); k += pixels) {
+        const float bias = from[k / pixels % channels];
+        for (int64_t pixel = k; pixel < k + pixels; ++pixel)
+            to[pixel] += bias;
+    }
+}
+
+// Returns how many windows along an axis have their element k before this pixel.
+int64_t windowsBefore(const Window& w, int axis, int64_t k, int64_t pixel) {
+    const int64_t reach = pixel + w.before[axis] - k * w.dilation[axis];
+    return reach <= 0 ? 0 : std::min(w.out[axis], (reach - 1) / w.stride[axis] + 1);
+}
+
+// Adds the products of a result's weights and its group's channels to the pixels of the result.
+void addWeighted(const Window& w, int64_t channels, const float* from, const float* weight, float* to,
+                 const Deadline& deadline) {
+    for (int64_t row = 0; row < channels * w.kernel[0] * w.kernel[1] && !deadline.isOver(); ++row) {
+        const int64_t kx = row % w.kernel[1], ky = row / w.kernel[1] % w.kernel[0],
+                      ch = row / w.kernel[1] / w.kernel[0];
+        const int64_t top = windowsBefore(w, 0, ky, 0), bottom = windowsBefore(w, 0, ky, w.in[0]),
+                      left = windowsBefore(w, 1, kx, 0), right = windowsBefore(w, 1, kx, w.in[1]);
+        for (int64_t oy = top; oy < bottom && left < right; ++oy) {
+            const int64_t y = oy * w.stride[0] + ky * w.dilation[0] - w.before[0],
+                          x = left * w.stride[1] + kx * w.dilation[1] - w.before[1];
+            const float* line = from + (ch * w.in[0] + y) * w.in[1] + x;
+            float* out = to + oy * w.out[1] + left;
+            for (int64_t k = 0; k < right - left; ++k)
+                out[k] += weight[row] * line[k * w.stride[1]];
+        }
+    }
 }
 
 void conv(Call& c) {
@@ -99,14 +127,25 @@ void conv(Call& c) {
     if (!c.known()) return c.shape(0, Type::Float, shape);
     Tensor& y = c.make(0, Type::Float, shape);
     const int64_t depth = checkedProduct<int64_t>(ins, w.kernel[0], w.kernel[1]),
-                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);
+                  pixels = checkedProduct<int64_t>(w.out[0], w.out[1]),
+                  size = checkedProduct<int64_t>(ins, w.in[0], w.in[1]), rows = outs / groups;
+    constexpr int64_t kFewRows = 4;  // whose products take less time than columns
+    if (rows < kFewRows) {
+        const Deadline deadline;
+        parallel(y.size() > 0 ? x.shape()[0] * outs : 0, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k)
+                addWeighted(w, ins, x.f() + k / rows * size, weight.f() + k % outs * depth,
+                            y.writeF() + k * pixels, deadline);
+        });
+        checkTime();
+        return addBias(c, y);
+    }
     const Held held(checkedProduct<int64_t>(depth, pixels, 4), "its columns");
     std::vector<float> columns(static_cast<size_t>(depth * pixels));
     for (int64_t b = 0; b < checkedProduct<int64_t>(x.shape()[0], groups) && y.size() > 0; ++b) {
         checkTime();
-        const float* from = x.f() + b * ins * w.in[0] * w.in[1];
+        const float* from = x.f() + b * size;
         overWindows(w, ins, [&](int64_t at, int64_t source) { columns[at] = source < 0 ? 0 : from[source]; });
-        const int64_t rows = outs / groups;
         gemm(rows, pixels, depth, weight.f() + b % groups * rows * depth, columns.data(),
              y.writeF() + b * rows * pixels);
     }

@@ -1,31 +1,41 @@
 // Operators that work on one element at a time, with numpy's broadcasting.
+#include <algorithm>
 #include <cmath>
 
 #include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/functions.hpp"
 
 namespace mpm::models {
 namespace {
 
 constexpr int64_t kGrain = 1 << 15;
 
+// Returns an operator from a function of many values: f(inputs, outputs, count).
 template <typename F>
-Operator unary(F f) {
+Operator unaryRows(F f) {
     return [f](Call& c) {
         const Tensor& x = c.input(0);
         if (!x.known()) return c.shape(0, x.type(), x.shape());
         Tensor& y = c.make(0, x.type(), x.shape());
-        if (!x.isFloat()) {
-            for (int64_t k = 0; k < x.size(); ++k)
-                y.writeI()[k] = toInteger(f(static_cast<float>(x.i()[k])));
-            return;
+        for (int64_t k = 0; k < x.size() && !x.isFloat(); ++k) {
+            float value = static_cast<float>(x.i()[k]);
+            f(&value, &value, 1);
+            y.writeI()[k] = toInteger(value);
         }
+        if (!x.isFloat()) return;
         const float* from = x.f();
         float* to = y.writeF();
-        parallel(x.size(), kGrain, [&](int64_t begin, int64_t end) {
-            for (int64_t k = begin; k < end; ++k)
-                to[k] = f(from[k]);
-        });
+        parallel(x.size(), kGrain,
+                 [&](int64_t begin, int64_t end) { f(from + begin, to + begin, end - begin); });
     };
+}
+
+template <typename F>
+Operator unary(F f) {
+    return unaryRows([f](const float* from, float* to, int64_t count) {
+        for (int64_t k = 0; k < count; ++k)
+            to[k] = f(from[k]);
+    });
 }
 
 // Returns a unary operator whose parameters prepare() reads from the attributes.
@@ -219,8 +229,17 @@ void same(Call& c) {
 float sigmoid(float x) {
     return 1 / (1 + std::exp(-x));
 }
-float geluErf(float x) {
-    return 0.5f * x * (1 + std::erf(x * 0.70710678f));
+void geluErf(const float* x, float* y, int64_t count) {
+    constexpr int64_t kPart = 1024;  // stays in the first-level cache
+    for (int64_t first = 0; first < count; first += kPart) {
+        const int64_t end = std::min(count, first + kPart);
+        float scaled[kPart];
+        for (int64_t k = first; k < end; ++k)
+            scaled[k - first] = x[k] * 0.70710678f;
+        errorFunctions(scaled, scaled, end - first);
+        for (int64_t k = first; k < end; ++k)
+            y[k] = 0.5f * x[k] * (1 + scaled[k - first]);
+    }
 }
 float geluTanh(float x) {
     return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
@@ -228,7 +247,7 @@ float geluTanh(float x) {
 
 void addParameterised(OperatorTable& table) {
     table["Gelu"] = [](Call& c) {
-        c.node.getString("approximate", "none") == "tanh" ? unary(geluTanh)(c) : unary(geluErf)(c);
+        c.node.getString("approximate", "none") == "tanh" ? unary(geluTanh)(c) : unaryRows(geluErf)(c);
     };
     table["LeakyRelu"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 0.01f);
@@ -263,7 +282,7 @@ void addUnary(OperatorTable& table) {
     table["Sqrt"] = unary([](float x) { return std::sqrt(x); });
     table["Exp"] = unary([](float x) { return std::exp(x); });
     table["Log"] = unary([](float x) { return std::log(x); });
-    table["Erf"] = unary([](float x) { return std::erf(x); });
+    table["Erf"] = unaryRows(errorFunctions);
     table["Tanh"] = unary([](float x) { return std::tanh(x); });
     table["Sigmoid"] = unary(sigmoid);
     table["Relu"] = unary([](float x) { return x < 0 ? 0 : x; });

@@ -4,24 +4,14 @@
 #include <cstring>
 #include <vector>
 
+#include "models/onnx/eval/vectors.hpp"
+
 namespace mpm::models {
 namespace {
 
 constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
-
-// Vectors as wide as the registers of the instruction sets, because the compiler keeps wider ones in memory.
-typedef float Floats4 __attribute__((vector_size(16)));
-typedef float Floats8 __attribute__((vector_size(32)));
-typedef float Floats16 __attribute__((vector_size(64)));
-
-// Loads a vector from any address. If a whole array of vectors were copied, the compiler would keep the array
-// in memory.
-template <typename Floats>
-[[gnu::always_inline]] inline void load(const float* from, Floats& value) {
-    std::memcpy(&value, from, sizeof(value));
-}
 
 // Computes c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of
 // columns at a time, so that all 6 x 2 sums fit in 16 registers.
@@ -67,8 +57,8 @@ __attribute__((target("avx2,fma"))) void tile8(int64_t k, const float* a, int64_
 
 Tile fastestTile() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) return tile16;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return tile8;
+    if (vectorWidth() == Width::Sixteen) return tile16;
+    if (vectorWidth() == Width::Eight) return tile8;
 #endif
     return multiply<Floats4>;
 }

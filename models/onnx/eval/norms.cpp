@@ -1,9 +1,9 @@
 // Softmax and the normalisations.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "models/onnx/eval/call.hpp"
+#include "models/onnx/eval/functions.hpp"
 
 namespace mpm::models {
 namespace {
@@ -18,68 +18,13 @@ void overRows(const Tensor& x, Tensor& y, int64_t length, const Body& body) {
     });
 }
 
-using Four = float __attribute__((vector_size(16)));
-using FourBits = uint32_t __attribute__((vector_size(16)));
-using FourDoubles = double __attribute__((vector_size(32)));
-
-// Returns exp(x) for values up to 0, within 2 units in the last place; 0 if the result is below the smallest
-// normal number.
-Four exponential(Four x) {
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding this leaves the rounded number in the low bits
-    const Four rounded = x * 1.44269504f + kRound, power = rounded - kRound;
-    const Four rest = (x - power * 0.693359375f) + power * 2.12194440e-4f;
-    Four y = rest * 1.9875691500e-4f + 1.3981999507e-3f;
-    for (const float next : {8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
-        y = y * rest + next;
-    y = y * rest * rest + rest + 1;
-    FourBits bits;
-    static_assert(sizeof(bits) == sizeof(rounded));
-    std::memcpy(&bits, &rounded, sizeof(bits));
-    bits = (bits << 23) + 0x3f800000;  // 2 to the power of the rounded number
-    Four scale;
-    std::memcpy(&scale, &bits, sizeof(scale));
-    const Four zero{};
-    return x < -87.f ? zero : y * scale;
-}
-
-// Writes exp(x - top) of a contiguous row, and returns the sum.
-double exponentials(const float* x, float* y, int64_t length, float top) {
-    FourDoubles sums{};
-    int64_t k = 0;
-    for (; k + 4 <= length; k += 4) {
-        Four four;
-        std::memcpy(&four, x + k, sizeof(four));
-        four = exponential(four - top);
-        std::memcpy(y + k, &four, sizeof(four));
-        sums += __builtin_convertvector(four, FourDoubles);
-    }
-    double sum = sums[0] + sums[1] + sums[2] + sums[3];
-    for (; k < length; ++k)
-        sum += y[k] = exponential(Four{} + (x[k] - top))[0];
-    return sum;
-}
-
-// Returns the largest value of a contiguous row; ignores NaN.
-float largest(const float* x, int64_t length) {
-    float tops[16];
-    std::fill(std::begin(tops), std::end(tops), -INFINITY);
-    int64_t k = 0;
-    for (; k + 16 <= length; k += 16) {
-        for (int lane = 0; lane < 16; ++lane)
-            tops[lane] = x[k + lane] > tops[lane] ? x[k + lane] : tops[lane];
-    }
-    for (; k < length; ++k)
-        tops[0] = std::max(tops[0], x[k]);
-    return *std::max_element(std::begin(tops), std::end(tops));
-}
-
 void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
     float top = step == 1 ? largest(x, length) : -INFINITY;
     for (int64_t k = 0; k < length && step != 1; ++k)
         top = std::max(top, x[k * step]);
     double sum = step == 1 ? exponentials(x, y, length, top) : 0;
     for (int64_t k = 0; k < length && step != 1; ++k)
-        sum += y[k * step] = exponential(Four{} + (x[k * step] - top))[0];
+        sum += exponentials(x + k * step, y + k * step, 1, top);
     const float scale = static_cast<float>(1 / sum), shift = top + static_cast<float>(std::log(sum));
     for (int64_t k = 0; k < length && logarithm; ++k)
         y[k * step] = x[k * step] - shift;

@@ -265,8 +265,10 @@ void linear(Call& c) {
     if (bias.size() == 0) throw Refusal("its bias is empty");
     const float* from = bias.f();
     float* to = y.writeF();
-    for (int64_t k = 0; k < y.size(); ++k)
-        to[k] += from[k % bias.size()];
+    for (int64_t first = 0; first < y.size(); first += bias.size()) {
+        for (int64_t k = 0; k < std::min(bias.size(), y.size() - first); ++k)
+            to[first + k] += from[k];
+    }
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "models/onnx/ir/job.hpp"
 
@@ -31,9 +33,10 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
-    T* data =
-        new T[static_cast<size_t>(count) + 1]();  // with a spare element, so that empty data is not null
-    return {data, [held](T* values) { delete[] values; }};
+    // With a spare element, so that empty data is not null. New pages are zero already.
+    T* data = static_cast<T*>(std::calloc(static_cast<size_t>(count) + 1, sizeof(T)));
+    if (!data) throw std::bad_alloc();
+    return {data, [held](T* values) { std::free(values); }};
 }
 
 }  // namespace

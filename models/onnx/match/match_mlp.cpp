@@ -279,15 +279,20 @@ private:
         List<float*> fed;
         for (int source : traced.sources)
             fed.push_back((values[source] = Tensor::floats(m_rows.shapeOf(source))).writeF());
-        const int64_t width = m_rows.shapeOf(m_hidden).back();
+        const auto width = static_cast<size_t>(m_rows.shapeOf(m_hidden).back());
         const List<float>& probes = activationProbes();
         const size_t count = probes.size(), pairs = m_gated ? count * count : count;
         for (int slot = 0; slot < (m_gated ? 2 : 1); ++slot) {
             const int32_t* at = traced.terms.at(slot);
+            List<float> ofPair(pairs);
+            for (size_t k = 0; k < pairs; ++k)
+                ofPair[k] = probes[slot == 0 ? k % count : k / count];
+            size_t column = 0, pair = 0;
             for (size_t k = 0; k < traced.terms.size(); ++k) {
-                const int source = m_columns[slot][k % width].source;
-                fed[source][at[k] - traced.offsets[source]] =
-                    probes[slot == 0 ? k % pairs % count : k % pairs / count];
+                const int source = m_columns[slot][column].source;
+                fed[source][at[k] - traced.offsets[source]] = ofPair[pair];
+                if (++column == width) column = 0;
+                if (++pair == pairs) pair = 0;
             }
         }
         return evaluateFrom(graph, values);

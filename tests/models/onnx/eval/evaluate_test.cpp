@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EvaluatesFixture,
 
 using models::Attribute;
 using models::GraphBuilder;
+using models::List;
 using models::Shape;
 using models::Tensor;
 
@@ -94,6 +95,78 @@ TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
     const float nan = std::nanf("");
     for (const float value : softmaxOf(Tensor::floats({5}, std::vector<float>{1, 2, nan, 3, 4}), 0))
         EXPECT_TRUE(std::isnan(value));
+}
+
+// Values of all sizes, in rows that do not fill vectors.
+TEST(Evaluates, ErrorFunctionAndGelu) {
+    for (const int64_t count : {1, 3, 16, 37, 5003}) {
+        List<float> values{0};
+        for (int64_t k = 1; k < count; ++k)
+            values.push_back(
+                static_cast<float>(12.0 * static_cast<double>(k) / static_cast<double>(count) - 6));
+        if (count > 16)
+            values[7] = INFINITY, values[9] = -INFINITY, values[11] = std::nanf(""), values[13] = 1e-30f;
+        GraphBuilder g(20);
+        const int x = g.constant(Tensor::floats({count}, values));
+        g.output(g.node("Erf", {x}), "erf", {count});
+        g.output(g.node("Gelu", {x}), "gelu", {count});
+        const auto found = models::evaluate(g.graph(), {});
+        for (int64_t k = 0; k < count; ++k) {
+            const double value = values[k], gelu = 0.5 * value * (1 + std::erf(value / std::sqrt(2.0)));
+            SCOPED_TRACE(value);
+            if (std::isnan(value)) {
+                EXPECT_TRUE(std::isnan(found[0].f()[k]) && std::isnan(found[1].f()[k]));
+                continue;
+            }
+            EXPECT_NEAR(found[0].f()[k], std::erf(value), std::min(1e-7, 2e-7 * std::abs(value)));
+            if (std::isfinite(value)) {
+                EXPECT_NEAR(found[1].f()[k], gelu, 3e-7 * std::abs(value));
+            }
+        }
+    }
+}
+
+// Groups of few and of many results, by plain loops. Windows lie partly or wholly in the padding.
+TEST(Evaluates, ConvolutionsOfAnyGroup) {
+    const int64_t height = 7, width = 9, channels = 2;
+    for (const auto& [groups, each, kernel, stride, dilation, padding] :
+         std::vector<std::array<int64_t, 6>>{{3, 1, 3, 1, 1, 1},
+                                             {2, 3, 3, 2, 1, 2},
+                                             {2, 5, 3, 2, 2, 4},
+                                             {1, 1, 1, 3, 1, 0},
+                                             {1, 2, 2, 1, 6, 7}}) {
+        SCOPED_TRACE(std::to_string(groups) + " groups of " + std::to_string(each));
+        const Tensor x = randomTensor({2, groups * channels, height, width}, 1, 1),
+                     weight = randomTensor({groups * each, channels, kernel, kernel}, 2, 1),
+                     bias = randomTensor({groups * each}, 3, 1);
+        const auto resultsOf = [&, s = stride, reach = (kernel - 1) * dilation, p = padding](int64_t pixels) {
+            return (pixels + 2 * p - reach - 1) / s + 1;
+        };
+        const Shape shape{2, groups * each, resultsOf(height), resultsOf(width)};
+        GraphBuilder g(17);
+        const int y = g.node("Conv", {g.constant(x), g.constant(weight), g.constant(bias)});
+        g.with("group", Attribute::of(groups)).with("strides", Attribute::of(List<int64_t>(2, stride)));
+        g.with("dilations", Attribute::of(List<int64_t>(2, dilation)));
+        g.with("pads", Attribute::of(List<int64_t>(4, padding)));
+        g.output(y, "y", shape);
+        const Tensor found = models::evaluate(g.graph(), {})[0];
+        ASSERT_EQ(found.shape(), shape);
+        for (int64_t k = 0; k < found.size(); ++k) {
+            const int64_t ox = k % shape[3], oy = k / shape[3] % shape[2],
+                          out = k / shape[3] / shape[2] % shape[1],
+                          image = k / shape[3] / shape[2] / shape[1];
+            double expected = bias.f()[out];
+            for (int64_t tap = 0; tap < channels * kernel * kernel; ++tap) {
+                const int64_t px = ox * stride + tap % kernel * dilation - padding,
+                              py = oy * stride + tap / kernel % kernel * dilation - padding,
+                              channel = out / each * channels + tap / kernel / kernel;
+                if (px < 0 || px >= width || py < 0 || py >= height) continue;
+                expected += double{weight.f()[out * channels * kernel * kernel + tap]} *
+                            x.f()[((image * groups * channels + channel) * height + py) * width + px];
+            }
+            EXPECT_NEAR(found.f()[k], expected, 1e-5);
+        }
+    }
 }
 
 // Every equation by a single sum over all letters.
@@ -160,9 +233,8 @@ TEST(Evaluates, EinsumRejectsLettersThatDoNotFit) {
 TEST(Evaluates, RejectsAttributesThatItDoesNotKnow) {
     const auto evaluated = [](const std::string& op, const std::string& name, const Attribute& value) {
         GraphBuilder g(19);
-        const models::List<int> inputs =
-            op == "Pad" ? models::List<int>{g.constant(randomTensor({3}, 1, 1)), g.ints({1, 1})}
-                        : models::List<int>{g.constant(randomTensor({3}, 1, 1))};
+        const List<int> inputs = op == "Pad" ? List<int>{g.constant(randomTensor({3}, 1, 1)), g.ints({1, 1})}
+                                             : List<int>{g.constant(randomTensor({3}, 1, 1))};
         const int y = g.node(op, inputs);
         g.with(name, value);
         g.output(y, "y", {});
@@ -202,8 +274,8 @@ std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     GraphBuilder g(17);
     g.node("MpmEncoder", {g.input("x", rows)}, "mpm");
     g.with("special_tokens", Attribute::of(special)).with("map_output", Attribute::of(int64_t{1}));
-    g.with("window", Attribute::of(models::List<int64_t>{4, columns}));
-    g.with("grid", Attribute::of(models::List<int64_t>{6, 7}));
+    g.with("window", Attribute::of(List<int64_t>{4, columns}));
+    g.with("grid", Attribute::of(List<int64_t>{6, 7}));
     const int map = g.outputOf(1);
     g.integers(map, "map", {});
     const models::Inferred found = models::infer(g.graph(), {Tensor(models::Type::Float, rows)});
