@@ -61,13 +61,13 @@ private:
 
 // Multiplies few rows with many columns, such as queries with pixels. The columns are divided among the
 // threads.
-void multiplyColumns(const float* a, int rows, const cv::Mat& b, Precision precision, float* out) {
-    const int depth = b.size[b.dims - 2], columns = b.size[b.dims - 1];
+void multiplyColumns(const float* a, int rows, const float* b, int depth, int columns, Precision precision,
+                     float* out) {
     kernels::Buffer memory;
     cpu::LeftRows left(memory, precision, rows, depth, std::nullopt, kernels::Finer::Right);
     for (int r = 0; r < rows; ++r)
         left.fill(r, [&](float* to) { std::copy_n(a + static_cast<size_t>(r) * depth, depth, to); });
-    const cpu::ColumnOperand right{b.ptr<float>(), static_cast<size_t>(columns), depth, columns};
+    const cpu::ColumnOperand right{b, static_cast<size_t>(columns), depth, columns};
     parallelFor((columns + cpu::tileColumns() - 1) / cpu::tileColumns(), [&](int tile) {
         const auto store = [&](const cpu::ProductPiece& piece, const float* products) {
             for (int r = 0; r < piece.rows; ++r)
@@ -110,16 +110,25 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         out[0].setTo(0);
         return;
     }
-    if (batches.count() == 1) {
+    const size_t count = batches.count();
+    // One product for each image: as for an image alone, with all threads.
+    if (count == 1 || count == network()->imagesBefore()) {
         const bool pairs = network()->precisionBefore() == Precision::BF16;
-        if (columns > rows)
-            return multiplyColumns(a.ptr<float>(), rows, b, pairs ? Precision::BF16 : Precision::F32,
-                                   out[0].ptr<float>());
-        const cpu::Linear right(b.ptr<float>(), depth, columns, {}, Precision::F32);
-        return cpu::multiplyRows(a.ptr<float>(), rows, nullptr, right, kernels::Activation::None,
-                                 out[0].ptr<float>());
+        for (size_t k = 0; k < count; ++k) {
+            const auto [ia, ib] = batches.at(k);
+            const float *left = a.ptr<float>() + ia * sizeA, *right = b.ptr<float>() + ib * sizeB;
+            float* const to = out[0].ptr<float>() + k * sizeC;
+            if (columns > rows) {
+                multiplyColumns(left, rows, right, depth, columns, pairs ? Precision::BF16 : Precision::F32,
+                                to);
+            } else {
+                cpu::multiplyRows(left, rows, nullptr, cpu::Linear(right, depth, columns, {}, Precision::F32),
+                                  kernels::Activation::None, to);
+            }
+        }
+        return;
     }
-    parallelRanges(checkedCast<int>(batches.count()), [&](const cv::Range& range) {
+    parallelRanges(checkedCast<int>(count), [&](const cv::Range& range) {
         kernels::Buffer left(padded);  // the product reads whole groups of rows
         std::fill_n(left.data(), padded, 0.f);
         for (int k = range.start; k < range.end; ++k) {

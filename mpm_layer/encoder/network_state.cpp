@@ -164,6 +164,11 @@ Precision NetworkPlace::precisionBehind() const {
     return precisionOf(backboneBehind());
 }
 
+size_t NetworkPlace::imagesBefore() const {
+    const std::shared_ptr<EncoderControl> before = backboneBefore();
+    return before ? before->report().images.size() : 0;
+}
+
 Precision NetworkPlace::precisionOfHead() const {
     const Precision precision = precisionBefore();
     return precision == Precision::I8 && selects() ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto)

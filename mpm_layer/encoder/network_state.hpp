@@ -105,6 +105,8 @@ public:
     /// Return the precision of that backbone; F32 if there is no backbone, or if it does not run on the CPU.
     Precision precisionBefore() const;
     Precision precisionBehind() const;
+    /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
+    size_t imagesBefore() const;
     /// Returns the precision of a convolution after the backbone. Never int8 if a layer of the network
     /// selects positions: a token 1,000 times as large as its neighbours would leave them only a few steps of
     /// int8.

@@ -52,15 +52,24 @@ inline ConvShape randomShape(std::mt19937& random) {
     return shape;
 }
 
+inline double largest(const float* values, size_t count) {
+    double most = 0;
+    for (size_t k = 0; k < count; ++k)
+        most = std::max<double>(most, std::abs(values[k]));
+    return most;
+}
+
 struct Case {
     ConvShape shape;
     Values images, weights, bias;
+    double largestPixel;
 
     Case(const ConvShape& s, std::mt19937& random)
         : shape(s),
           images(randomValues(static_cast<size_t>(s.images) * s.channels * s.y.size * s.x.size, random)),
           weights(randomValues(static_cast<size_t>(s.outs) * s.depth(), random)),
-          bias(randomValues(s.outs, random)) {}
+          bias(randomValues(s.outs, random)),
+          largestPixel(largest(images.data(), images.size())) {}
 
     size_t outputs() const { return static_cast<size_t>(shape.images) * shape.outs * shape.pixels(); }
 };
@@ -91,19 +100,12 @@ inline Sum sumOf(const Case& c, int image, int out, int y, int x, bool rectified
     return sum;
 }
 
-inline double largest(const float* values, size_t count) {
-    double most = 0;
-    for (size_t k = 0; k < count; ++k)
-        most = std::max<double>(most, std::abs(values[k]));
-    return most;
-}
-
 // The most by which rounding of the operands, and of the sums, can change a sum.
 inline double boundOf(const Case& c, int out, const Sum& sum, Precision precision) {
     const double rounding = sum.both * sum.count * 0x1p-23 + 1e-6;
     if (precision == Precision::BF16) return rounding + sum.both * 0x1p-7;
     if (precision != Precision::I8) return rounding;
-    const double pixel = largest(c.images.data(), c.images.size()) / 127,
+    const double pixel = c.largestPixel / 127,
                  weight =
                      largest(c.weights.data() + static_cast<size_t>(out) * c.shape.depth(), c.shape.depth()) /
                      63;

@@ -141,5 +141,34 @@ TEST_F(RowsBehindEncoder, DoNotDependOnTheBatch) {
     }
 }
 
+// Few queries with many pixels, and many rows with few columns.
+TEST_F(HeadPrecision, ProductsOfABatchAreThoseOfItsImages) {
+    const cv::Mat batch = makeBatch(m_options, 3, kTokens, 13);
+    for (const int columns : {5, 200}) {
+        const auto productsOf = [&](const cv::Mat& tokens, Precision precision) {
+            const int images = tokens.size[0];
+            return run(behindEncoder(images,
+                                     [&](OnnxModel& m) {
+                                         m.constant("pixels", randomMatrix(m_options.dim(), columns, 7));
+                                         m.node("MpmMatMul", {"z", "pixels"}, {"y"}, "mpm");
+                                         m.output("y", {images, kTokens, columns});
+                                     }),
+                       tokens, precision, {"y"})[0];
+        };
+        for (const Precision precision : {Precision::F32, Precision::BF16, Precision::I8}) {
+            if (!kernels::hasBf16() && precision == Precision::BF16) continue;  // this processor lacks it
+            const cv::Mat all = productsOf(batch, precision);
+            const int sizes[] = {1, kTokens, m_options.dim()};
+            for (int image = 0; image < 3; ++image) {
+                const cv::Mat one(3, sizes, CV_32F, const_cast<float*>(batch.ptr<float>(image))),
+                    found = productsOf(one, precision);
+                EXPECT_EQ(std::memcmp(found.data, all.ptr(image), found.total() * sizeof(float)), 0)
+                    << columns << " columns, image " << image << ", precision "
+                    << static_cast<int>(precision);
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace mpm::test
