@@ -14,7 +14,7 @@ namespace {
 // The indices of a gather, which nodes may have repeated and reshaped.
 struct Index {
     int root = kAbsent;  // the value that contains each index once
-    List<char> varies;   // for each axis, whether the index varies
+    Tensor spread;       // numbers of the root's elements, repeated and reshaped like the indices
 };
 
 class RowPicker {
@@ -55,8 +55,7 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Goes back to the root through nodes that only repeat or reshape indices. Sets m_spread: for each index,
-    // the number of its element in the root.
+    // Goes back to the root through nodes that only repeat or reshape indices.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -80,19 +79,19 @@ private:
                 inputs.push_back(chain[k]->inputs[n] == kAbsent ? Tensor() : tensorOf(chain[k]->inputs[n]));
             spread = evaluateNode(m_graph, *chain[k], inputs).at(0);
         }
-        m_spread = spread;
+        index.spread = spread;
         return index;
     }
 
-    // Returns for each axis whether m_spread varies along this axis. Empty if m_spread, with `axis` moved
-    // last, is not in the order of the root.
-    List<char> varyingAxes(int64_t axis) const {
-        const Shape& shape = m_spread.shape();
+    // Returns for each axis whether the numbers vary along this axis. Empty if they are not in order with
+    // `axis` moved last.
+    static List<char> varyingAxes(const Tensor& spread, int64_t axis) {
+        const Shape& shape = spread.shape();
         List<char> varies(shape.size(), 0);
         const List<int64_t> step = stridesOf(shape);
         for (size_t d = 0; d < shape.size(); ++d)
             varies[d] =
-                static_cast<int64_t>(d) == axis || (shape[d] > 1 && m_spread.at(step[d]) != m_spread.at(0));
+                static_cast<int64_t>(d) == axis || (shape[d] > 1 && spread.at(step[d]) != spread.at(0));
         int64_t own = 1;
         List<int64_t> ownStep(shape.size(), 0);
         List<size_t> order{static_cast<size_t>(axis)};
@@ -102,11 +101,11 @@ private:
             ownStep[d] = own;
             own = checkedProduct<int64_t>(own, shape[d]);
         }
-        for (int64_t k = 0; k < m_spread.size(); ++k) {
+        for (int64_t k = 0; k < spread.size(); ++k) {
             int64_t expected = 0;
             for (size_t d = 0; d < shape.size(); ++d)
                 expected += k / step[d] % shape[d] * ownStep[d];
-            if (m_spread.at(k) != static_cast<double>(expected)) return {};
+            if (spread.at(k) != static_cast<double>(expected)) return {};
         }
         return varies;
     }
@@ -118,7 +117,7 @@ private:
         for (int64_t d = 0; d < rank; ++d)
             if (d != axis && data[d] != picked[d]) return false;
         const Index index = indexOf(node.inputs[1]);
-        List<char> varies = varyingAxes(axis);
+        List<char> varies = varyingAxes(index.spread, axis);
         if (varies.empty()) return false;
         // Orders the axes: batch, places, columns.
         if (axis > 0 && picked[0] == 1) varies[0] = 1;
@@ -153,8 +152,8 @@ private:
                        numbersImages(joined->inputs[0], index[1])))
             return false;
         const Index places = indexOf(pairs ? joined->inputs[1] : node.inputs[1]);
-        for (int64_t k = 0; k < m_spread.size(); ++k)
-            if (m_spread.at(k) != static_cast<double>(k)) return false;
+        for (int64_t k = 0; k < places.spread.size(); ++k)
+            if (places.spread.at(k) != static_cast<double>(k)) return false;
         write(node, places.root, counted(data.size()), 1, index[1]);
         return true;
     }
@@ -245,7 +244,6 @@ private:
     Graph& m_graph;
     const Shapes& m_shapes;
     const List<Node>* m_old = nullptr;
-    mutable Tensor m_spread;
 };
 
 }  // namespace
