@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "models/onnx/eval/call.hpp"
 #include "models/onnx/fused/lowering.hpp"
 
 namespace mpm::models {
@@ -230,6 +231,7 @@ void Lowering::where() {
         return ranked(m_graph.addConstant("chosen", Tensor::floats(c.shape(), w)), shapeOf(out()).size());
     };
     int parts[2];
+    Shape computed = m_graph.constant(condition).shape();  // of the branches that are not constant
     for (int k = 0; k < 2; ++k) {
         const int branch = asNumbers(in(1 + k));
         if (m_graph.isConstant(branch)) {
@@ -240,6 +242,7 @@ void Lowering::where() {
                 k == 0 ? List<Tensor>{c, values, zero} : List<Tensor>{c, zero, values};
             parts[k] = m_graph.addConstant("constant", evaluateNode(m_graph, pick, operands).at(0));
         } else {
+            computed = broadcast(computed, shapeOf(in(1 + k)));
             parts[k] = compute("mul", branch, weights(k == 0), k == 0 ? ".first" : ".second");
         }
     }
@@ -247,7 +250,7 @@ void Lowering::where() {
     if (m_graph.isConstant(parts[1])) {
         const List<float> values = m_graph.constant(parts[1]).toFloats();
         if (std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }) &&
-            shapeOf(out()).size() > 0) {
+            elementCount(computed) == elementCount(shapeOf(out())) && shapeOf(out()).size() > 0) {
             // A single 0 is enough, because nothing is added.
             parts[1] = m_graph.addConstant("nothing", Tensor::floats(Shape(1, 1)));
         }

@@ -318,6 +318,17 @@ TEST_F(Selection, ChoosesByNumbersThatAreNotZero) {
     convert();
 }
 
+// The result may be larger than the condition and the other branch.
+TEST_F(Selection, ChoosesBetweenAColumnAndZeros) {
+    finishBestPlaces();
+    Tensor condition = Tensor::ints({1, 49, 1}, 0, models::Type::Bool);
+    for (int64_t k = 0; k < 49; k += 3)
+        condition.writeI()[k] = 1;
+    const int zeros = g.constant(Tensor::floats({1, 49, 5}));
+    g.output(g.node("Where", {g.constant(condition), m.linear(m_tokens, kDim, 1), zeros}), "y", {1, 49, 5});
+    convert();
+}
+
 // Equal scores keep the order of their places here and in the export; scores that rounding orders do not
 // matter.
 TEST_F(Selection, OfScoresThatAreNearlyEqual) {
