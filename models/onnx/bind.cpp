@@ -71,14 +71,15 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
         shape[3] = size.width;
         return problemWith(graph, shape);
     };
-    std::string first;
+    std::string first;  // the problem with the first size
     List<cv::Size> sizes{sizeIn(graph.metadata)};
     for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480})
         sizes.push_back({side, side});
     for (size_t k = 0; k < sizes.size(); ++k) {
         if (sizes[k].empty()) continue;
         const std::string problem = problemAt(sizes[k]);
-        if (first.empty()) first = problem;
+        if (first.empty())
+            first = cv::format("%dx%d does not work (", sizes[k].height, sizes[k].width) + problem;
         if (!problem.empty()) continue;
         if (k == 0) return sizes[k];
         const cv::Size own = sizeOfPositions(graph, shape);
@@ -87,7 +88,7 @@ cv::Size guessSize(const Graph& graph, Shape shape) {
     shape[2] = shape[3] = 224;
     const cv::Size own = sizeOfAddedPositions(graph, shape);
     if (!own.empty() && problemAt(own).empty()) return own;
-    throw Refusal("the image size is dynamic, and 224x224 does not work (" + first +
+    throw Refusal("the image size is dynamic, and " + first +
                   "): give --size HxW if the model needs another size");
 }
 
