@@ -1,8 +1,5 @@
 #include "models/onnx/eval/functions.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <type_traits>
 
 #include "models/onnx/eval/vectors.hpp"
@@ -150,19 +147,6 @@ const Functions& functions() {
 }
 
 }  // namespace
-
-float largest(const float* x, int64_t count) {
-    float tops[16];
-    std::fill(std::begin(tops), std::end(tops), -INFINITY);
-    int64_t k = 0;
-    for (; k + 16 <= count; k += 16) {
-        for (int lane = 0; lane < 16; ++lane)
-            tops[lane] = x[k + lane] > tops[lane] ? x[k + lane] : tops[lane];
-    }
-    for (; k < count; ++k)
-        tops[0] = std::max(tops[0], x[k]);
-    return *std::max_element(std::begin(tops), std::end(tops));
-}
 
 double exponentials(const float* x, float* y, int64_t count, float top) {
     return functions().exponentials(x, y, count, top);

@@ -5,9 +5,6 @@
 
 namespace mpm::models {
 
-/// Returns the largest value; ignores NaN.
-float largest(const float* x, int64_t count);
-
 /// Writes exp(x - top) within 2 units in the last place, and returns the sum. No value may be above `top`.
 /// Results below the smallest normal number are 0.
 double exponentials(const float* x, float* y, int64_t count, float top);

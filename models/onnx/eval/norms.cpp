@@ -18,6 +18,20 @@ void overRows(const Tensor& x, Tensor& y, int64_t length, const Body& body) {
     });
 }
 
+// Returns the largest value of a contiguous row; ignores NaN.
+float largest(const float* x, int64_t count) {
+    float tops[16];
+    std::fill(std::begin(tops), std::end(tops), -INFINITY);
+    int64_t k = 0;
+    for (; k + 16 <= count; k += 16) {
+        for (int lane = 0; lane < 16; ++lane)
+            tops[lane] = x[k + lane] > tops[lane] ? x[k + lane] : tops[lane];
+    }
+    for (; k < count; ++k)
+        tops[0] = std::max(tops[0], x[k]);
+    return *std::max_element(std::begin(tops), std::end(tops));
+}
+
 void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool logarithm) {
     float top = step == 1 ? largest(x, length) : -INFINITY;
     for (int64_t k = 0; k < length && step != 1; ++k)
