@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kShift = 4;          ///< binary digits of OpenCV's fixed-point coordinates
 constexpr double kCapital = 0.72;  ///< height of a capital, relative to the size of the font
+constexpr double kUsual = 11.5;    ///< the size of most texts, which an SVG file names once
 
 std::string colourText(const cv::Vec3b& rgb) {
     return cv::format("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
@@ -75,9 +76,9 @@ SvgCanvas::SvgCanvas(cv::Size size)
     : m_text(cv::format(
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
           "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" fill=\"none\" "
-          "stroke-linejoin=\"round\">\n"
-          "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-          size.width, size.height, size.width, size.height)) {}
+          "font-size=\"%s\" stroke-linejoin=\"round\">\n"
+          "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+          size.width, size.height, size.width, size.height, numberText(kUsual).c_str())) {}
 
 void SvgCanvas::line(const std::vector<cv::Point2d>& points, const Ink& ink) {
     std::string places;
@@ -97,17 +98,17 @@ void SvgCanvas::box(const cv::Rect2d& area, const Ink& ink) {
 void SvgCanvas::disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) {
     const std::string colour = colourText(ink.colour);
     m_text += "<circle" + place("cx", "cy", middle) + attribute("r", numberText(radius));
-    m_text +=
-        ring ? attribute("fill", "none") + attribute("stroke", colour) +
-                   attribute("stroke-width", numberText(ink.width))
-             : attribute("fill", colour) + attribute("stroke", "#ffffff") + attribute("stroke-width", "1");
+    m_text += ring ? attribute("fill", "none") + attribute("stroke", colour) +
+                         attribute("stroke-width", numberText(ink.width))
+                   : attribute("fill", colour) + attribute("stroke", "#fff");
     m_text += "/>\n";
 }
 
 void SvgCanvas::text(const std::string& text, cv::Point2d at, double size, const Ink& ink, Anchor anchor,
                      bool bold) {
     const char* anchors[] = {"start", "middle", "end"};
-    m_text += "<text" + place("x", "y", at) + attribute("font-size", numberText(size)) +
+    m_text += "<text" + place("x", "y", at) +
+              (size == kUsual ? "" : attribute("font-size", numberText(size))) +
               attribute("fill", colourText(ink.colour)) +
               (anchor == Anchor::Start ? "" : attribute("text-anchor", anchors[static_cast<int>(anchor)])) +
               (bold ? attribute("font-weight", "bold") : "") + ">" + escaped(text) + "</text>\n";

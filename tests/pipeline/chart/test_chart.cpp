@@ -104,7 +104,7 @@ TEST(Plot, HasBackgroundTitleAndOrigin) {
         std::regex_match(made.origin, std::regex("street.onnx · line\\\\nbreak · \\d{4}-\\d\\d-\\d\\d")))
         << made.origin;
     const std::string svg = toSvg(made);
-    EXPECT_NE(svg.find("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"), std::string::npos);
+    EXPECT_NE(svg.find("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"), std::string::npos);
     EXPECT_NE(svg.find(">A title</text>"), std::string::npos);
     EXPECT_NE(svg.find(">" + made.origin + "</text>"), std::string::npos);
     EXPECT_EQ(without.find("street.onnx"), std::string::npos);
