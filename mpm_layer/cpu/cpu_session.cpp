@@ -67,20 +67,20 @@ kernels::Epilogue residual(const std::vector<float>& scale) {
 
 CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                        const SessionInput& input)
-    : CpuSession(config, std::move(weights), Batch(input, config), input.reducer) {
+    : CpuSession(config, std::move(weights), Batch(input, config)) {
+    m_proportional = input.reducer && input.reducer->biasesBySize();
+    m_keepsKeys = input.keepsKeys;
     if (input.maps.empty()) return;
     const Stopwatch watch;
     m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), Mean::Plain, config.firstBlock);
     m_mergeMs += watch.milliseconds();
 }
 
-CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
-                       const Reducer* reducer)
+CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch)
     : m_config(config),
       m_weights(std::static_pointer_cast<const CpuEncoder>(weights)),
       m_batch(std::move(batch)),
-      m_proportional(reducer && reducer->biasesBySize()),
-      m_keepsKeys(reducer && reducer->metric() == Metric::LastKeys),
+      m_keepsKeys(config.blocks, false),
       m_workspace(Workspace::ofThread()) {
     int number = config.firstBlock;
     for (const Block& block : m_weights->blocks)
@@ -89,6 +89,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
 }
 
 void CpuSession::attend(int index) {
+    if (m_keepsKeys[index]) m_lastKeys.resize(static_cast<size_t>(m_batch.rows()) * m_weights->headSize);
     beginHeads(isGlobal(index) ? m_batch.imageSpans() : m_batch.windowSpans(m_config.padding));
     forEachChunk(m_batch.rows(), chunkSize(m_weights->precision, 3 * m_weights->inner),
                  [&](int first, int count) { projectIn(index, first, count); });
@@ -102,7 +103,6 @@ void CpuSession::attend(int index) {
 void CpuSession::beginHeads(std::vector<Span> spans) {
     m_spans = std::move(spans);
     m_heads.emplace(m_workspace.qkv, *m_weights, m_spans);
-    if (m_keepsKeys) m_lastKeys.resize(static_cast<size_t>(m_batch.rows()) * m_weights->headSize);
 }
 
 void CpuSession::projectIn(int index, int first, int count) {
@@ -112,7 +112,7 @@ void CpuSession::projectIn(int index, int first, int count) {
     fillNormalised(block.norm1, m_batch, first, m_config.norm, rows);
     m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
         block.qkv.apply(rows, {}, qkv, stride);
-        if (block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys)
+        if (block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys[index])
             finishHeads(index, first, count, qkv, stride);
     });
 }
@@ -162,7 +162,7 @@ void CpuSession::finishHeads(int index, int first, int count, float* qkv, size_t
         float* q = qkv + r * stride;
         float* k = q + inner;
         normHeads(block, q);
-        if (m_keepsKeys)
+        if (m_keepsKeys[index])
             kernels::meanOverHeads(k, m_weights->heads, size,
                                    &m_lastKeys[static_cast<size_t>(first + r) * size]);
         int angle = m_batch.position(first + r);

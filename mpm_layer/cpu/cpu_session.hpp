@@ -26,8 +26,7 @@ public:
     double restoreMs() const override { return m_restoreMs; }
 
 protected:
-    CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch,
-               const Reducer* reducer);
+    CpuSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights, Batch batch);
 
     const EncoderConfig& config() const { return m_config; }
     const CpuEncoder& weights() const { return *m_weights; }
@@ -67,7 +66,8 @@ private:
     const EncoderConfig& m_config;
     std::shared_ptr<const CpuEncoder> m_weights;
     Batch m_batch;
-    const bool m_proportional, m_keepsKeys;
+    bool m_proportional = false;
+    std::vector<bool> m_keepsKeys;  ///< of each block
     Workspace& m_workspace;
     std::vector<bool> m_rotatesByWindow;  ///< of each block
     std::vector<Span> m_spans;            ///< of the current block, like m_heads

@@ -28,7 +28,7 @@ double driftOf(const float* before, const float* now, int dim) {
 
 ReuseSession::ReuseSession(const EncoderConfig& config, std::shared_ptr<const PackedEncoder> weights,
                            const SessionInput& input, const std::vector<RememberedImage>& images)
-    : CpuSession(config, std::move(weights), Batch(input, config, tokensOf(images)), nullptr),
+    : CpuSession(config, std::move(weights), Batch(input, config, tokensOf(images))),
       m_images(images),
       m_keyBias(input.keyBias),
       m_inputs(batch().chosenRows()),

@@ -47,6 +47,16 @@ public:
 
     const Reducer* reducer() const { return m_reducer.get(); }
 
+    /// Returns for each block of the encoder whether a stage compares the keys of this block.
+    std::vector<bool> comparedKeys(const EncoderConfig& config) const {
+        std::vector<bool> compared(config.blocks, false);
+        if (!m_reducer || m_reducer->metric() != Metric::LastKeys) return compared;
+        const int first = config.firstBlock + (m_reducer->moment() == Moment::BeforeBlock ? 1 : 0);
+        for (const int block : m_schedule)
+            if (block >= first && block < first + config.blocks) compared[block - first] = true;
+        return compared;
+    }
+
     void reduceAt(Moment moment, int block, Session& session) const {
         if (!m_reducer || m_reducer->moment() != moment) return;
         const auto found = std::find(m_schedule.begin(), m_schedule.end(), block);
@@ -218,6 +228,7 @@ std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings&
     const Stages stages(settings, config.ofChain(), merging);
     SessionInput input = forward.input;
     input.reducer = stages.reducer();
+    input.keepsKeys = stages.comparedKeys(config);
     const auto session = forward.backend.begin(config, forward.weights, input);
     runBlocks(config, *session, outputs,
               [&](Moment moment, int block) { stages.reduceAt(moment, block, *session); });
