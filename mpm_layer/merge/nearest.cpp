@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -9,6 +13,7 @@
 #include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
 #include "mpm_layer/merge/screened_rows.hpp"
+#include "mpm_layer/merge/similarity.hpp"
 
 namespace mpm {
 namespace {
@@ -149,9 +154,7 @@ void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& lead
         1);
 }
 
-}  // namespace
-
-std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
+std::vector<std::vector<int>> nearestOfMany(const std::vector<RowsView>& images) {
     std::vector<std::optional<ScreenedRows>> placed(images.size());
     parallelParts(static_cast<int>(images.size()), [&](int i) { placed[i].emplace(images[i]); });
     std::vector<ScreenedRows> screened;
@@ -168,6 +171,67 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
             nearest[i][screened[i].token(row)] = lead < 0 ? -1 : screened[i].token(lead);
         }
     }
+    return nearest;
+}
+
+// Whether products of all pairs take less time than a screen, which avoids most of them.
+bool isSmall(const RowsView& image) {
+    return image.count <= 384 && image.width <= 64;
+}
+
+/// Finds the most similar row of row `row` in f64.
+int nearestInF64(const UnitRows& rows, const std::vector<double>& lengths, int row) {
+    int nearest = -1;
+    double best = -std::numeric_limits<double>::infinity();
+    for (int other = 0; other < rows.count(); ++other) {
+        if (other == row) continue;
+        const double cosine =
+            kernels::cosineOf(rows.row(row), rows.row(other), rows.width(), lengths[row], lengths[other]);
+        if (cosine > best) best = cosine, nearest = other;
+    }
+    return nearest;
+}
+
+/// Does the work of nearestNeighbours() for a small image: compares all pairs in f32, then decides close
+/// results in f64.
+std::vector<int> nearestOfFew(const RowsView& image) {
+    const UnitRows rows(image);
+    const int count = rows.count(), width = rows.width();
+    const kernels::Buffer panels = packColumns(rows.rows(), rows.stride(), count, width);
+    kernels::Leads leads(count);
+    kernels::leadsAmong(rows.rows(), rows.stride(), {panels.data(), count, width}, leads);
+    // The error of a product: each addition and multiplication rounds, and the lengths of both rows differ
+    // from 1 by at most (width + 16) roundings.
+    const float error = static_cast<float>(2.02 * width + 2.1 * (width + 16)) * 0x1p-24f;
+    std::vector<double> lengths;
+    std::vector<int> nearest(image.count, -1);
+    for (int row = 0; row < count; ++row) {
+        const kernels::Leads::Row lead = leads.row(row);
+        int other = lead.index;
+        if (other >= 0 && !(lead.value - std::max(lead.second, lead.rest) > 2 * error)) {
+            for (int i = static_cast<int>(lengths.size()); i < count; ++i)
+                lengths.push_back(std::sqrt(kernels::exactDot(rows.row(i), rows.row(i), width)));
+            other = nearestInF64(rows, lengths, row);
+            ++g_decided;
+        }
+        if (other >= 0) nearest[rows.original(row)] = rows.original(other);
+    }
+    g_rows += image.count;
+    return nearest;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
+    std::vector<RowsView> large;
+    std::copy_if(images.begin(), images.end(), std::back_inserter(large), std::not_fn(isSmall));
+    std::vector<std::vector<int>> nearest(images.size()), ofLarge = nearestOfMany(large);
+    parallelParts(static_cast<int>(images.size()), [&](int i) {
+        if (isSmall(images[i])) nearest[i] = nearestOfFew(images[i]);
+    });
+    auto next = ofLarge.begin();
+    for (size_t i = 0; i < images.size(); ++i)
+        if (!isSmall(images[i])) nearest[i] = std::move(*next++);
     return nearest;
 }
 

@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/microkernel-inl.h"
-#include "mpm_layer/kernels/tokens/panel_columns-inl.h"
+#include "mpm_layer/kernels/tokens/leads-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
@@ -87,6 +87,46 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
+// The matrix is symmetric, so a panel's columns are compared with earlier rows only. Their products update
+// the leads of both.
+void LeadsAmong(const float* rows, size_t stride, const SimilarColumns& columns, Leads& leads) {
+    static thread_local Buffer scratch;
+    const int width = static_cast<int>(panelWidth()), lanes = width / 2;
+    const size_t cells = static_cast<size_t>(columns.count) * lanes;
+    float* rowLeads = scratch.reserve(3 * cells);
+    forget(rowLeads, cells);
+    for (int column = 0; column < columns.count; column += width) {
+        const Columns own(column, columns.count);
+        const int count = std::min(columns.count, column + width);
+        LaneLeads left, right;
+        multiplyPanel(count, columns.width, rows, stride,
+                      columns.panels + static_cast<size_t>(column) * columns.width,
+                      [&](int group, const Block<kGroup>& block) HWY_ATTR {
+                          const bool masked = !own.whole || group + kGroup > column;
+#pragma GCC unroll 16
+                          for (int r = 0; r < kGroup; ++r) {
+                              const int row = group + r;
+                              if (row >= count) break;
+                              Float first = block.sum[r][0], second = block.sum[r][1];
+                              if (masked) {
+                                  first = between(first, own.left, row, own.limit);
+                                  second = between(second, own.right, row, own.limit);
+                              }
+                              const Index where = hn::Set(IndexTag(), row);
+                              left.keep(first, where);
+                              right.keep(second, where);
+                              float* const to = rowLeads + static_cast<size_t>(row) * lanes;
+                              LaneLeads ofRow(to, cells);
+                              ofRow.keepBoth(first, second, own);
+                              ofRow.store(to, cells);
+                          }
+                      });
+        left.keepIn(leads, column);
+        right.keepIn(leads, column + lanes);
+    }
+    keepRows(rowLeads, columns.count, cells, leads, 0);
+}
+
 // Two chains of sums hide half of the latency of a multiply-add. With more chains, AVX2 would run out of
 // registers, because the last elements need a mask.
 HWY_INLINE float dot(const float* a, const float* b, int width) {
@@ -125,6 +165,7 @@ namespace mpm::kernels {
 
 HWY_EXPORT(PackPanel);
 HWY_EXPORT(NearestColumns);
+HWY_EXPORT(LeadsAmong);
 HWY_EXPORT(NearestCandidate);
 
 void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels) {
@@ -143,6 +184,10 @@ Best::Best(int count)
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best) {
     HWY_DYNAMIC_DISPATCH(NearestColumns)(rows, stride, first, count, columns, best);
+}
+
+void leadsAmong(const float* rows, size_t stride, const SimilarColumns& columns, Leads& leads) {
+    HWY_DYNAMIC_DISPATCH(LeadsAmong)(rows, stride, columns, leads);
 }
 
 int nearestCandidate(const float* row, const float* rows, size_t stride, const int* candidates, int count,

@@ -1,10 +1,12 @@
-// The search for the most similar column of each row, in f32, for reducers that match two sets of tokens.
+// The search for the most similar column of each row, in f32: for reducers that match two sets of tokens, and
+// among a few tokens.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
 #include "mpm_layer/kernels/common/buffer.hpp"
+#include "mpm_layer/kernels/tokens/leads.hpp"
 
 namespace mpm::kernels {
 
@@ -31,6 +33,9 @@ struct Best {
 /// Finds the most similar column of each of rows first..first+count.
 void nearestColumns(const float* rows, size_t stride, int first, int count, const SimilarColumns& columns,
                     Best& best);
+
+/// Finds the leads of each row among all other rows, which are also the columns.
+void leadsAmong(const float* rows, size_t stride, const SimilarColumns& columns, Leads& leads);
 
 /// Compares a unit row with the rows whose numbers are in `candidates`. Returns the first candidate with the
 /// largest product, or -1 if there is none; sets `value` to the product. The bits of a product do not depend

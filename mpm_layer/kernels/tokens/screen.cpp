@@ -20,45 +20,6 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The leads of each lane; in memory they are [value][index][second].
-struct LaneLeads {
-    Float value, second;
-    Index index;
-
-    HWY_INLINE LaneLeads() : value(hn::Set(FloatTag(), kNever)), second(value), index(hn::Zero(IndexTag())) {}
-
-    HWY_INLINE explicit LaneLeads(const float* from, size_t apart)
-        : value(hn::Load(FloatTag(), from)),
-          second(hn::Load(FloatTag(), from + 2 * apart)),
-          index(hn::Load(IndexTag(), reinterpret_cast<const int*>(from + apart))) {}
-
-    HWY_INLINE void keep(Float its, Index where) {
-        second = hn::Max(second, hn::Min(its, value));
-        const auto larger = hn::Gt(its, value);
-        index = hn::IfThenElse(hn::RebindMask(IndexTag(), larger), where, index);
-        value = hn::IfThenElse(larger, its, value);
-    }
-
-    HWY_INLINE void keepBoth(Float left, Float right, const Columns& columns) {
-        const auto fromRight = hn::RebindMask(IndexTag(), hn::Gt(right, left));
-        second = hn::Max(second, hn::Min(left, right));
-        keep(hn::Max(left, right), hn::IfThenElse(fromRight, columns.right, columns.left));
-    }
-
-    HWY_INLINE void keepIn(Leads& leads, size_t first) const {
-        LeadVectors all(leads, first);
-        all.keep(value, index);
-        all.keepRest(second);
-        all.store(leads, first);
-    }
-
-    HWY_INLINE void store(float* to, size_t apart) const {
-        hn::Store(value, FloatTag(), to);
-        hn::Store(index, IndexTag(), reinterpret_cast<int*>(to + apart));
-        hn::Store(second, FloatTag(), to + 2 * apart);
-    }
-};
-
 // The number of rows whose sums are examined together: several row groups, to share the work for a panel.
 constexpr int kFollowed = 3 * kGroup;
 
@@ -88,38 +49,6 @@ HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, in
     }
     leftLeads.keepIn(leads, columns.first);
     rightLeads.keepIn(leads, columns.first + lanes);
-}
-
-HWY_INLINE void forget(float* leads, size_t cells) {
-    std::fill(leads, leads + cells, kNever);
-    std::fill(leads + 2 * cells, leads + 3 * cells, kNever);
-}
-
-/// Removes the best lane of a row and returns its value.
-HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
-    const FloatTag d;
-    const Float best = hn::MaxOfLanes(d, value);
-    const auto lane = static_cast<int>(hn::FindKnownFirstTrue(d, hn::Eq(value, best)));
-    const auto taken = hn::Eq(hn::Iota(IndexTag(), 0), hn::Set(IndexTag(), lane));
-    value = hn::IfThenElse(hn::RebindMask(d, taken), hn::Set(d, kNever), value);
-    index = indices[lane];
-    return hn::GetLane(best);
-}
-
-/// Merges the leads of all lanes into the leads of rows first..first+rows.
-HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
-    const FloatTag d;
-    const size_t lanes = hn::Lanes(d);
-    Leads found(rows);
-    for (int r = 0; r < rows; ++r, rowLeads += lanes) {
-        const auto* indices = reinterpret_cast<const int*>(rowLeads + apart);
-        Float values = hn::Load(d, rowLeads);
-        found.value[r] = takeBest(values, indices, found.index[r]);
-        found.second[r] = takeBest(values, indices, found.secondIndex[r]);
-        const Float others = hn::Max(values, hn::Load(d, rowLeads + 2 * apart));
-        found.rest[r] = hn::GetLane(hn::MaxOfLanes(d, others));
-    }
-    keepLeads(found, 0, leads, first, rows);
 }
 
 /// The comparison of rows first..first+rows of a screen with later columns; each lane has separate leads.
