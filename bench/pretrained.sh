@@ -5,14 +5,14 @@
 #
 #     bench/pretrained.sh CAMVID [BUILD] ["PART ..."]
 #
-# CAMVID has train/images, train/labels, val/images and val/labels. Parts: street, photographs, tune, reuse, shapes (default: all).
-# The last is ViT-T and ViT-B with random weights; B needs Debian's python3-torch.
+# CAMVID has train/images, train/labels, val/images and val/labels. Parts: street, photographs, taps, tune, reuse,
+# shapes (default: all). The last is ViT-T and ViT-B with random weights; B needs Debian's python3-torch.
 # EVERY=4 takes each fourth image. MPM_MEASURE is put before the commands that measure.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 camvid=$(cd "${1:?the folder of CamVid}" && pwd)
 build=$(cd "${2:-build/release}" && pwd)
-parts=${3:-street photographs tune reuse shapes}
+parts=${3:-street photographs taps tune reuse shapes}
 work=$build/../pretrained
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
@@ -28,13 +28,15 @@ samples=$work/samples/usr/share/doc/opencv-doc/examples/data
 [ -e "$work/prepared" ] || "$python" "$here/pretrained/prepare.py" "$work" "$camvid" "$samples"
 touch "$work/prepared"
 for size in 364x476 224x224; do
-    [ -e "$work/vit-$size.onnx" ] || "$build/cli/mpm" convert "$work/features.onnx" "$work/vit-$size.onnx" \
-        --size "$size" --batch 1 --blocks 2,5 --normalise imagenet >&2
+    for name in features taps; do
+        [ -e "$work/$name-$size.onnx" ] || "$build/cli/mpm" convert "$work/$name.onnx" "$work/$name-$size.onnx" \
+            --size "$size" --batch 1 --blocks 2,5 --normalise imagenet >&2
+    done
 done
 "$python" "$here/pretrained/measure.py" head "$work" "$build"
 for part in $parts; do
     case $part in
-    tune) ${MPM_MEASURE:-} "$build/cli/mpm" tune "$work/vit-364x476.onnx" "$camvid/val/images" --threads 1 ;;
+    tune) ${MPM_MEASURE:-} "$build/cli/mpm" tune "$work/features-364x476.onnx" "$camvid/val/images" --threads 1 ;;
     *) ${MPM_MEASURE:-} "$python" "$here/pretrained/measure.py" "$part" "$work" "$build" "${EVERY:-1}" ;;
     esac
 done

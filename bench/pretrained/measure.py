@@ -1,5 +1,6 @@
-"""The tables: measure.py head|street|photographs|reuse|shapes WORK BUILD [EVERY]. One thread; each EVERYth image."""
+"""measure.py head|street|photographs|taps|reuse|shapes WORK BUILD [EVERY]: one thread, each EVERYth image."""
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -97,7 +98,7 @@ def tuned(images, size):
         pixels = numpy.clip(255 * (image.transpose(1, 2, 0) * DEVIATION + MEAN) + 0.5, 0, 255).astype(numpy.uint8)
         cv2.imwrite(str(folder / f"{number:03}.png"), cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))
     report.unlink(missing_ok=True)
-    command = [build / "cli/mpm", "tune", work / f"vit-{size}.onnx", folder, "--threads", "1", "--device", "cpu",
+    command = [build / "cli/mpm", "tune", work / f"features-{size}.onnx", folder, "--threads", "1", "--device", "cpu",
                "--json", report]
     run = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1) or not report.exists():
@@ -163,30 +164,34 @@ def head(title, *names):
     line(*("---" for _ in names))
 
 
-def interleaved(model, rows, images):
+def interleaved(model, rows, images, rounds=1):
     """Runs each method on each image, in turn. Returns tokens, mean counts and median ms by method."""
     model.set("mpm", "none")
     model(images[0])
     found = {row: ([], [], []) for row in rows}
-    for image in images:
+    for number, image in enumerate(itertools.chain(*[images] * rounds)):
         for row in rows:
             model.set(*row[1:])
             tokens, taken = model(image)
-            for values, value in zip(found[row], (tokens, model.tokens(), taken)):
-                values.append(value)
+            found[row][2].append(taken)
+            if number < len(images):
+                found[row][0].append(tokens)
+                found[row][1].append(model.tokens())
     return {row: (numpy.stack(tokens), numpy.mean(counts), statistics.median(times))
             for row, (tokens, counts, times) in found.items()}
 
 
 def compared(images, size, every, judge=None):
     """Compares every method in f32, and some in bf16 and int8, with all tokens in f32."""
-    model, pixels = Model(work / f"vit-{size}.onnx"), numpy.load(work / f"{images}.npy")[::every]
-    wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4")
-    rows = [(name, *settings, "f32") for name, settings in methods(images) + tuned(images, size)]
-    found = interleaved(model, rows, pixels)
+    model, pixels = Model(work / f"features-{size}.onnx"), numpy.load(work / f"{images}.npy")[::every]
+    wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4", "tuned")
+    settings = methods(images) + tuned(images, size)
+    rows = [(name, *values, "f32") for name, values in settings]
+    rounds = 1 if judge else 3  # small images take little time, of which more varies
+    found = interleaved(model, rows, pixels, rounds)
     for precision in filter(lambda name: model.can(name, pixels[0]), ("bf16", "i8")):
-        some = [(name, *settings, precision) for name, settings in methods(images) if name.startswith(wanted)]
-        found.update(interleaved(model, some, pixels))
+        some = [(name, *values, precision) for name, values in settings if name.startswith(wanted)]
+        found.update(interleaved(model, some, pixels, rounds))
     full, all_tokens, base = found[rows[0]]
     title = f"{len(pixels)} images of {images}, {size}: ms of one processor, medians of interleaved rounds"
     head(title, "", "precision", "mean tokens, %", "ms", "times as fast", "CLS, centred", "patches, centred",
@@ -203,7 +208,7 @@ def trained_head():
         return pickle.loads(kept.read_bytes())
     file = work / "train-features.npy"
     if not file.exists():
-        model = Model(work / "vit-364x476.onnx")
+        model = Model(work / "features-364x476.onnx")
         model.set("mpm", "none")
         numpy.save(file, numpy.stack([model(image)[0] for image in numpy.load(work / "camvid-train.npy")]))
     trained = Head(numpy.load(file), numpy.load(work / "camvid-train-labels.npy"))
@@ -223,7 +228,7 @@ def street(every):
 
 
 def reuse():
-    model, frames = Model(work / "vit-364x476.onnx"), numpy.load(work / "video.npy")
+    model, frames = Model(work / "features-364x476.onnx"), numpy.load(work / "video.npy")
     results = {}
     for name, settings in (("all tokens", ("mpm", "none", "f32")), ("reuse", ("mpm", "none", "f32", "on")),
                            ("reuse, int8", ("mpm", "none", "i8", "on"))):
@@ -241,6 +246,21 @@ def reuse():
              f"{centred(full, other)[1]:.3f}")
 
 
+def taps():
+    """Compares gentle merging with schedules whose first blocks do not merge, at the taps of a dense head."""
+    schedules = [(f"gentle, share {s} {{{b}}}", GENTLE.format(s), b, "f32") for s, b in
+                 (("0.4", USUAL), ("0.5", "3,5,7,9"), ("0.55", "3,5,7,9"), ("0.7", "5,7,9"))]
+    for images, size in (("photographs", "224x224"), ("camvid-val", "364x476")):
+        model, pixels = Model(work / f"taps-{size}.onnx"), numpy.load(work / f"{images}.npy")[::every]
+        rows = [("all tokens", "mpm", "none", "f32"), *schedules, ("mpm {2,5}", "mpm", "2,5", "f32")]
+        found = interleaved(model, rows, pixels)
+        parts = {row: numpy.split(found[row][0], 4, axis=-1) for row in rows}
+        head(f"Errors of the patches, {images}, {size}", "", "ms", *(f"after block {block}" for block in (2, 5, 8, 11)))
+        for row in rows:
+            errors = (1 - centred(full, other)[1] for full, other in zip(parts[rows[0]], parts[row]))
+            line(row[0], f"{found[row][2]:.1f}", *(f"{error:.4f}" for error in errors))
+
+
 def shapes():
     """Measures only times, with random weights."""
     large = work / "vit-b.mpm.onnx"
@@ -255,5 +275,5 @@ def shapes():
         print(subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout)
 
 
-{"head": trained_head, "street": lambda: street(every), "photographs": lambda: compared("photographs", "224x224", every), "reuse": reuse,
- "shapes": shapes}[part]()
+{"head": trained_head, "street": lambda: street(every), "photographs": lambda: compared("photographs", "224x224", every),
+ "taps": taps, "reuse": reuse, "shapes": shapes}[part]()

@@ -24,7 +24,15 @@ def cut_features():
     norms = [node for node in graph.node if node.op_type == "LayerNormalization" or
              (node.op_type == "Add" and node.name.startswith("/backbone/layernorm/"))]
     tokens = norms[-1].output[0]
-    onnx.utils.extract_model(str(package), str(work / "features.onnx"), [graph.input[0].name], [tokens])
+    image = [graph.input[0].name]
+    onnx.utils.extract_model(str(package), str(work / "features.onnx"), image, [tokens])
+    taps = [f"/backbone/encoder/layer.{block}/Add_1_output_0" for block in (2, 5, 8)] + [tokens]
+    onnx.utils.extract_model(str(package), str(work / "taps.onnx"), image, taps)
+    model = onnx.load(work / "taps.onnx")
+    model.graph.node.append(onnx.helper.make_node("Concat", taps, ["taps"], axis=2))
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info("taps", onnx.TensorProto.FLOAT, None))
+    onnx.save(model, work / "taps.onnx")
 
 
 def blob(image):
