@@ -62,17 +62,17 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Also checks narrower and wider rows in the same call, because few narrow rows are compared without a
-/// screen.
+/// Few tokens are also checked with narrower and wider rows in the same call, because few narrow rows are
+/// compared without a screen.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
+    if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));
     cv::Mat wide;
     cv::copyMakeBorder(narrow, wide, 0, 0, 0, 65, cv::BORDER_CONSTANT, 0);
-    const std::vector<std::vector<int>> nearest =
-        nearestNeighbours({viewOf(narrow), viewOf(tokens), viewOf(wide), viewOf(narrow)});
+    const auto nearest = nearestNeighbours({viewOf(narrow), viewOf(tokens), viewOf(wide), viewOf(narrow)});
     checkRows(narrow, nearest[0], step);
-    checkRows(tokens, nearest[1], step);
     checkRows(wide, nearest[2], step);
+    if (tokens.cols > narrow.cols) checkRows(tokens, nearest[1], step);
     EXPECT_EQ(nearest[3], nearest[0]);
 }
 
