@@ -24,7 +24,7 @@ public:
     /// which classes of a segmentation model are objects.
     ObjectFinder(const mpm::ModelInfo& info, const RunOptions& options, bool tracks);
 
-    /// Returns the detections that find() needs; tracking also needs boxes with lower scores.
+    /// Returns which detections find() needs; tracking also needs boxes with lower scores.
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
     void forget();  ///< must be called before another source

@@ -1,5 +1,5 @@
 // MpmArithmetic and MpmFunction work element by element, with numpy's broadcasting. MpmTranspose reorders
-// axes. MpmResize enlarges images.
+// axes. MpmResize resizes images.
 #pragma once
 
 #include <functional>

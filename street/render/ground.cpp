@@ -102,7 +102,7 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
             t = raised;
             return pavementAt(layout, raisedX, eye[2] + ray[2] * raised, raised / focal * stretch);
         }
-        // The ray passes over the kerb's top and ends at the kerb's face.
+        // The ray ends at the kerb's face, below its top.
         const float side = x > 0 ? layout.roadHalf : -layout.roadHalf;
         t = (side - eye[0]) / ray[0];
         Surface face;

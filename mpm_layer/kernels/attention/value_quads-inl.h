@@ -1,4 +1,4 @@
-// Attention weights as bytes, and their product with values, also as bytes.
+// Attention weights as bytes, and their product with values in bytes.
 
 #if defined(MPM_KERNELS_VALUE_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_VALUE_QUADS_INL_H_
