@@ -69,7 +69,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
                        const SessionInput& input)
     : CpuSession(config, std::move(weights), Batch(input, config)) {
     m_proportional = input.reducer && input.reducer->biasesBySize();
-    m_keepsKeys = input.keepsKeys;
+    if (!input.keepsKeys.empty()) m_keepsKeys = input.keepsKeys;
     if (input.maps.empty()) return;
     const Stopwatch watch;
     m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), Mean::Plain, config.firstBlock);

@@ -60,8 +60,9 @@ struct SessionInput {
     /// rows of an image are in the order of its cluster ids.
     std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< null if no token merges
-    std::vector<bool> keepsKeys;       ///< of each block: whether a stage compares the keys of this block
-    bool batchIndependent = false;     ///< the bits of an image must not depend on the other images
+    /// Of each block: whether a stage compares the keys of this block. Empty: none does.
+    std::vector<bool> keepsKeys;
+    bool batchIndependent = false;  ///< the bits of an image must not depend on the other images
     /// True: `tokens` and the outputs of emit() are headers of memory on the device, and earlier work in
     /// `stream` writes the tokens.
     bool onDevice = false;
