@@ -23,10 +23,10 @@ ValueForm valueForm(Precision precision);
 /// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of the rows of a batch. Rows are numbered as keys (see Span). If attention reads
-/// values as floats, the rows of each head are together, so that repeated reads need few cache lines and
-/// pages. If attention reads copies (pairs or quads), the heads of a row are side by side, as the product
-/// writes them.
+/// Queries, keys and values of the rows of a batch. A row is stored at the number of its key (see Span). If
+/// attention reads values as floats, the rows of each head are together, so that repeated reads need few
+/// cache lines and pages. If attention reads copies (pairs or quads), the heads of a row are side by side, as
+/// the product writes them.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.

@@ -149,8 +149,7 @@ private:
         return false;
     }
 
-    // Whether the Where's condition is true for hidden keys or, if the lowest number is its last input, false
-    // for hidden keys.
+    // Whether the Where selects the lowest number exactly for the hidden keys.
     bool matchHidden(AxisLayout at, const Node& where, double scale) const {
         double number = 0;
         bool hides = isUniform(of(where.inputs[1]), number) && number * scale <= kLowest;
