@@ -71,35 +71,71 @@ std::vector<size_t> stepsOver(const std::vector<int>& shape, const std::vector<i
     return steps;
 }
 
+/// An axis of a result, and the steps of both operands along this axis.
+struct Axis {
+    size_t extent, a, b;
+};
+
 struct Operands {
     const float* a;
     const float* b;
-    std::vector<int> shape;
-    std::vector<size_t> stepsA, stepsB;
+    std::vector<Axis> axes;  // from the last to the first; neighbours are joined if they have common steps
 };
+
+std::vector<Axis> axesOf(const Sizes& a, const Sizes& b, const Sizes& shape) {
+    const std::vector<size_t> stepsA = stepsOver(a, shape), stepsB = stepsOver(b, shape);
+    std::vector<Axis> axes;
+    for (size_t k = shape.size(); k-- > 0;) {
+        const Axis axis{static_cast<size_t>(shape[k]), stepsA[k], stepsB[k]};
+        if (axis.extent == 1) continue;
+        if (!axes.empty() && axis.a == axes.back().a * axes.back().extent &&
+            axis.b == axes.back().b * axes.back().extent)
+            axes.back().extent *= axis.extent;  // fits: a part of the checked total
+        else
+            axes.push_back(axis);
+    }
+    if (axes.empty()) axes.push_back({1, 0, 0});
+    return axes;
+}
+
+template <typename F>
+void combineRun(const float* a, size_t stepA, const float* b, size_t stepB, size_t count, float* out, F f) {
+    if (stepA == 1 && stepB == 1) {
+        for (size_t k = 0; k < count; ++k)
+            out[k] = f(a[k], b[k]);
+    } else if (stepA == 1 && stepB == 0) {
+        for (size_t k = 0; k < count; ++k)
+            out[k] = f(a[k], *b);
+    } else {
+        for (size_t k = 0; k < count; ++k)
+            out[k] = f(a[k * stepA], b[k * stepB]);
+    }
+}
 
 template <typename F>
 void combine(const Operands& o, float* out, F f) {
-    const int rank = static_cast<int>(o.shape.size());
-    const int inner = o.shape.back();
-    const auto rows = checkedTotal<int>(std::vector<int>(o.shape.begin(), o.shape.end() - 1));
-    const size_t ia = o.stepsA.back(), ib = o.stepsB.back();
+    const Axis& run = o.axes[0];
+    const size_t pieces = (run.extent + kChunk - 1) / kChunk, last = o.axes.size() - 1;
+    size_t rows = 1;
+    for (size_t k = 1; k <= last; ++k)
+        rows *= o.axes[k].extent;  // fits: a part of the checked total
     parallelRanges(
-        rows,
+        checkedProduct<int>(rows, pieces),
         [&](const cv::Range& range) {
-            for (int row = range.start; row < range.end; ++row) {
-                size_t rest = row, pa = 0, pb = 0;
-                for (int k = rank - 2; k >= 0; --k) {
-                    pa += rest % o.shape[k] * o.stepsA[k];
-                    pb += rest % o.shape[k] * o.stepsB[k];
-                    rest /= o.shape[k];
+            for (int task = range.start; task < range.end; ++task) {
+                const size_t row = task / pieces, first = task % pieces * kChunk;
+                size_t rest = row, pa = first * run.a, pb = first * run.b;
+                for (size_t k = 1; k <= last; ++k) {
+                    const size_t index = k < last ? rest % o.axes[k].extent : rest;
+                    pa += index * o.axes[k].a;
+                    pb += index * o.axes[k].b;
+                    if (k < last) rest /= o.axes[k].extent;
                 }
-                float* to = out + static_cast<size_t>(row) * inner;
-                for (int k = 0; k < inner; ++k)
-                    to[k] = f(o.a[pa + k * ia], o.b[pb + k * ib]);
+                combineRun(o.a + pa, run.a, o.b + pb, run.b, std::min<size_t>(kChunk, run.extent - first),
+                           out + row * run.extent + first, f);
             }
         },
-        std::max(1, static_cast<int>(kChunk) / std::max(1, inner)));
+        std::max(1, static_cast<int>(kChunk / std::max<size_t>(1, run.extent))));
 }
 
 }  // namespace
@@ -123,7 +159,7 @@ void ArithmeticLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
     cv::Mat a = operand(in, 0), b = operand(in, 1);
     if (m_reversed) std::swap(a, b);
     const Sizes sa = sizesOf(a), sb = sizesOf(b), shape = broadcast(sa, sb);
-    const Operands o{a.ptr<float>(), b.ptr<float>(), shape, stepsOver(sa, shape), stepsOver(sb, shape)};
+    const Operands o{a.ptr<float>(), b.ptr<float>(), axesOf(sa, sb, shape)};
     float* to = out[0].ptr<float>();
     if (m_operation == "add") combine(o, to, [](float x, float y) { return x + y; });
     if (m_operation == "sub") combine(o, to, [](float x, float y) { return x - y; });
