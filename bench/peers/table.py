@@ -37,7 +37,6 @@ ENGINES = {"onnxruntime": "ONNX Runtime, f32", "openvino": "OpenVINO, f32", "ope
 THREADS = 2
 cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
 has_avx512_bf16 = "avx512_bf16" in cpuinfo
-precisions = ["f32", "bf16"] if re.search(r"avx512_bf16|amx_bf16|\bbf16\b", cpuinfo) else ["f32"]
 results = {}
 
 
@@ -290,9 +289,10 @@ def threads(_):
 def detector_bars(name):
     """Returns the bars of a detector by precision: all with AVX-512; AVX2 has a lower bar for f32, AVX-VNNI also a bar for int8."""
     f32, bf16, int8, merged = DETECTORS[name]
-    if "avx512_vnni" in cpuinfo:
+    limit = os.environ.get("MPM_MAX_CPU_ISA", "")
+    if "avx512_vnni" in cpuinfo and not limit:
         return {"f32": f32, "bf16": bf16, "int8": int8, "int8, merged": merged}
-    return {"f32": round(0.95 * f32, 3), "int8": 1.4 if "avx_vnni" in cpuinfo else 0}
+    return {"f32": round(0.95 * f32, 3), "int8": 1.4 if "avx_vnni" in cpuinfo and limit in ("", "avx-vnni") else 0}
 
 
 def detectors(names):
@@ -332,9 +332,11 @@ def main():
     rest = sys.argv[3:]
     if len(sys.argv) < 3 or any(word not in [*SECTIONS, *MODELS, *HEADS, *ENGINES, "detectors", *DETECTORS] and not word.isdigit() for word in rest):
         sys.exit(__doc__)
-    global programs, mpm
+    global programs, mpm, precisions
     programs = pathlib.Path(sys.argv[1]).resolve()
     mpm = programs / "cli/mpm"
+    usable = capture(mpm, "doctor")  # respects MPM_MAX_CPU_ISA
+    precisions = [name for name in ("f32", "bf16") if re.search(rf"cpu {name} +usable", usable)]
     os.makedirs(sys.argv[2], exist_ok=True)
     os.chdir(sys.argv[2])
     results["rounds"] = next((int(word) for word in rest if word.isdigit()), 5)
