@@ -34,9 +34,14 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
+// Fills each image of `out` with the table. If `out` has more rows, the first are zeros.
 void layTable(const cv::Mat& table, cv::Mat& out) {
-    for (int b = 0; b < out.size[0]; ++b)
-        parallelCopy(table.ptr<float>(), table.total(), out.ptr<float>() + b * table.total());
+    const size_t image = out.total() / std::max(1, out.size[0]), zeros = image - table.total();
+    for (int b = 0; b < out.size[0]; ++b) {
+        float* const to = out.ptr<float>() + b * image;
+        std::fill_n(to, zeros, 0.0f);
+        parallelCopy(table.ptr<float>(), table.total(), to + zeros);
+    }
 }
 
 kernels::Epilogue onTable() {
@@ -120,8 +125,11 @@ private:
 EmbedLayer::EmbedLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params, params.has("patch") ? 3 : 2, params.has("patch") ? 3 : 2),
       m_first(wholeAttribute(params, "first", 0, 0, kMostSpecialTokens)),
+      m_zeros(wholeAttribute(params, "zeros", 0, 0, std::numeric_limits<int>::max())),
       m_patches(wholeAttribute(params, "patches", -1, -1, std::numeric_limits<int>::max())),
-      m_patch(patchOf(params)) {}
+      m_patch(patchOf(params)) {
+    if (projects() && m_zeros > 0) rejectAttribute(params, "zeros", "0 if there is a patch");
+}
 
 std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) const {
     if (projects()) return {projectedSizes(operands)};
@@ -132,12 +140,13 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
                  "mpm: MpmEmbed takes patches [B, D, rows, columns] or [B, N, D] and a table [T, D]");
     }
     const int tokens = grid ? checkedProduct<int>(x[2], x[3]) : x[1], dim = grid ? x[1] : x[2];
-    if (table[1] != dim || !fits(tokens, table[0])) {
+    const int rows = checkedSum<int>(m_zeros, table[0]);
+    if (table[1] != dim || !fits(tokens, rows)) {
         CV_Error(cv::Error::StsUnmatchedSizes, cv::format("mpm: MpmEmbed's table of %d rows and %d columns "
                                                           "does not fit %d patches of width %d from row %d",
-                                                          table[0], table[1], tokens, dim, m_first));
+                                                          rows, table[1], tokens, dim, m_first));
     }
-    return {{x[0], table[0], dim}};
+    return {{x[0], rows, dim}};
 }
 
 // Whether the patches fit the table. Throws if the model requires another number of patches, because fewer

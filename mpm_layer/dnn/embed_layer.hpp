@@ -36,6 +36,7 @@ private:
     bool fits(int tokens, int rows) const;
 
     int m_first;                 ///< row of the first patch
+    int m_zeros;                 ///< rows of zeros before those of the table
     int m_patches;               ///< required number of patches; negative: any
     cv::Size m_patch;            ///< in pixels; empty if the input is patches
     cpu::Linear m_weights;       ///< in bf16 if the next backbone runs in bf16 and no layer selects positions

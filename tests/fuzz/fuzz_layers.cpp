@@ -46,7 +46,8 @@ const std::vector<Operator>& operators() {
     static const std::vector<Operator> all = {
         {"MpmMerge", {{"special_tokens", Kind::Whole}}},
         {"MpmRestore", {{"special_tokens", Kind::Whole}}},
-        {"MpmEmbed", {{"first", Kind::Whole}, {"patches", Kind::Whole}, {"patch", Kind::List}}},
+        {"MpmEmbed",
+         {{"first", Kind::Whole}, {"patches", Kind::Whole}, {"patch", Kind::List}, {"zeros", Kind::Whole}}},
         {"MpmConv",
          {{"stride", Kind::List},
           {"padding", Kind::List},

@@ -12,31 +12,13 @@
 
 #include <mpm/mpm.hpp>
 
+#include "mpm_layer/small_layer_fixture.hpp"
+
 namespace {
 
-using mpm::registerLayers;
-
-cv::Mat randomMat(const std::vector<int>& sizes, int seed) {
-    cv::Mat m(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
-    cv::RNG(seed).fill(m, cv::RNG::UNIFORM, -2.0, 2.0);
-    return m;
-}
-
-// A layer with a single runtime input; constants as OpenCV 4.x hands them over.
-cv::Mat run(const std::string& type, cv::dnn::LayerParams params, const cv::Mat& input,
-            const std::vector<cv::Mat>& constants = {}) {
-    registerLayers();
-    params.blobs = constants;
-    cv::dnn::Net net;
-    net.addLayerToPrev("layer", "mpm." + type, params);
-    net.setInput(input);
-    return net.forward().clone();
-}
-
-double difference(const cv::Mat& a, const cv::Mat& b) {
-    CV_Assert(a.total() == b.total());
-    return cv::norm(a.reshape(1, 1), b.reshape(1, 1), cv::NORM_INF);
-}
+using mpm::test::difference;
+using mpm::test::randomMat;
+using mpm::test::run;
 
 cv::dnn::LayerParams sizeParams(int rows, int columns, bool argmax = false) {
     cv::dnn::LayerParams params;
@@ -78,61 +60,6 @@ TEST(SmallLayers, ArgmaxPicksTheLowestOfEqualClasses) {
                               ? static_cast<int>(labels.ptr<float>()[p])
                               : static_cast<int>(reinterpret_cast<const std::int64_t*>(labels.data)[p]);
         ASSERT_EQ(found, best) << p;
-    }
-}
-
-TEST(SmallLayers, EmbedLaysPatchesOverTheTable) {
-    const cv::Mat grid = randomMat({2, 5, 3, 4}, 3), table = randomMat({15, 5}, 4);
-    cv::dnn::LayerParams params;
-    params.set("first", 2);
-    const cv::Mat y = run("MpmEmbed", params, grid, {table});
-    for (int b = 0; b < 2; ++b) {
-        for (int t = 0; t < 15; ++t) {
-            for (int c = 0; c < 5; ++c) {
-                const bool patch = t >= 2 && t < 14;
-                const float expected = table.at<float>(t, c) + (patch ? grid.ptr<float>(b, c)[t - 2] : 0);
-                EXPECT_FLOAT_EQ(y.ptr<float>(b, t)[c], expected);
-            }
-        }
-    }
-}
-
-TEST(SmallLayers, EmbedRefusesAnotherNumberOfPatchesThanItsModelTakes) {
-    const cv::Mat table = randomMat({15, 5}, 4);
-    cv::dnn::LayerParams params;
-    params.set("first", 2);
-    params.set("patches", 12);
-    EXPECT_NO_THROW(run("MpmEmbed", params, randomMat({1, 5, 3, 4}, 3), {table}));
-    EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 5, 3, 3}, 3), {table}), cv::Exception);
-    EXPECT_THROW(run("MpmEmbed", params, randomMat({1, 11, 5}, 3), {table}), cv::Exception);
-}
-
-TEST(SmallLayers, EmbedMultipliesPatchesOfAnImage) {
-    // Columns and rows of the image beyond the last whole patch are ignored, as in a convolution.
-    for (const cv::Size patch : {cv::Size(2, 3), cv::Size(1, 1), cv::Size(7, 5)}) {
-        const cv::Mat image = randomMat({2, 3, 20, 29}, 3);
-        const int rows = 20 / patch.height, columns = 29 / patch.width, tokens = rows * columns;
-        const cv::Mat weight = randomMat({3 * patch.area(), 5}, 5), table = randomMat({tokens + 3, 5}, 4);
-        cv::dnn::LayerParams params;
-        const int sizes[] = {patch.height, patch.width};
-        params.set("first", 2);
-        params.set("patch", cv::dnn::DictValue::arrayInt(sizes, 2));
-        const cv::Mat y = run("MpmEmbed", params, image, {table, weight});
-        for (int b = 0; b < 2; ++b) {
-            for (int t = 0; t < tokens + 3; ++t) {
-                const int p = t - 2;
-                for (int d = 0; d < 5; ++d) {
-                    double expected = table.at<float>(t, d);
-                    for (int k = 0; k < weight.rows && p >= 0 && p < tokens; ++k) {
-                        const int c = k / patch.area(), at = k % patch.area();
-                        const int row = p / columns * patch.height + at / patch.width;
-                        const int column = p % columns * patch.width + at % patch.width;
-                        expected += image.ptr<float>(b, c, row)[column] * weight.at<float>(k, d);
-                    }
-                    ASSERT_NEAR(y.ptr<float>(b, t)[d], expected, 1e-4) << patch << ", row " << t;
-                }
-            }
-        }
     }
 }
 

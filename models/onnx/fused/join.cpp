@@ -127,17 +127,117 @@ private:
     Rewriter m_rewriter;
 };
 
+// Slices and Concats of single entries of the last axis, such as the even entries of a row, take OpenCV
+// nanoseconds for each entry. Replaces such an axis by a first axis, with an MpmTranspose.
+class ThinAxes {
+public:
+    explicit ThinAxes(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
+
+    void turn() {
+        std::map<int, int> turned;  // from the input of a Slice to its transpose
+        const size_t count = m_graph.nodes.size();
+        for (size_t n = 0; n < count; ++n) {
+            if (m_graph.nodes[n].is("Slice")) turnSlice(n, turned);
+            if (m_graph.nodes[n].is("Concat")) turnConcat(n);
+        }
+        m_graph.arrange();
+        m_graph.prune();
+    }
+
+private:
+    static constexpr int64_t kLeast = 1 << 10;  // smaller values are copied in microseconds
+    static constexpr int64_t kMostEntries = 4;  // of a row: more are cheaper to slice
+
+    // Returns the sizes that a Reshape gives to the value; empty if they are not known, or few elements.
+    List<int64_t> sizesOf(int value) const {
+        const Node* node = m_graph.nodeOf(value);
+        if (!node || !node->is("Reshape") || !m_graph.isConstant(node->inputs[1])) return {};
+        List<int64_t> sizes = m_graph.constant(node->inputs[1]).toInts();
+        int64_t elements = 1;
+        for (const int64_t size : sizes) {
+            if (size == 0) return {};  // the size of the input
+            if (size > 0 && elements < kLeast)
+                elements *= std::min(size, kLeast);  // fits: below kLeast twice
+        }
+        return elements < kLeast ? List<int64_t>() : sizes;
+    }
+
+    int ints(const List<int64_t>& numbers) { return m_graph.addConstant("ints", Tensor::vector(numbers)); }
+
+    void turnSlice(size_t n, std::map<int, int>& turned) {
+        const Node& slice = m_graph.nodes[n];
+        const int from = slice.inputs[0];
+        const List<int64_t> sizes = sizesOf(from);
+        const auto last = static_cast<int64_t>(sizes.size()) - 1;
+        const auto number = [&](size_t input) {
+            const bool one = slice.inputs.size() == 4 && m_graph.isConstant(slice.inputs[input]) &&
+                             m_graph.constant(slice.inputs[input]).size() == 1;
+            return one ? m_graph.constant(slice.inputs[input]).toInts()[0] : -2;
+        };
+        if (last < 1 || sizes.back() > kMostEntries || number(3) != last || number(1) < 0 ||
+            number(2) != number(1) + 1)
+            return;
+        for (const int user : m_rewriter.usersOf(slice.outputs[0]))
+            if (!m_graph.nodes[user].is("Reshape") || sizesOf(m_graph.nodes[user].outputs[0]).empty()) return;
+        if (m_rewriter.isOutput(slice.outputs[0])) return;
+        if (turned.count(from) == 0) {
+            List<int64_t> order{last};
+            for (int64_t k = 0; k < last; ++k)
+                order.push_back(k);
+            turned[from] = m_graph.addValue(m_graph.values[from].name + ".turned");
+            m_graph.add("MpmTranspose", {from}, turned[from], "mpm").set("perm", order);
+        }
+        Node& changed = m_graph.nodes[n];  // add() may move the nodes
+        changed.inputs = {turned[from], changed.inputs[1], changed.inputs[2], ints({0})};
+    }
+
+    void turnConcat(size_t n) {
+        const List<int> parts = m_graph.nodes[n].inputs;
+        List<int64_t> sizes = sizesOf(parts[0]);
+        const auto last = static_cast<int64_t>(sizes.size()) - 1;
+        if (last < 1 || sizes.back() != 1 || m_graph.nodes[n].axis(0, sizes.size()) != last) return;
+        for (const int part : parts)
+            if (sizesOf(part) != sizes) return;
+        sizes.pop_back();
+        sizes.insert(sizes.begin(), 1);
+        List<int> rows;
+        for (const int part : parts) {
+            rows.push_back(m_graph.addValue(m_graph.values[part].name + ".row"));
+            m_graph.add("Reshape", {m_graph.nodeOf(part)->inputs[0], ints(sizes)}, rows.back());
+        }
+        List<int64_t> order;
+        for (int64_t k = 1; k <= last; ++k)
+            order.push_back(k);
+        order.push_back(0);
+        const int output = m_graph.nodes[n].outputs[0];
+        const int turned = m_graph.addValue(m_graph.values[output].name + ".turned");
+        m_graph.nodes[n].inputs = rows;
+        m_graph.nodes[n].set("axis", 0);
+        m_graph.nodes[n].outputs = {turned};
+        m_graph.values[turned].producer = static_cast<int>(n);
+        m_graph.add("MpmTranspose", {turned}, output, "mpm").set("perm", order);
+    }
+
+    Graph& m_graph;
+    Rewriter m_rewriter;
+};
+
 class Layers {
 public:
     explicit Layers(Graph& graph)
-        : m_graph(graph), m_rewriter(graph), m_takesLinear(domainVersion(graph) > 2) {}
+        : m_graph(graph), m_rewriter(graph), m_ofVersion3(domainVersion(graph) > 2) {}
 
     void join() {
         shareReshapes();
+        if (m_ofVersion3) {
+            ThinAxes(m_graph).turn();
+            m_rewriter.refresh();
+            joinSilus();
+        }
         for (Node& node : m_graph.nodes) {
             if (node.domain != "mpm") continue;
             joinTransposes(node);
-            if (node.op == "MpmConvTranspose" || (m_takesLinear && node.op == "MpmLinear"))
+            if (node.op == "MpmConvTranspose" || (m_ofVersion3 && node.op == "MpmLinear"))
                 joinActivation(node);
         }
         m_graph.prune();
@@ -152,6 +252,23 @@ private:
             const auto key = std::make_pair(node.inputs[0], m_graph.constant(node.inputs[1]).toInts());
             const int output = node.outputs[0], shared = known.emplace(key, output).first->second;
             if (shared != output && !m_rewriter.isOutput(output)) m_rewriter.replace(output, shared);
+        }
+        m_graph.prune();
+        m_rewriter.refresh();
+    }
+
+    // Joins x * sigmoid(x).
+    void joinSilus() {
+        for (const Node& sigmoid : m_graph.nodes) {
+            const int user = sigmoid.is("Sigmoid") ? m_rewriter.soleUser(sigmoid.outputs[0]) : kAbsent;
+            if (user == kAbsent) continue;
+            Node& product = m_graph.nodes[user];
+            const int x = sigmoid.inputs[0];
+            if (!product.is("Mul") || Rewriter::otherOperand(product, x) != sigmoid.outputs[0]) continue;
+            product.op = "MpmFunction";
+            product.domain = "mpm";
+            product.inputs = {x};
+            product.set("function", "silu");
         }
         m_graph.prune();
         m_rewriter.refresh();
@@ -200,14 +317,14 @@ private:
     void joinActivation(Node& layer) {
         Node* behind = next(layer);
         const std::string function = behind ? activationOf(*behind) : "";
-        if (function.empty() || (function == "relu" && !m_takesLinear)) return;
+        if (function.empty() || (function == "relu" && !m_ofVersion3)) return;
         layer.set("activation", function);
         m_rewriter.takeOver(layer, *behind);
     }
 
     Graph& m_graph;
     Rewriter m_rewriter;
-    const bool m_takesLinear;
+    const bool m_ofVersion3;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ private:
 
     bool joinBehind(Node& convolution) {
         const int user = m_rewriter.soleUser(convolution.outputs[0]);
-        if (user == kAbsent) return joinSilu(convolution);
+        if (user == kAbsent) return false;
         Node& behind = m_graph.nodes[user];
         return joinNorm(convolution, behind) || joinActivation(convolution, behind) ||
                joinResidual(convolution, behind);
@@ -103,26 +103,6 @@ private:
         convolution.set("activation", function);
         m_rewriter.takeOver(convolution, behind);
         return true;
-    }
-
-    // Joins x * sigmoid(x).
-    bool joinSilu(Node& convolution) {
-        const int x = convolution.outputs[0];
-        const List<int>& users = m_rewriter.usersOf(x);
-        if (!mayActivate(convolution) || m_rewriter.isOutput(x) || users.size() != 2) return false;
-        for (const int first : users) {
-            Node& sigmoid = m_graph.nodes[first];
-            if (!sigmoid.is("Sigmoid")) continue;
-            const int last = m_rewriter.soleUser(sigmoid.outputs[0]);
-            if (last == kAbsent || std::count(users.begin(), users.end(), last) == 0) return false;
-            Node& product = m_graph.nodes[last];
-            if (!product.is("Mul") || Rewriter::otherOperand(product, x) != sigmoid.outputs[0]) return false;
-            convolution.set("activation", "silu");
-            sigmoid.inputs.clear();
-            m_rewriter.takeOver(convolution, product);
-            return true;
-        }
-        return false;
     }
 
     // Joins an Add. Its operands have equal shapes, because other sums were lowered to MpmArithmetic.

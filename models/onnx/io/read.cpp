@@ -14,6 +14,7 @@
 #include "base/printable.hpp"
 #include "models/onnx/io/external_data.hpp"
 #include "models/onnx/io/read_tensor.hpp"
+#include "models/onnx/io/zero_rows.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
@@ -76,6 +77,7 @@ public:
         if (m_graph.outputs.empty()) throw Refusal("the model has no outputs: not an ONNX model, or damaged");
         m_graph.sort();
         expandOptimised(m_graph);
+        addZeroRows(m_graph);
         resolveSequences(m_graph);
         m_graph.prune();
         return std::move(m_graph);

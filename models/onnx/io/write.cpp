@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "models/onnx/io/read_tensor.hpp"
+#include "models/onnx/io/zero_rows.hpp"
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
@@ -72,13 +73,14 @@ namespace {
 
 class Writer {
 public:
-    explicit Writer(const Graph& graph) : m_graph(graph), m_names(graph.values.size()) {}
+    explicit Writer(const Graph& graph)
+        : m_graph(graph), m_version(domainVersion(graph)), m_names(graph.values.size()) {}
 
     onnx::ModelProto build() {
         m_model.set_ir_version(8);
         m_model.set_producer_name("mpm");
         addOpset("", m_graph.opset);
-        addOpset("mpm", domainVersion(m_graph));
+        addOpset("mpm", m_version);
         for (const auto& [key, value] : m_graph.metadata) {
             auto* entry = m_model.add_metadata_props();
             entry->set_key(key);
@@ -155,8 +157,11 @@ private:
         proto.set_op_type(node.op);
         proto.set_domain(node.domain);
         proto.set_name(node.op + "_" + std::to_string(graph.node_size()));
-        for (int in : node.inputs) {
-            if (in != kAbsent && m_graph.isConstant(in)) addConstant(in, graph);
+        const int64_t zeros = m_version > 2 ? zeroRows(m_graph, node) : 0;
+        if (zeros > 0) writeAttribute("zeros", Attribute::of(zeros), *proto.add_attribute());
+        for (size_t k = 0; k < node.inputs.size(); ++k) {
+            const int in = node.inputs[k];
+            if (in != kAbsent && m_graph.isConstant(in)) addConstant(in, graph, k == 1 ? zeros : 0);
             proto.add_input(in == kAbsent ? "" : nameOf(in));
         }
         for (int out : node.outputs)
@@ -165,11 +170,13 @@ private:
             writeAttribute(key, attribute, *proto.add_attribute());
     }
 
-    void addConstant(int value, onnx::GraphProto& graph) {
+    // Leaves out the first `skipped` rows.
+    void addConstant(int value, onnx::GraphProto& graph, int64_t skipped = 0) {
         if (!m_written.insert(value).second) return;
         Proto& proto = *graph.add_initializer();
         proto.set_name(nameOf(value));
-        fill(m_graph.constant(value), proto);
+        const Tensor& tensor = m_graph.constant(value);
+        fill(skipped == 0 ? tensor : withoutRows(tensor, skipped), proto);
     }
 
     // Copies each output that is also an input, a constant or another output, because the output needs its
@@ -189,6 +196,7 @@ private:
     }
 
     const Graph& m_graph;
+    const int m_version;
     std::vector<std::string> m_names;
     std::set<std::string> m_taken;
     std::set<int> m_written;

@@ -64,6 +64,36 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
+// A table's rows of zeros are not in a file of version 3, but in the graph.
+TEST(OwnConvolutions, RowsOfZerosAreLeftOutOfFiles) {
+    const TempFolder folder;
+    for (const bool latest : {false, true}) {
+        for (const int64_t zeros : {1000, 40000}) {
+            models::Graph graph;
+            graph.opset = 13;
+            const int x = graph.addValue("x"), y = graph.addValue("y"), z = graph.addValue("z");
+            Tensor table = Tensor::zeros(models::Type::Float, {zeros + 3, 4});
+            for (int64_t k = zeros * 4; k < table.size(); ++k)
+                table.writeF()[k] = static_cast<float>(k);
+            graph.add("MpmEmbed", {x, graph.addConstant("table", table)}, y, "mpm").set("first", 1);
+            graph.add("MpmFunction", {y}, z, "mpm").set("function", std::string("relu"));
+            if (latest) {
+                graph.add("MpmGatherRows", {y, y}, graph.addValue("w"), "mpm");
+                graph.outputs.push_back(models::Port::of(graph.nodes.back().outputs[0], "w"));
+            }
+            graph.inputs.push_back(models::Port::of(x, "x"));
+            graph.outputs.push_back(models::Port::of(z, "z"));
+            graph.sort();
+            models::writeModel(graph, folder / "in.onnx");
+            const auto bytes = std::filesystem::file_size(folder / "in.onnx");
+            EXPECT_EQ(bytes < 1000, latest && zeros > 1000) << bytes;
+            const models::Graph again = models::readModel(folder / "in.onnx");
+            EXPECT_FALSE(again.nodes[0].has("zeros"));
+            EXPECT_EQ(again.constant(again.nodes[0].input(1)).toFloats(), table.toFloats());
+        }
+    }
+}
+
 // Norms of training, activations and sums become parts of them; what gives the scores stays in f32.
 TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     const Shape pixels{1, 160, SmallExport::kRows, SmallExport::kColumns};
@@ -97,6 +127,43 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
                   spelling == "first" || spelling == "last" ? spelling : "none");
         EXPECT_EQ(own[0].getString("precision", "encoder"), "encoder");
         EXPECT_EQ(own.back().getString("precision", "encoder"), "f32");
+    }
+}
+
+// A sine embedding takes even and odd channels apart and interleaves them again.
+TEST_F(HeadsInOpenCV, EveryOtherEntryIsTakenByATranspose) {
+    for (const int64_t step : {2, 5}) {
+        SCOPED_TRACE(step);
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int wide = convolution(m, x, {160, SmallExport::kDim, 3, 3});
+            const int rows = withInts(g, "Transpose", wide, "perm", {0, 2, 3, 1});
+            List<int> parts;
+            for (int64_t k = 0; k < step; ++k) {
+                const int part =
+                    g.node("Slice", {rows, g.ints({k}), g.ints({160}), g.ints({3}), g.ints({step})});
+                const int curve = g.node(k % 2 == 0 ? "Sin" : "Cos", {part});
+                parts.push_back(g.node("Unsqueeze", {curve, g.ints({4})}));
+            }
+            const int together = g.node("Concat", parts);
+            g.with("axis", Attribute::of(int64_t{4}));
+            return g.node("Reshape", {together, g.ints({1, SmallExport::kRows, SmallExport::kColumns, 160})});
+        };
+        const List<Node> nodes = convert(head, {1, SmallExport::kRows, SmallExport::kColumns, 160});
+        EXPECT_EQ(count(nodes, "MpmTranspose"), step == 2 ? 2 : 1);
+    }
+}
+
+TEST_F(HeadsInOpenCV, SiluWithoutAConvolutionIsAFunction) {
+    for (const int64_t kernel : {1, 3}) {  // a convolution of OpenCV or ours
+        const auto head = [&](SmallExport& m, int x) {
+            GraphBuilder& g = m.builder();
+            const int wide = convolution(m, x, {160, SmallExport::kDim, kernel, kernel});
+            const int root = g.node("Sqrt", {g.node("Abs", {wide})});
+            return g.node("Mul", {g.node("Sigmoid", {root}), root});
+        };
+        const List<Node> nodes = convert(head, {1, 160, SmallExport::kRows, SmallExport::kColumns});
+        EXPECT_EQ(count(nodes, "Sigmoid"), kernel == 1);
     }
 }
 

@@ -322,6 +322,7 @@ TEST_P(Outliers, RunNoLinearLayerBehindTheEncoderInInt8) {
         const std::string activation = linear[k].getString("activation", "none");
         for (double* v = product.ptr<double>(); v != product.ptr<double>() + product.total(); ++v) {
             if (activation == "relu") *v = std::max(*v, 0.0);
+            if (activation == "silu") *v /= 1 + std::exp(-*v);
             if (activation == "gelu") *v *= 0.5 * (1 + std::erf(*v / std::sqrt(2.0)));
         }
         EXPECT_EQ(linear[k].getString("precision", "f32"), "f32");
