@@ -38,7 +38,7 @@ using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
 class Recorder : public Worker {
     Q_OBJECT
 public:
-    /// With ReadOnly, only loads the history and exports; drops measurements and events.
+    /// With ReadOnly, writes nothing to the store: drops measurements, events, objects and removals.
     explicit Recorder(const QString& path,
                       pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Writes all waiting data, then ends the thread.

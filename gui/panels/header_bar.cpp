@@ -81,7 +81,7 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // Figures also need more room if their values get longer.
+    // LayoutRequest: figures need more room if their values get longer.
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }

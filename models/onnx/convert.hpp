@@ -1,4 +1,4 @@
-// The conversion of any ViT export to a model with Mutual Pair Merging, which OpenCV 4.6 to 5.x runs.
+// Converts the ONNX export of a ViT to a model that merges tokens and that OpenCV runs.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ bool choiceAttribute(const cv::dnn::LayerParams& params, const char* name, const
 kernels::Activation activationAttribute(const cv::dnn::LayerParams& params);
 std::string textAttribute(const cv::dnn::LayerParams& params, const char* name, const std::string& fallback);
 
-/// Throws "mpm: MpmResize's attribute NAME must be EXPECTED".
+/// Throws "mpm: TYPE's attribute NAME must be EXPECTED"; TYPE is the layer's type, such as MpmResize.
 [[noreturn]] void rejectAttribute(const cv::dnn::LayerParams& params, const char* name,
                                   const std::string& expected);
 

@@ -66,8 +66,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// Returns a function that sets the scores if tokens are shared by another policy than the model's, else
-    /// an empty function.
+    /// If the setting shares tokens by a policy other than the model's own, returns a function that sets the
+    /// scores; else an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

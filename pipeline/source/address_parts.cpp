@@ -37,7 +37,8 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// Returns the words (runs of letters and digits). Between two adjacent other characters is an empty word.
+/// Returns the words (runs of letters and digits). Each other character ends a word, so two in a row, or one
+/// at the beginning, give an empty word.
 std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {

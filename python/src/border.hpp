@@ -1,4 +1,4 @@
-// The border to C behind mpm_model.h: exceptions become a status and a message, matrices become arrays.
+// The C boundary that implements mpm_model.h: exceptions become a status and a message, matrices become arrays.
 #pragma once
 
 #include <cstring>

@@ -10,7 +10,7 @@
 
 namespace mpm::gui::test {
 
-/// How many programs share a core of those that this program may use.
+/// Estimates how many running programs share each core that this program may use.
 inline double sharers() {
     std::ifstream file("/proc/loadavg");  // means of 1, 5 and 15 minutes, running/all
     double minute = 0, unused = 0, running = 0;

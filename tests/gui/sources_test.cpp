@@ -72,7 +72,7 @@ void SourcesTest::sourcesSideBySide() {
         options.size = QSize(1280, 720);
         return options;
     }());
-    // Sources of the command line are shown alone; added ones are restored without it.
+    // A source from the command line is shown alone. A start without a source restores the added sources.
     QCOMPARE(window().session().sources().engines().size(), size_t(1));
     m_is->window.reset();
     Options plain;

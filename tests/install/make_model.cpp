@@ -1,5 +1,6 @@
 // make_model OUT.onnx [detector|masks]: the smallest complete model: an image of 32x32, patches of
-// 8x8, an MpmEncoder of three blocks, a linear head. Random weights; the metadata `mpm::modelInfo` reads.
+// 8x8, an MpmEncoder of three blocks, and a linear head, or fixed boxes and scores. The weights are random.
+// The file has the metadata that `mpm::modelInfo` reads.
 #include <cstdlib>
 #include <exception>
 #include <iostream>

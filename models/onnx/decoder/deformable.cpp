@@ -175,7 +175,7 @@ private:
         if (!node) return false;
         const int64_t rank = of(at.value()).rank(), axis = node->getInt("axis", -1);
         if ((axis != -1 && axis != rank - 1) || rank < 2) return false;
-        // The last axis must have exactly the samples of a query and head.
+        // The length of the last axis must be the number of samples (levels x points) of a query in a head.
         if (shapeOf(at.value()).back() != checkedProduct<int64_t>(m_extents[kLevel], m_extents[kPoint]))
             return false;
         at.enter(m_inferred, node->inputs[0]);

@@ -147,7 +147,8 @@ bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     return false;
 }
 
-// Returns the distance of each image token from its last computed value; 0 if the token has not changed.
+// Returns the distance of each image token from its last computed value; 0 if the distance is within the
+// token's threshold or, with `exact`, if no bit differs.
 std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
     std::vector<float> changes(frame.tokens);
     parallelFor(

@@ -67,7 +67,7 @@ struct Rest {
     float norm, haze;  // |e|, and a bound of the error of e
 };
 
-/// Returns the sum of squares of a row that is not normalised, and its products with the directions.
+/// Returns the sum of squares of a row, and writes the row's products with the directions to `along`.
 HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, float (&along)[kDirections]) {
     const FloatTag d;
     const float* to = basis.directions;

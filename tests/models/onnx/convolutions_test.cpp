@@ -1,4 +1,5 @@
-// Convolutions of a head that become MpmConv, with what is around them.
+// Convolutions of a head that become MpmConv or MpmConvTranspose, and the norms, activations and sums that
+// they take up.
 #include "heads_fixture.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 

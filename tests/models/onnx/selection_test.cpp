@@ -318,7 +318,7 @@ TEST_F(Selection, ChoosesByNumbersThatAreNotZero) {
     convert();
 }
 
-// The result may be larger than the condition and the other branch.
+// The result may be larger than the condition and one of the branches (here the column).
 TEST_F(Selection, ChoosesBetweenAColumnAndZeros) {
     finishBestPlaces();
     Tensor condition = Tensor::ints({1, 49, 1}, 0, models::Type::Bool);
