@@ -38,12 +38,13 @@ std::vector<std::string> clipLights() {
 Clip::Clip(cv::Size size, const ClipLight& light, double rate, int seed)
     : m_light(light), m_rate(rate), m_seed(seed), m_street(size, static_cast<uint64_t>(seed)) {}
 
-StreetFrame Clip::frame(int number) {
+StreetFrame Clip::frame(int number, int noise) {
     const double seconds = m_rate > 0 ? number / m_rate : 0;
     StreetFrame seen = m_street.at(m_light.hour + seconds / 3600, seconds);
     paintScript(m_light.script, seconds, static_cast<uint64_t>(m_seed), seen);
     const auto seed = static_cast<uint64_t>(m_seed) << 32 | static_cast<uint64_t>(number);
-    seen.image = night(seen.image, m_light.noise, seed);
+    constexpr uint64_t kApart = 0x9E3779B97F4A7C15;
+    seen.image = night(seen.image, m_light.noise, seed + kApart * static_cast<uint64_t>(noise));
     return seen;
 }
 

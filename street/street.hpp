@@ -86,7 +86,8 @@ public:
     /// `rate`: frames per second; if 0, nothing moves.
     Clip(cv::Size size, const ClipLight& light, double rate, int seed);
 
-    StreetFrame frame(int number);
+    /// Frames that differ only in `noise` show the same scene with other noise of the camera.
+    StreetFrame frame(int number, int noise = 0);
 
 private:
     const ClipLight m_light;
