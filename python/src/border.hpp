@@ -1,4 +1,5 @@
-// The C boundary that implements mpm_model.h: exceptions become a status and a message, matrices become arrays.
+// The C boundary that implements mpm_model.h: exceptions become a status and a message, matrices become
+// arrays.
 #pragma once
 
 #include <cstring>

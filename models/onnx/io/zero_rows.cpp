@@ -8,9 +8,21 @@
 
 namespace mpm::models {
 
+namespace {
+
+// Whether the node is an MpmEmbed whose table is a constant matrix. Patches of images need whole tables.
+bool hasTable(const Graph& graph, const Node& node) {
+    if (node.domain != "mpm" || node.op != "MpmEmbed" || node.has("patch")) return false;
+    const int value = node.input(1);
+    return value != kAbsent && graph.isConstant(value) && graph.constant(value).isFloat() &&
+           graph.constant(value).shape().size() == 2;
+}
+
+}  // namespace
+
 int64_t zeroRows(const Graph& graph, const Node& node) {
     constexpr int64_t kLeast = 1 << 17;  // entries: fewer are not worth an attribute
-    if (node.domain != "mpm" || node.op != "MpmEmbed" || node.has("patch")) return 0;
+    if (!hasTable(graph, node)) return 0;
     const int value = node.input(1);
     const auto reads = [value](const Node& other) {
         return std::count(other.inputs.begin(), other.inputs.end(), value) > 0;
@@ -36,12 +48,10 @@ void addZeroRows(Graph& graph) {
     for (Node& node : graph.nodes) {
         if (node.domain != "mpm" || node.op != "MpmEmbed" || !node.has("zeros")) continue;
         const int64_t rows = node.getInt("zeros", 0);
-        const int value = node.input(1);
-        const bool known = value != kAbsent && graph.isConstant(value) && graph.constant(value).isFloat() &&
-                           graph.constant(value).shape().size() == 2;
-        if (!known || rows < 0 || node.has("patch"))
+        if (!hasTable(graph, node) || rows < 0)
             throw Refusal(graph.describe(node) +
                           " has an attribute zeros that does not fit: the file is damaged");
+        const int value = node.input(1);
         const Tensor table = graph.constant(value);
         const Shape shape{checkedSum<int64_t>(rows, table.dim(0)), table.dim(1)};
         Tensor whole = Tensor::zeros(Type::Float, shape);
