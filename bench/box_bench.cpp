@@ -166,9 +166,8 @@ bool run(const Options& o) {
     Watcher all(o.model, "off"), some(o.model, o.reuse), again(o.model, "off");
     bool holds = true;
     std::printf(
-        "| light | boxes | matched at IoU %g | all tokens, other noise | AP, all tokens | AP, reuse | "
-        "standing: "
-        "found | by reuse | tokens computed |\n",
+        "| light | boxes | matched at IoU %g | all tokens, other noise | AP, all tokens | AP, reuse "
+        "| standing: found | by reuse | tokens computed |\n",
         kSame);
     std::printf("|---|---|---|---|---|---|---|---|---|\n");
     for (const char* light : {"day", "dusk", "night"}) {

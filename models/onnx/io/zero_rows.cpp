@@ -34,14 +34,13 @@ int64_t zeroRows(const Graph& graph, const Node& node) {
     while (entries < table.size() && isZero(table.f()[entries]))
         ++entries;
     const int64_t rows = std::min(entries / table.dim(1), table.dim(0) - 1);
-    return rows * table.dim(1) >= kLeast ? rows : 0;
+    return rows * table.dim(1) >= kLeast ? rows : 0;  // fits: a part of the table
 }
 
 Tensor withoutRows(const Tensor& table, int64_t rows) {
     const float* const from = table.f().data();
-    const int64_t width = table.dim(1);
-    return Tensor::floats({table.dim(0) - rows, width},
-                          List<float>(from + rows * width, from + table.size()));
+    const int64_t width = table.dim(1), skipped = rows * width;  // fits: a part of the table
+    return Tensor::floats({table.dim(0) - rows, width}, List<float>(from + skipped, from + table.size()));
 }
 
 void addZeroRows(Graph& graph) {
@@ -55,7 +54,7 @@ void addZeroRows(Graph& graph) {
         const Tensor table = graph.constant(value);
         const Shape shape{checkedSum<int64_t>(rows, table.dim(0)), table.dim(1)};
         Tensor whole = Tensor::zeros(Type::Float, shape);
-        std::copy_n(table.f().data(), table.size(), whole.writeF() + rows * shape[1]);
+        std::copy_n(table.f().data(), table.size(), whole.writeF() + (whole.size() - table.size()));
         node.inputs[1] = graph.addConstant(graph.values[value].name, whole);
         node.attributes.erase("zeros");
     }
