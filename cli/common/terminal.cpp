@@ -91,7 +91,8 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_start(m_now()),
       m_drawn(m_start) {
     // Drawn now, because the first step may take long.
-    if (m_terminal) m_out << "\r" << m_unit << " 1 ...\033[K" << std::flush;
+    const std::string all = m_total > 0 ? " of " + std::to_string(m_total) : "";
+    if (m_terminal) m_out << "\r" << m_unit << " 1" << all << " ...\033[K" << std::flush;
 }
 
 Progress::~Progress() {

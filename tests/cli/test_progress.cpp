@@ -47,6 +47,14 @@ TEST(Progress, IsRewrittenOnATerminal) {
               "\rframe 1 ...\033[K\rframe 2, 16.7/s, 0:00\033[K\rframe 4, 16.7/s, 0:00\033[K\r\033[K");
 }
 
+TEST(Progress, BeginsWithTheTotal) {
+    std::ostringstream out;
+    {
+        const Progress progress("image", 100, out, true, [] { return Progress::Clock::time_point{}; });
+    }
+    EXPECT_EQ(out.str(), "\rimage 1 of 100 ...\033[K\r\033[K");
+}
+
 // A server that accepts connections and says nothing.
 TEST(Sources, OneOfSeveralThatHangsIsLeftOut) {
     const int server = socket(AF_INET, SOCK_STREAM, 0);
