@@ -37,7 +37,7 @@ std::optional<float> leastOf(Activation activation) {
 }  // namespace
 
 CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights, Precision wanted)
-    : precision(wanted) {
+    : precision(wanted == Precision::I8 && !config.int8 ? Precision::F32 : wanted), m_wanted(wanted) {
     const EncoderShape shape = encoderShape(config, weights);
     m_dim = shape.dim;
     heads = shape.heads;
@@ -54,13 +54,14 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
 
 Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers,
                                   int depth) {
-    if (precision != Precision::I8) return precision;
+    if (m_wanted != Precision::I8) return m_wanted;
     const auto losesTooMuch = [&](const std::string& layer) {
         const cv::Mat matrix = weights.matrix(layer + ".weight", depth, 0);
         const int columns = matrix.size[1];
         return !(kernels::lossOfI8(matrix.ptr<float>(), columns, depth, columns) <= kLargestI8Loss);
     };
-    if (std::none_of(layers.begin(), layers.end(), losesTooMuch)) return Precision::I8;
+    const bool i8 = precision == Precision::I8 && std::none_of(layers.begin(), layers.end(), losesTooMuch);
+    if (i8) return Precision::I8;
     m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
     return Precision::F32;
 }

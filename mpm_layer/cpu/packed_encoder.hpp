@@ -42,16 +42,18 @@ public:
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;
-    Precision precision;
+    Precision precision;  ///< of the attention, and of layers that do not stay in f32
 
     std::vector<std::string> keptInF32() const override { return m_keptInF32; }
 
 private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                     int number);
-    /// Returns the precision of layers that read the same rows: int8 only if no layer loses too much in int8.
+    /// Returns the precision of layers that read the same rows: int8 only if no layer loses too much in int8
+    /// and the configuration allows int8.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 
+    const Precision m_wanted;
     int m_dim = 0;
     std::vector<std::string> m_keptInF32;
 };

@@ -102,6 +102,7 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     config.padding = switchAttribute(params, "padding");
     config.globalBlocks = wholeAttributes(params, "global_blocks", 0, kMostBlocks);
     if (config.merges) config.method = methodFrom(textAttribute(params, "method", "mpm"));
+    config.int8 = wholeAttribute(params, "int8", 1, 0, 1) == 1;
     readChain(params, config);
     checkConfig(config);
     checkWeightNames({names.begin() + inputs.firstWeight, names.end()}, config);

@@ -33,6 +33,7 @@ struct EncoderConfig {
     bool parallel = false;  ///< attention and MLP of a block read the same tokens
     float scale = 0;        ///< of attention; 0: 1 / sqrt(head size)
     Rotary rotary = Rotary::Interleaved;
+    bool int8 = true;    ///< false: with precision i8, all layers stay in f32
     bool merges = true;  ///< false: the encoder of a decoder
     cv::Size grid;
     cv::Size window;                ///< in tokens; empty: attention and merging run over the whole image

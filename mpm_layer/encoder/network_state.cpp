@@ -170,9 +170,7 @@ size_t NetworkPlace::imagesBefore() const {
 }
 
 Precision NetworkPlace::precisionOfHead() const {
-    const Precision precision = precisionBefore();
-    return precision == Precision::I8 && selects() ? makeBackend(Device::Cpu, 0)->resolve(Precision::Auto)
-                                                   : precision;
+    return selects() ? Precision::F32 : precisionBefore();
 }
 
 Precision NetworkPlace::precisionOfRows() const {

@@ -107,9 +107,9 @@ public:
     Precision precisionBehind() const;
     /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
     size_t imagesBefore() const;
-    /// Returns the precision of a convolution after the backbone. Never int8 if a layer of the network
-    /// selects positions: a token 1,000 times as large as its neighbours would leave them only a few steps of
-    /// int8.
+    /// Returns the precision of a convolution after the backbone: f32 if a layer of the network selects
+    /// positions. Otherwise the rounding of tokens that are 1,000 times as large as the rest would move
+    /// boxes.
     Precision precisionOfHead() const;
     /// Returns the precision of a linear layer whose rows are places of an image: bf16 if the backbone runs
     /// in bf16, or in int8 on a processor with bf16, unless a layer of the network selects positions; else

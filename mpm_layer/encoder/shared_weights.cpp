@@ -51,6 +51,7 @@ Digest digestOf(const Backend& backend, int deviceIndex, const EncoderConfig& co
                            config.firstBlock,
                            config.heads,
                            config.dim,
+                           config.int8,
                            static_cast<int>(config.activation),
                            static_cast<int>(config.rotary),
                            static_cast<int>(config.norm.kind),

@@ -112,6 +112,17 @@ TEST(Encoder, Int8LeavesALayerThatWouldLoseTooMuchInF32) {
     EXPECT_EQ(ran.report.keptInF32, std::vector<std::string>{"1.fc1"});
 }
 
+TEST(Encoder, WithoutInt8StaysInF32) {
+    const EncoderOptions o = with([](auto&) {});
+    EncoderCase encoder = makeEncoder(o);
+    encoder.config.int8 = false;
+    const cv::Mat batch = makeBatch(o, 1, 24, 3);
+    const Ran i8 = run({"I8", Device::Cpu, Precision::I8, 0, false}, encoder, batch);
+    const Ran f32 = run({"F32", Device::Cpu, Precision::F32, 0, false}, encoder, batch);
+    EXPECT_TRUE(sameBits(i8.outputs[0], f32.outputs[0]));
+    EXPECT_EQ(i8.report.keptInF32.size(), static_cast<size_t>(4 * encoder.config.blocks));
+}
+
 // Images whose counts change from image to image: the memory of the first rounds is enough for all others.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });

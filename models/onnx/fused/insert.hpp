@@ -82,7 +82,8 @@ std::string activationOf(const Node& node);
 
 /// In a lowered graph, moves norms, activations and sums into the MpmConv next to them. If the graph needs
 /// domain version 3, also moves norms and activations into the MpmConvTranspose in front of them. Sets
-/// convolutions and linear layers that give scores, boxes or a selection to f32.
+/// convolutions and linear layers that give scores, boxes or a selection to f32. In a detector, sets
+/// narrow encoders to f32 if the precision is i8.
 void joinConvolutions(Graph& graph);
 
 /// Writes the graph in operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws

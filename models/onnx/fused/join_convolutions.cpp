@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <sstream>
 
 #include "models/onnx/ir/job.hpp"
 #include "models/onnx/ir/rewrite.hpp"
@@ -30,6 +30,7 @@ public:
             }
         }
         keepPrecise();
+        keepNarrowEncoders();
         if (any) m_graph.arrange();  // because a joined sum may add a value that a later node computes
     }
 
@@ -137,6 +138,25 @@ private:
                 open.add(node.inputs);
             }
         }
+    }
+
+    // In int8, narrow encoders would change the scores of a detector by more than 0.05.
+    void keepNarrowEncoders() {
+        constexpr int64_t kLeastWidth = 64;
+        const auto selects = [](const Node& node) { return node.op == "MpmTopK"; };
+        if (std::none_of(m_graph.nodes.begin(), m_graph.nodes.end(), selects)) return;
+        for (Node& node : m_graph.nodes)
+            if (node.op == "MpmEncoder" && widthOf(node) < kLeastWidth) node.set("int8", 0);
+    }
+
+    // Returns the number of channels of an encoder's tokens.
+    int64_t widthOf(const Node& encoder) const {
+        std::istringstream names(encoder.getString("inputs", ""));
+        std::string name;
+        size_t input = 0;
+        while (names >> name && name.find("qkv.weight") == std::string::npos)
+            ++input;
+        return m_graph.constant(encoder.inputs.at(input)).dim(0);
     }
 
     bool hasWeights(const Node& node) const {
