@@ -24,7 +24,7 @@ public:
     /// engine. If null, the engine makes a network.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Stops every worker, and waits for a read or a run of the network that is in progress.
+    /// Stops every worker. If the source is being read or the network is running, waits for the end of that.
     ~Engine() override;
 
     /// `name`: the name to show, store and publish; if empty, the address without passwords.

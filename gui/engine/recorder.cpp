@@ -284,7 +284,7 @@ void Recorder::prune() {
     m_nextPruning = time + (rest ? kGather : kPruneEvery);
 }
 
-/// Begins the comparison when all data added before compare() are written.
+/// Begins the comparison if compare() was called and all data added before that call are written.
 void Recorder::beginComparison() {
     {
         const std::lock_guard<std::mutex> lock(m_mutex);

@@ -22,7 +22,8 @@ Session::Session(const Options& options)
     lockProfile();
 }
 
-/// Locks the profile. QLockFile itself removes the lock of a killed program, unless a process has its number.
+/// Locks the profile. QLockFile itself removes the lock of a killed program, unless another process now has
+/// the killed program's process id.
 void Session::lockProfile() {
     try {
         makePrivateFolders(QFileInfo(m_profile.lockPath()).absolutePath().toStdString());

@@ -1,5 +1,5 @@
-// Encoders with maps, windows and trailing tokens, alone and as segments of a chain, and labels from masks:
-// attributes, shapes and ids as the bytes choose them.
+// Fuzzes encoders with maps, windows and trailing tokens (alone and as segments of a chain), and the operator
+// MpmMaskLabels. The bytes choose attributes, shapes and ids.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

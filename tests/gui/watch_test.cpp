@@ -86,7 +86,7 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
                 .toString()
                 .contains(QStringLiteral("tokens above 10")));
     QVERIFY(window().message().contains(QStringLiteral("Alert 1")));
-    // It is in the file and in the store.
+    // The rule is in the watch file, and its alert is in the store.
     QCOMPARE(readWatchSettings(window().session().profile().watchPath()).alerts.size(), size_t(1));
     const QString store = window().session().profile().storePath(), source = window().engine().sourceName();
     m_is->window.reset();

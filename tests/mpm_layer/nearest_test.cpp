@@ -232,7 +232,8 @@ struct Pair {
     long double similarity;
 };
 
-/// Rows around a point, spread in a few directions, and less in all others; sometimes other rows.
+/// Rows around a point, spread widely in a few directions and less in all others. In some rounds, some rows
+/// are scaled, outliers or copies of other rows.
 cv::Mat spreadRows(int count, int width, int round) {
     std::mt19937 random(round);
     const auto uniform = [&](double low, double high) {
@@ -325,8 +326,8 @@ TEST(Screen, DecidesFewRowsExactly) {
     const NearestCounts after = nearestCounts();
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
-    // Like tokens of an image, which differ by their colours: in a few directions only, and the nearest are
-    // within 1e-6.
+    // Like tokens of an image that differ only in colour: they differ in few directions, so many are close to
+    // their nearest.
     const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
                             cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
                             randomMatrix(1024, 192, 20, 1e-3);

@@ -81,8 +81,8 @@ struct Sharing {
     PolicyNet policy{nullptr};
     int64_t shared = 0;  ///< number of superpatches whose patches share a token, at the model's size
 
-    /// Returns the equivalent of `shared` in an image of `superpatches` superpatches: the same fraction as of
-    /// the model's `ofModel` superpatches.
+    /// Returns how many of an image's `superpatches` share a token: the same fraction as `shared` of
+    /// `ofModel`, the number of superpatches at the model's size.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 

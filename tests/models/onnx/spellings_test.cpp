@@ -18,7 +18,7 @@ int reduced(GraphBuilder& g, const char* op, int x, int64_t axis) {
     return y;
 }
 
-// x / deviation, or (x - mean) / deviation, which several norms of x share.
+// Returns the quotient that several norms of x share: x / rms(x), or (x - mean) / deviation.
 int quotient(GraphBuilder& g, int x, bool rms, bool inverse) {
     const int centred = rms ? x : g.node("Sub", {x, reduced(g, "ReduceMean", x, -1)});
     const int squares = g.node("Pow", {centred, g.number(2)});

@@ -204,7 +204,7 @@ TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
     }
 }
 
-/// Somebody walks away from a car; after ten seconds the camera comes back with half the size.
+/// Somebody walks away from a car; after ten seconds the camera sends images of half the size.
 TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
     Follower is;
     FollowedObjectsPtr all;
