@@ -120,7 +120,7 @@ private:
             }
         }
 
-        // Returns false if a pixel is not finite or too large.
+        // Returns false if a pixel is too large, infinite or NaN.
         bool setFactors(int channel, int channels) {
             for (kernels::PackedWeights& factors : m_factors)
                 factors.reshape(channels, m_columns);

@@ -26,7 +26,8 @@ Options demoOptions() {
     return parseOptions(command.split(QLatin1Char(' ')), viewKeys()).options;
 }
 
-/// The number in front of the words below a figure of the bar on top; 0 if it is not shown.
+/// Returns the number that `pattern` captures from the figure with this caption in the bar on top; 0 if the
+/// figure is not shown.
 double figure(const MainWindow& window, const char* caption, const QString& pattern) {
     for (const QLabel* label : window.header()->findChildren<QLabel*>())
         if (label->isVisible() && label->accessibleDescription() == QString::fromUtf8(caption))

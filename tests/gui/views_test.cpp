@@ -100,7 +100,7 @@ void ViewsTest::splitSliderMoves() {
     QVERIFY(split->position() < 0.47);
 }
 
-/// Images of a data set with labels: agreement, time and mIoU against all tokens, then against a schedule.
+/// On labelled images, compares agreement, time and mIoU with those of all tokens, then of a schedule.
 void ViewsTest::splitComparesSchedulesAndLabels() {
     const QString root = m_is->sandbox.path(QStringLiteral("set"));
     for (const char* folder : {"/val/images", "/val/labels"})

@@ -1,5 +1,5 @@
-// Chains into which features are injected, against LibTorch: tokens are restored, added to and averaged
-// again.
+// Compares chains with injected features with LibTorch: tokens are restored, features are added, and the sums
+// are merged again.
 #include "mpm_layer/chain_suite.hpp"
 #include "mpm_layer/torch_encoder.hpp"
 

@@ -61,7 +61,7 @@ TEST(Winograd, IsTheSumOfItsProducts) {
     }
 }
 
-// In bf16, large convolutions are exact to f32; in int8, none uses transforms.
+// In bf16, large convolutions use transforms in f32, unless the processor has tiles; in int8, none do.
 TEST(Winograd, DependsOnThePrecision) {
     const auto suits = [](int channels, int size, Precision precision) {
         return mpm::cpu::suitsWinograd(

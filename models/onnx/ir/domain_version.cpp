@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Searches only the first inputs, because constants follow `map`.
+// Searches only the first three inputs: `map` can only be one of them.
 bool takesMap(const Node& encoder) {
     std::istringstream names(encoder.getString("inputs", ""));
     std::string name;

@@ -66,8 +66,8 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Returns the number of steps to run during a block: all steps for scores, and an equal share of the
-    /// steps for values, which `blocks` blocks must complete.
+    /// Returns the number of steps to run during a block: all steps for scores, and the steps for values
+    /// divided equally among `blocks` blocks.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles

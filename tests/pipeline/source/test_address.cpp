@@ -36,7 +36,7 @@ TEST(Address, TakesItsSecretsOutOfWhatOthersSay) {
         for (const std::string& secret : form.secrets)
             EXPECT_EQ(safe.find(secret), std::string::npos) << form.text << "\n" << safe;
         EXPECT_NE(safe.find("after 3 attempts"), std::string::npos) << safe;
-        // A reader who does not know the address.
+        // redacted() does not know the address, but must hide its secrets too.
         const std::string unknown = redacted("opening '" + address.reveal() + "' failed");
         if (address.reveal().find("://") == std::string::npos) continue;
         EXPECT_EQ(unknown.find("Zq9"), std::string::npos) << form.text << "\n" << unknown;
