@@ -260,7 +260,6 @@ void checkShape(const ConvShape& shape) {
 }
 
 bool losesTooMuch(const float* weights, int outs, int depth) {
-    if (depth > kernels::kLargestI8Depth / 2) return true;  // leaves room for cells that complete tiles
     const cv::Mat rows(outs, depth, CV_32F, const_cast<float*>(weights)), columns = rows.t();
     return !(kernels::lossOfI8(columns.ptr<float>(), outs, depth, outs) <= kLargestI8Loss);
 }

@@ -130,6 +130,19 @@ TEST(Convolution, KeepsWeightsThatLoseTooMuch) {
     EXPECT_EQ(precisionOf(Precision::I8), Precision::F32);
 }
 
+// The largest kernels of real heads have 3,840 channels: a depth of 34,560.
+TEST(Convolution, MultipliesDeepKernelsInInt8) {
+    std::mt19937 random(8);
+    const Case c({1, 3840, 8, 1, {3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, random);
+    const mpm::cpu::ConvWeights weights(c.weights.data(), c.shape, Precision::I8);
+    EXPECT_EQ(weights.precision(), Precision::I8);
+    const Values y = convolve(c, Precision::I8, {});
+    for (int at = 0; at < static_cast<int>(y.size()); ++at) {
+        const Sum sum = sumOf(c, 0, at / 9, at % 9 / 3, at % 3, false);
+        ASSERT_NEAR(y[at], sum.value, boundOf(c, at / 9, sum, Precision::I8)) << at;
+    }
+}
+
 // In int8 a tile is quantised by its own largest value, and nothing is infinite.
 TEST(Convolution, ExtremeValuesStayInRange) {
     for (const Precision precision : precisions()) {
